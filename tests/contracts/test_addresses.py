@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from story import PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 HOSTS = "/var/lib/kubelet/pods/uid/etc-hosts"
 MOUNT = {"container_path": "/etc/hosts", "host_path": HOSTS}
@@ -28,73 +28,30 @@ def make(s: Story, web: PodHandle, sandbox: SandboxHandle, ip: str, **more: Any)
     s.create(web, sandbox, config=config)
 
 
-def test_environment_has_the_address_of_the_sandbox() -> None:
-    """SYNC-12 breaks when a container is told an address that its sandbox does not have."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=ONE)
-        make(s, web, sandbox_with(s, web, OLD), OLD if right else "")
-
-    assert_bites("SYNC-12", tell)
-
-
 @pytest.mark.parametrize("where", ["environment", "hosts"])
-def test_replacement_brings_its_address(where: str) -> None:
+@detects("SYNC-22")
+def test_replacement_brings_its_address(s: Story, where: str, *, right: bool) -> None:
     """SYNC-22 breaks when a container of the new sandbox finds the address of the old one."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=ONE)
-        first = sandbox_with(s, web, OLD)
-        make(s, web, first, OLD)
-        s.wait(5).sandbox_died(first)
-        s.stop_sandbox(first)
-        second = sandbox_with(s, web, NEW, 1)
-        environment = NEW if right or where == "hosts" else OLD
-        hosts = NEW if right or where == "environment" else OLD
-        s.record("disk", op="written", path=HOSTS, text=f"{hosts}\tweb\n")
-        make(s, web, second, environment, mounts=[MOUNT])
-
-    assert_bites("SYNC-22", tell)
-
-
-@pytest.mark.parametrize("own", [False, True])
-def test_hosts_file_is_mounted(own: bool) -> None:  # noqa: FBT001 - a parameter of pytest
-    """START-10 breaks when the hosts file is missing, or is mounted over what the container has there."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        mounts = [{"name": "hosts", "mountPath": "/etc/hosts"}] if own else []
-        web = s.pod(containers=[{"name": "c1", "image": "img:1", "volumeMounts": mounts}])
-        wrong = [MOUNT, MOUNT] if own else []
-        make(s, web, sandbox_with(s, web, OLD), OLD, mounts=[MOUNT] if right else wrong)
-
-    assert_bites("START-10", tell)
-
-
-@pytest.mark.parametrize("text", [f"{OLD} web\n", f"10.1.2.3 shop\n{NEW} web\n"])
-def test_hosts_file_is_complete(text: str) -> None:
-    """START-13 breaks when the hosts file lacks an alias, or the pod's own address."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(hostAliases=[{"ip": "10.1.2.3", "hostnames": ["shop"]}])
-        sandbox = sandbox_with(s, web, OLD)
-        full = f"# hosts\n10.1.2.3 shop\n{OLD} web\n"
-        s.record("disk", op="written", path=HOSTS, text=full if right else text)
-        make(s, web, sandbox, OLD, mounts=[MOUNT])
-
-    assert_bites("START-13", tell)
+    web = s.pod(containers=ONE)
+    first = sandbox_with(s, web, OLD)
+    make(s, web, first, OLD)
+    s.wait(5).sandbox_died(first)
+    s.stop_sandbox(first)
+    second = sandbox_with(s, web, NEW, 1)
+    environment = NEW if right or where == "hosts" else OLD
+    hosts = NEW if right or where == "environment" else OLD
+    s.record("disk", op="written", path=HOSTS, text=f"{hosts}\tweb\n")
+    make(s, web, second, environment, mounts=[MOUNT])
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "fd00::1"])
-def test_addresses_are_in_order(host: str) -> None:
+@detects("SANDBOX-22")
+def test_addresses_are_in_order(s: Story, host: str, *, right: bool) -> None:
     """SANDBOX-22 breaks when addresses are shown in the runtime's order, or more than one of a family."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web, read=False)
-        others = [{"ip": "10.88.0.7"}, {"ip": "10.88.0.8"}]
-        s.sandbox_status(sandbox, network={"ip": "fd00::7", "additional_ips": others})
-        wanted = ["fd00::7", "10.88.0.7"] if ":" in host else ["10.88.0.7", "fd00::7"]
-        shown = wanted if right else wanted[::-1]
-        s.status(web, hostIP=host, podIP=shown[0], podIPs=[{"ip": ip} for ip in shown])
-
-    assert_bites("SANDBOX-22", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web, read=False)
+    others = [{"ip": "10.88.0.7"}, {"ip": "10.88.0.8"}]
+    s.sandbox_status(sandbox, network={"ip": "fd00::7", "additional_ips": others})
+    wanted = ["fd00::7", "10.88.0.7"] if ":" in host else ["10.88.0.7", "fd00::7"]
+    shown = wanted if right else wanted[::-1]
+    s.status(web, hostIP=host, podIP=shown[0], podIPs=[{"ip": ip} for ip in shown])

@@ -22,18 +22,6 @@ def refused(s: Story, reason: str = "OutOfcpu", **status: Any) -> PodHandle:
     return web
 
 
-@pytest.mark.parametrize(("reason", "verdict"), [("", KEPT), ("OutOfcpu", BROKEN)])
-def test_update_is_not_admitted_again(reason: str, verdict: Verdict) -> None:
-    """ADMIT-01: a pod that runs is not refused for a change."""
-    s, web, _, _ = running()
-    web.manifest["metadata"]["labels"] = {"a": "b"}
-    s.set(web)
-    s.status(web, "Failed" if reason else "Running", reason=reason)
-    s.wait(5).stop_here()
-
-    assert s.judge("ADMIT-01").verdict is verdict
-
-
 @pytest.mark.parametrize("wrong", ["", "event", "message", "started", "revived"])
 def test_refused_pod_is_told_and_left_alone(wrong: str) -> None:
     """ADMIT-02: an event, a status, and then nothing any more."""
@@ -52,15 +40,6 @@ def test_refused_pod_is_told_and_left_alone(wrong: str) -> None:
     assert s.judge("ADMIT-02").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("reason", "verdict"), [("OutOfmemory", KEPT), ("TooBad", BROKEN), ("", BROKEN)])
-def test_refusals_have_known_reasons(reason: str, verdict: Verdict) -> None:
-    """ADMIT-03: the reason is one of the admission handlers'."""
-    s = Story()
-    s.status(s.pod(), "Failed", reason=reason)
-
-    assert s.judge("ADMIT-03").verdict is verdict
-
-
 @pytest.mark.parametrize(("refuses", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_leaving_pod_still_counts(*, refuses: bool, verdict: Verdict) -> None:
     """ADMIT-04: a pod that is being deleted has its port until it has ended."""
@@ -73,34 +52,6 @@ def test_leaving_pod_still_counts(*, refuses: bool, verdict: Verdict) -> None:
         s.run_sandbox(other)
 
     assert s.judge("ADMIT-04").verdict is verdict
-
-
-@pytest.mark.parametrize(("refuses", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_pod_that_is_over_counts_no_more(*, refuses: bool, verdict: Verdict) -> None:
-    """ADMIT-04: a pod that has ended makes room."""
-    s, web, _, c1 = running(policy="Never")
-    s.exited(c1)
-    s.status(web, "Succeeded")
-    other = s.wait(5).pod("other")
-    if refuses:
-        s.status(other, "Failed", reason="OutOfcpu")
-    else:
-        s.run_sandbox(other)
-
-    assert s.judge("ADMIT-04").verdict is verdict
-
-
-@pytest.mark.parametrize("wrong", ["", "runs", "waits"])
-def test_newer_pod_does_not_get_the_port(wrong: str) -> None:
-    """ADMIT-06: one host port is for one pod."""
-    s, _, _, _ = running(ports=PORT[0]["ports"])
-    other = s.pod("other", containers=PORT)
-    if not wrong:
-        s.status(other, "Failed", reason="NodePorts")
-    elif wrong == "runs":
-        s.run_sandbox(other)
-
-    assert s.judge("ADMIT-06").verdict is (BROKEN if wrong else KEPT)
 
 
 def test_another_protocol_is_another_port() -> None:
@@ -135,35 +86,6 @@ def test_refused_pod_is_deleted_without_grace() -> None:
     api_write(s, "delete", web.uid, grace=30)
 
     assert s.judge("WORK-34").verdict is BROKEN
-
-
-@pytest.mark.parametrize(("asked", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_admission_comes_first(*, asked: bool, verdict: Verdict) -> None:
-    """ADMIT-11: a refused pod has left no call."""
-    s = Story()
-    web = s.pod()
-    if asked:
-        s.run_sandbox(web)
-    s.status(web, "Failed", reason="OutOfcpu")
-
-    assert s.judge("ADMIT-11").verdict is verdict
-
-
-@pytest.mark.parametrize("wrong", ["", "status", "event"])
-def test_ended_pods_are_not_admitted_again(wrong: str) -> None:
-    """ADMIT-05: a pod that has succeeded is not refused by the next kubelet."""
-    s, web, _, c1 = running(policy="Never")
-    s.exited(c1)
-    s.status(web, "Succeeded")
-    killed(s)
-    started(s.wait(1))
-    if wrong == "status":
-        s.wait(2).status(web, "Failed", reason="OutOfcpu")
-    if wrong == "event":
-        event(s, web, "OutOfcpu", kind="Warning")
-    s.wait(5).stop_here()
-
-    assert s.judge("ADMIT-05").verdict is (BROKEN if wrong else KEPT)
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from outside_world import file_pod, remove_file, static_config
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -33,26 +32,12 @@ def crashes(
 
 
 @pytest.mark.parametrize("crash", [2, 3, 4, 5, 6, 7, 8])
-def test_delay_doubles_up_to_300_seconds(crash: int) -> None:
+@detects("BACKOFF-01")
+def test_delay_doubles_up_to_300_seconds(s: Story, crash: int, *, right: bool) -> None:
     """BACKOFF-01 breaks when any restart of the series comes 2 s early."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        attempt = crashes(s, web, sandbox, crash)
-        s.wait(SERIES[crash - 1] - NOTICED - (0 if right else 2)).run_container(web, sandbox, attempt=attempt)
-
-    assert_bites("BACKOFF-01", tell)
-
-
-def test_first_restart_is_immediate() -> None:
-    """BACKOFF-01 breaks when the first restart waits 10 s."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        crashes(s, web, sandbox, 1)
-        s.wait(1 if right else 10).run_container(web, sandbox, attempt=1)
-
-    assert_bites("BACKOFF-01", tell)
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, crash)
+    s.wait(SERIES[crash - 1] - NOTICED - (0 if right else 2)).run_container(web, sandbox, attempt=attempt)
 
 
 @pytest.mark.parametrize("gate", ["ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax"])
@@ -66,15 +51,12 @@ def test_other_figures_are_not_judged(gate: str) -> None:
     assert s.judge("BACKOFF-01").verdict is Verdict.KEPT
 
 
-def test_delay_counts_from_the_end() -> None:
+@detects("BACKOFF-02")
+def test_delay_counts_from_the_end(s: Story, *, right: bool) -> None:
     """BACKOFF-02 breaks when the restart has not come with the first retry after the delay."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        attempt = crashes(s, web, sandbox, 2)
-        s.wait(24 if right else 40).run_container(web, sandbox, attempt=attempt)
-
-    assert_bites("BACKOFF-02", tell)
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, 2)
+    s.wait(24 if right else 40).run_container(web, sandbox, attempt=attempt)
 
 
 @pytest.mark.parametrize(
@@ -109,54 +91,14 @@ def test_what_was_killed_too_late_does_not_count(*, killed: bool) -> None:
     assert bool(s.judge("BACKOFF-01").breaks) is not killed
 
 
-def test_long_run_begins_anew() -> None:
+@detects("BACKOFF-03")
+def test_long_run_begins_anew(s: Story, *, right: bool) -> None:
     """BACKOFF-03 breaks when a container that ran for over 600 s still waits."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        attempt = crashes(s, web, sandbox, 3)
-        last = s.wait(20).run_container(web, sandbox, attempt=attempt)
-        s.wait(601).exited(last, 1)
-        s.wait(1 if right else 40).run_container(web, sandbox, attempt=attempt + 1)
-
-    assert_bites("BACKOFF-03", tell)
-
-
-def test_shorter_run_does_not_begin_anew() -> None:
-    """BACKOFF-03 breaks when a run of 400 s resets the series."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        attempt = crashes(s, web, sandbox, 3)
-        last = s.wait(20).run_container(web, sandbox, attempt=attempt)
-        s.wait(400).exited(last, 1)
-        s.wait(40 if right else 1).run_container(web, sandbox, attempt=attempt + 1)
-
-    assert_bites("BACKOFF-03", tell)
-
-
-def test_success_is_held_up_too() -> None:
-    """BACKOFF-04 breaks when ends with code 0 under Always are followed by a restart at once."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        attempt = crashes(s, web, sandbox, 2, code=0)
-        s.wait(10 if right else 1).run_container(web, sandbox, attempt=attempt)
-
-    assert_bites("BACKOFF-04", tell)
-
-
-def test_new_image_begins_anew() -> None:
-    """BACKOFF-05 breaks when a corrected image waits for the old one's back-off."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        attempt = crashes(s, web, sandbox, 4)
-        web.manifest["spec"]["containers"][0]["image"] = "img:2"
-        s.set(web)
-        s.wait(1 if right else 40).run_container(web, sandbox, attempt=attempt)
-
-    assert_bites("BACKOFF-05", tell)
+    web, sandbox = pod(s)
+    attempt = crashes(s, web, sandbox, 3)
+    last = s.wait(20).run_container(web, sandbox, attempt=attempt)
+    s.wait(601).exited(last, 1)
+    s.wait(1 if right else 40).run_container(web, sandbox, attempt=attempt + 1)
 
 
 @pytest.mark.parametrize("contract_id", ["BACKOFF-01", "RESTART-05"])
@@ -174,22 +116,6 @@ def test_sidecars_come_first_where_no_app_runs(contract_id: str, *, runs: bool, 
     s.wait(60).stop_here()
 
     assert s.judge(contract_id).verdict is verdict
-
-
-@pytest.mark.parametrize(("back", "verdict"), [(True, Verdict.KEPT), (False, Verdict.BROKEN)])
-def test_old_image_finds_its_series(*, back: bool, verdict: Verdict) -> None:
-    """BACKOFF-02: the back-off of the first image goes on when it comes back; another image has its own."""
-    s = Story()
-    web, sandbox = pod(s)
-    attempt = crashes(s, web, sandbox, 3)
-    for image in ("img:2", "img:1") if back else ("img:2",):
-        web.manifest["spec"]["containers"][0]["image"] = image
-        s.set(web)
-        s.wait(21).exited(s.run_container(web, sandbox, attempt=attempt), 1)
-        attempt += 1
-    s.wait(55).run_container(web, sandbox, attempt=attempt)
-
-    assert s.judge("BACKOFF-02").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -230,39 +156,24 @@ def test_new_image_that_may_not_be_pulled_is_not_owed(policy: str | None, verdic
     assert s.judge("BACKOFF-05").verdict is verdict
 
 
-def test_new_image_owes_no_delay() -> None:
-    """BACKOFF-01 does not hold a changed definition to the delay of the old one."""
-    s = Story()
-    web, sandbox = pod(s)
-    attempt = crashes(s, web, sandbox, 3)
-    web.manifest["spec"]["containers"][0]["image"] = "img:2"
-    s.set(web)
-    s.wait(1).run_container(web, sandbox, attempt=attempt)
-
-    assert s.judge("BACKOFF-01").verdict is Verdict.KEPT
-
-
 @pytest.mark.parametrize("wrong", ["lastState", "restartCount", "name", "delay"])
-def test_refusal_is_told(wrong: str) -> None:
+@detects("BACKOFF-06")
+def test_refusal_is_told(s: Story, wrong: str, *, right: bool) -> None:
     """BACKOFF-06 breaks when the status of a held up container tells another end, count, name or delay."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        ended = s.run_container(web, sandbox)
-        s.exited(ended, 1)
-        bad = "" if right else wrong
-        told = f"back-off {'15s' if bad == 'delay' else '10s'} restarting failed container="
-        told += f"{'c2' if bad == 'name' else 'c1'} pod={web.name}_{web.namespace}({web.uid})"
-        last = {"terminated": {"exitCode": 1, "containerID": f"fake://{ended.id}"}}
-        one = {
-            "name": "c1",
-            "state": {"waiting": {"reason": "CrashLoopBackOff", "message": told}},
-            "lastState": {} if bad == "lastState" else last,
-            "restartCount": 1 if bad == "restartCount" else 0,
-        }
-        s.status(web, containerStatuses=[one])
-
-    assert_bites("BACKOFF-06", tell)
+    web, sandbox = pod(s)
+    ended = s.run_container(web, sandbox)
+    s.exited(ended, 1)
+    bad = "" if right else wrong
+    told = f"back-off {'15s' if bad == 'delay' else '10s'} restarting failed container="
+    told += f"{'c2' if bad == 'name' else 'c1'} pod={web.name}_{web.namespace}({web.uid})"
+    last = {"terminated": {"exitCode": 1, "containerID": f"fake://{ended.id}"}}
+    one = {
+        "name": "c1",
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": told}},
+        "lastState": {} if bad == "lastState" else last,
+        "restartCount": 1 if bad == "restartCount" else 0,
+    }
+    s.status(web, containerStatuses=[one])
 
 
 @pytest.mark.parametrize("newer", [True, False])
@@ -286,33 +197,6 @@ def test_count_is_that_of_the_newest_record(*, newer: bool) -> None:
     assert bool(s.judge("BACKOFF-06").breaks) is not newer
 
 
-def test_siblings_are_not_held_up() -> None:
-    """BACKOFF-07 breaks when the back-off of one container delays the other."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        names = ("c1", "c2")
-        web, sandbox = pod(s, containers=[{"name": name, "image": "img:1"} for name in names])
-        sibling = s.run_container(web, sandbox, "c2")
-        crashes(s, web, sandbox, 4, name="c1")
-        s.exited(sibling, 1)
-        s.wait(0.5 if right else 30).run_container(web, sandbox, "c2", attempt=1)
-
-    assert_bites("BACKOFF-07", tell)
-
-
-def test_kubelet_forgets_back_offs() -> None:
-    """BACKOFF-08 breaks when the delay survives a restart of the kubelet."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        attempt = crashes(s, web, sandbox, 6)
-        s.record("kubelet", op="killed")
-        s.wait(1).record("kubelet", op="started")
-        s.wait(2 if right else 130).run_container(web, sandbox, attempt=attempt)
-
-    assert_bites("BACKOFF-08", tell)
-
-
 @pytest.mark.parametrize("died", [True, False])
 def test_init_containers_come_first_in_another_sandbox(*, died: bool) -> None:
     """BACKOFF-08: where its sandbox is no more an app container waits for the init containers."""
@@ -327,42 +211,6 @@ def test_init_containers_come_first_in_another_sandbox(*, died: bool) -> None:
     s.wait(130).run_container(web, sandbox, attempt=attempt)
 
     assert bool(s.judge("BACKOFF-08").breaks) is not died
-
-
-def test_new_kubelet_owes_no_delay() -> None:
-    """BACKOFF-01 does not hold a kubelet to the delays of the one before."""
-    s = Story()
-    web, sandbox = pod(s)
-    attempt = crashes(s, web, sandbox, 3)
-    s.record("kubelet", op="killed")
-    s.wait(1).record("kubelet", op="started")
-    s.wait(1).run_container(web, sandbox, attempt=attempt)
-
-    assert s.judge("BACKOFF-01").verdict is Verdict.KEPT
-
-
-@pytest.mark.parametrize("policy", [None, "Always"])
-def test_init_containers_and_sidecars_are_held_up(policy: str | None) -> None:
-    """BACKOFF-10 breaks when an init container or a sidecar is run in a tight loop."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        init = {"name": "i1", "image": "img:1", **({"restartPolicy": policy} if policy else {})}
-        web, sandbox = pod(s, initContainers=[init])
-        attempt = crashes(s, web, sandbox, 2, name="i1")
-        s.wait(10 if right else 1).run_container(web, sandbox, "i1", attempt)
-
-    assert_bites("BACKOFF-10", tell)
-
-
-def test_failed_creation_is_only_retried() -> None:
-    """BACKOFF-13 breaks when a container that could not be made waits longer than a retry."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        s.create(web, sandbox, error="INTERNAL")
-        s.wait(15 if right else 40).run_container(web, sandbox)
-
-    assert_bites("BACKOFF-13", tell)
 
 
 @pytest.mark.parametrize("first", ["c1", "s1"])
@@ -383,28 +231,6 @@ def test_sidecar_goes_with_a_pod_that_is_over(first: str, code: int, verdict: Ve
     s.wait(60).stop_here()
 
     assert s.judge("BACKOFF-02").verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("same", "after", "broken"), [(True, 25, False), (True, 1, True), (False, 25, True), (False, 1, False)]
-)
-def test_static_pod_that_is_back_finds_its_series(*, same: bool, after: float, broken: bool) -> None:
-    """BACKOFF-01: with the same content it has the same UID, by which its back-offs are known."""
-    s = Story()
-    web = file_pod(s)
-    sandbox = s.run_sandbox(web, config=static_config(s, web))
-    crashes(s, web, sandbox, 3)
-    s.stop_sandbox(sandbox)
-    remove_file(s, web)
-    s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
-    image = "img:1" if same else "img:2"
-    other = file_pod(s.wait(5), containers=[{"name": "c1", "image": image}])
-    again = web if same else other
-    new = s.run_sandbox(again, config=static_config(s, again))
-    s.exited(s.run_container(again, new), 1)
-    s.wait(after).run_container(again, new, attempt=1)
-
-    assert bool(s.judge("BACKOFF-01").breaks) is broken
 
 
 @pytest.mark.parametrize(("failed", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, Verdict.BROKEN)])

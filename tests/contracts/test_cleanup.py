@@ -19,18 +19,6 @@ def orphaned() -> tuple[Story, SandboxHandle, ContainerHandle]:
     return s, sandbox, c1
 
 
-@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_failed_listing_ends_housekeeping(*, kills: bool, verdict: Verdict) -> None:
-    """CLEANUP-06: from a listing that fails nothing is concluded."""
-    s, _, c1 = orphaned()
-    s.wait(1).call("ListPodSandbox", {}, error="UNAVAILABLE")
-    if kills:
-        s.wait(2).stop(c1)
-    s.wait(1).call("ListPodSandbox", {}, {"items": []})
-
-    assert s.judge("CLEANUP-06").verdict is verdict
-
-
 @pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_finished_pod_is_not_run_again(*, runs: bool, verdict: Verdict) -> None:
     """CLEANUP-07: a pod that has failed is not started again."""
@@ -42,28 +30,6 @@ def test_finished_pod_is_not_run_again(*, runs: bool, verdict: Verdict) -> None:
     s.wait(5).stop_here()
 
     assert s.judge("CLEANUP-07").verdict is verdict
-
-
-def test_finished_pod_is_not_made_by_the_next_kubelet() -> None:
-    """CLEANUP-07: nor is it by a kubelet that starts later."""
-    s, web, sandbox, c1 = running(policy="Never")
-    s.exited(c1, 1)
-    s.status(web, "Failed")
-    s.record("kubelet", op="killed")
-    s.wait(1).record("kubelet", op="started")
-    s.wait(5).create(web, sandbox, "c1", 1)
-
-    assert s.judge("CLEANUP-07").verdict is BROKEN
-
-
-@pytest.mark.parametrize(("t", "verdict"), [(2.2, KEPT), (0.5, BROKEN)])
-def test_orphans_are_not_killed_at_once(t: float, verdict: Verdict) -> None:
-    """CLEANUP-08: the first housekeeping is 2 s after the start."""
-    s, sandbox, c1 = orphaned()
-    s.wait(t).stop(c1, timeout=2)
-    s.stop_sandbox(sandbox)
-
-    assert s.judge("CLEANUP-08").verdict is verdict
 
 
 @pytest.mark.parametrize(("down", "verdict"), [(True, BROKEN), (False, Verdict.NOT_EXERCISED)])

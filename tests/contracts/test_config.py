@@ -22,34 +22,6 @@ from story import PodHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
 
-PORT = [{"name": "c1", "image": "img:1", "ports": [{"containerPort": 80, "hostPort": 80}]}]
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_sources_do_not_displace_each_other(waits: int, verdict: Verdict) -> None:
-    """CONFIG-01: two pods of one name from two sources both run."""
-    s = Story()
-    start_static(s, file_pod(s))
-    same = s.wait(5).pod("web-node-1")
-    s.wait(waits).run_sandbox(same)
-
-    assert s.judge("CONFIG-01").verdict is verdict
-
-
-@pytest.mark.parametrize(("admitted", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_removals_come_before_additions(*, admitted: bool, verdict: Verdict) -> None:
-    """CONFIG-03: the port of a pod that goes is free for the one that comes."""
-    s = Story()
-    old = file_pod(s, "old", source="http", containers=PORT)
-    start_static(s, old)
-    remove_file(s.wait(5), old)
-    new = file_pod(s, "new", source="http", containers=PORT)
-    if admitted:
-        s.wait(15).run_sandbox(new, config=static_config(s, new))
-    tell_status(s.wait(30))
-
-    assert s.judge("CONFIG-03").verdict is verdict
-
 
 @pytest.mark.parametrize("wrong", ["", "stays", "others"])
 def test_pod_that_left_its_source_is_killed(wrong: str) -> None:
@@ -84,18 +56,6 @@ def test_only_meaningful_changes_count(changes: dict[str, str], waits: float, ve
     s.wait(waits).run_sandbox(web)
 
     assert s.judge("CONFIG-05").verdict is verdict
-
-
-@pytest.mark.parametrize(("seen", "verdict"), [("one", KEPT), ("two", BROKEN)])
-def test_first_seen_stays(seen: str, verdict: Verdict) -> None:
-    """CONFIG-06: a second sandbox has the time of the first."""
-    s = Story()
-    web = s.pod()
-    sandbox = s.run_sandbox(web, config=s.sandbox_config(web, annotations={SEEN: "one"}))
-    s.wait(5).sandbox_died(sandbox)
-    s.run_sandbox(web, config=s.sandbox_config(web, 1, annotations={SEEN: seen}))
-
-    assert s.judge("CONFIG-06").verdict is verdict
 
 
 @pytest.mark.parametrize(("goes", "breaks"), [(True, False), (False, True)])
@@ -133,21 +93,6 @@ def test_pod_that_comes_deleted_is_not_started(*, runs: bool, verdict: Verdict) 
     assert s.judge("CONFIG-08").verdict is verdict
 
 
-@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_pod_that_was_deleted_while_the_kubelet_was_down(*, runs: bool, verdict: Verdict) -> None:
-    """CONFIG-08: the same for one that came and was deleted while no kubelet was up."""
-    s = Story()
-    killed(s.wait(1))
-    web = s.wait(1).pod()
-    s.delete(web)
-    started(s.wait(1))
-    if runs:
-        s.wait(1).run_sandbox(web)
-    s.wait(1).deleted(web)
-
-    assert s.judge("CONFIG-08").verdict is verdict
-
-
 @pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_outage_removes_no_pod(*, kills: bool, verdict: Verdict) -> None:
     """CONFIG-12: an API server that is away costs no pod."""
@@ -158,19 +103,6 @@ def test_outage_removes_no_pod(*, kills: bool, verdict: Verdict) -> None:
     heal(s.wait(20))
 
     assert s.judge("CONFIG-12").verdict is verdict
-
-
-@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_bad_answer_of_the_url_changes_nothing(*, kills: bool, verdict: Verdict) -> None:
-    """CONFIG-13: an error of the manifest URL costs no pod."""
-    s = Story()
-    _, c1 = start_static(s, file_pod(s, source="http"))
-    s.wait(5).record("http", op="serves", status=500)
-    if kills:
-        s.wait(18).stop(c1)
-    s.wait(25).stop_here()
-
-    assert s.judge("CONFIG-13").verdict is verdict
 
 
 @pytest.mark.parametrize(("both", "verdict"), [(True, KEPT), (False, BROKEN)])

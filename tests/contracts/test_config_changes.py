@@ -25,23 +25,6 @@ def test_change_concerns_its_pod_alone(wrong: str) -> None:
     assert s.judge("CONFIG-02").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize("wrong", ["", "twice", "not at all", "made again"])
-def test_deletion_and_change_are_one_thing(wrong: str) -> None:
-    """CONFIG-07: a pod that is relabelled while it is deleted is stopped once."""
-    s, web, sandbox, c1 = running(grace=8)
-    web.manifest["metadata"]["labels"] = {"late": "yes"}
-    s.delete(web, grace=8)
-    if wrong == "made again":
-        s.wait(0.5).create(web, sandbox, "c1", 1)
-    if wrong == "twice":
-        s.begin("StopContainer", {"container_id": c1.id, "timeout": "8"})
-        s.wait(1)
-    if wrong != "not at all":
-        s.stop(c1, timeout=8)
-
-    assert s.judge("CONFIG-07").verdict is (BROKEN if wrong else KEPT)
-
-
 @pytest.mark.parametrize(
     ("early", "waits", "verdict"), [(False, 2, KEPT), (True, 2, BROKEN), (False, 40, BROKEN)]
 )

@@ -8,7 +8,7 @@ import pytest
 from pod_status import end_of, ended, runs, tell_status, waits
 from running import running
 from story import Story
-from twice import assert_bites
+from twice import assert_detects, detects
 
 
 def assert_running(contract_id: str, kubernetes: str = "1.32", **wrong: Any) -> None:
@@ -88,13 +88,10 @@ def test_id_is_of_a_container_of_the_pod() -> None:
     assert_running("CSTAT-08", containerID="fake://nobody")
 
 
-def test_image_without_record_is_that_of_the_spec() -> None:
+@detects("CSTAT-08")
+def test_image_without_record_is_that_of_the_spec(s: Story, *, right: bool) -> None:
     """CSTAT-08: a container that is not there yet has its image from the spec."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        tell_status(s, s.pod(), "Pending", [waits(image="img:1" if right else "img:2")])
-
-    assert_bites("CSTAT-08", tell)
+    tell_status(s, s.pod(), "Pending", [waits(image="img:1" if right else "img:2")])
 
 
 @pytest.mark.parametrize("updated", [True, False])
@@ -143,7 +140,7 @@ def test_init_containers_are_started_since_sidecars(kubernetes: str, *, started:
         init = waits("PodInitializing", name="i1", started=started if right else wrong)
         tell_status(s, pod, "Pending", inits=[init])
 
-    assert_bites("CSTAT-09", tell, kubernetes=kubernetes)
+    assert_detects("CSTAT-09", tell, kubernetes=kubernetes)
 
 
 def test_running_container_without_probes_is_ready() -> None:
@@ -156,14 +153,11 @@ def test_ended_container_is_not_ready() -> None:
     assert_ended("CSTAT-10", ready=True)
 
 
-def test_init_container_is_ready_once_it_ended_well() -> None:
+@detects("CSTAT-10")
+def test_init_container_is_ready_once_it_ended_well(s: Story, *, right: bool) -> None:
     """CSTAT-10: an init container that ended with 0 is ready."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
-        tell_status(s, pod, "Pending", inits=[ended(0, name="i1", ready=right)])
-
-    assert_bites("CSTAT-10", tell)
+    pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    tell_status(s, pod, "Pending", inits=[ended(0, name="i1", ready=right)])
 
 
 def test_end_reason_is_the_runtimes() -> None:
@@ -179,17 +173,9 @@ def test_end_reason_is_the_runtimes() -> None:
         assert s.judge("CSTAT-11").verdict.words == ("kept" if right else "broken")
 
 
-def test_resources_need_the_resize_feature() -> None:
-    """CSTAT-12: without it a status has none."""
-    assert_running("CSTAT-12", resources={"requests": {"cpu": "1"}})
-
-
 @pytest.mark.parametrize("names", [["c1", "stranger"], ["c1", "c1"]])
-def test_only_containers_of_the_spec_have_a_status(names: list[str]) -> None:
+@detects("CSTAT-13")
+def test_only_containers_of_the_spec_have_a_status(s: Story, names: list[str], *, right: bool) -> None:
     """CSTAT-13: neither a stranger nor a second one of the same name."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        apps = [waits(name=name) for name in (["c1"] if right else names)]
-        tell_status(s, s.pod(), "Pending", apps)
-
-    assert_bites("CSTAT-13", tell)
+    apps = [waits(name=name) for name in (["c1"] if right else names)]
+    tell_status(s, s.pod(), "Pending", apps)

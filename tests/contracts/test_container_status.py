@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from outside_world import file_pod, start_static
 from pod_status import again, end_of, ended, runs, tell_status, waits
-from running import BROKEN, KEPT, running
+from running import running
 from story import NOON, Story
-from twice import assert_bites
-
-from kubelet_conformance.contract.verdicts import Verdict
+from twice import assert_detects, detects
 
 UNKNOWN_END = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
 
@@ -23,7 +21,7 @@ def assert_status(contract_id: str, right: dict[str, Any], wrong: dict[str, Any]
     def tell(s: Story, *, right_one: bool) -> None:
         tell_status(s, s.pod(**spec), "Pending", [right if right_one else wrong])
 
-    assert_bites(contract_id, lambda s, right: tell(s, right_one=right))
+    assert_detects(contract_id, lambda s, right: tell(s, right_one=right))
 
 
 def stamp(seconds: float) -> str:
@@ -44,20 +42,17 @@ def test_container_without_record_waits(right: dict[str, Any], wrong: dict[str, 
     assert_status("CSTAT-01", right, wrong)
 
 
-def test_end_that_is_heard_of_late_is_told_of_what_is_back() -> None:
+@detects("CSTAT-01")
+def test_end_that_is_heard_of_late_is_told_of_what_is_back(s: Story, *, right: bool) -> None:
     """CSTAT-01: a container that never ran is told as ended where its pod's file went before the end."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod("web-node-1", source="file", uid="static")
-        sandbox = s.run_sandbox(pod)
-        tell_status(s, pod, "Pending", [waits()])
-        if right:
-            s.unset(pod)
-            s.wait(1).set(pod)
-        s.stop_sandbox(sandbox)
-        tell_status(s, pod, "Pending", [{"name": "c1", "state": UNKNOWN_END}])
-
-    assert_bites("CSTAT-01", tell)
+    pod = s.pod("web-node-1", source="file", uid="static")
+    sandbox = s.run_sandbox(pod)
+    tell_status(s, pod, "Pending", [waits()])
+    if right:
+        s.unset(pod)
+        s.wait(1).set(pod)
+    s.stop_sandbox(sandbox)
+    tell_status(s, pod, "Pending", [{"name": "c1", "state": UNKNOWN_END}])
 
 
 def test_container_of_a_pod_with_inits_waits_for_them() -> None:
@@ -245,17 +240,14 @@ def test_refused_restart_waits_after_its_end(wrong: dict[str, Any]) -> None:
         assert s.judge("CSTAT-04").verdict.words == ("kept" if right else "broken")
 
 
-def test_finished_init_stays_terminated() -> None:
+@detects("CSTAT-05")
+def test_finished_init_stays_terminated(s: Story, *, right: bool) -> None:
     """CSTAT-05: an init container that ended with 0 does not wait in a crash loop."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
-        i1 = s.run_container(pod, s.run_sandbox(pod), "i1")
-        s.exited(i1, 0)
-        init = ended(0, i1, ready=True) if right else again(0, i1)
-        tell_status(s, pod, "Pending", [waits("PodInitializing")], inits=[init])
-
-    assert_bites("CSTAT-05", tell)
+    pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    i1 = s.run_container(pod, s.run_sandbox(pod), "i1")
+    s.exited(i1, 0)
+    init = ended(0, i1, ready=True) if right else again(0, i1)
+    tell_status(s, pod, "Pending", [waits("PodInitializing")], inits=[init])
 
 
 @pytest.mark.parametrize("wrong", [{"lastState": {}}, {"restartCount": 0}])
@@ -314,28 +306,11 @@ def test_status_that_was_put_off_may_have_the_last_state(*, away: bool) -> None:
     assert bool(s.judge("CSTAT-14").breaks) is not away
 
 
-def test_unstarted_record_waits() -> None:
+@detects("CSTAT-15")
+def test_unstarted_record_waits(s: Story, *, right: bool) -> None:
     """CSTAT-15: no end is invented for a container that could not be started."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod()
-        c1 = s.create(pod, s.run_sandbox(pod))
-        s.start(c1, error="INTERNAL")
-        entry = waits("RunContainerError", c1) if right else ended(128, c1)
-        tell_status(s, pod, "Pending", [entry])
-
-    assert_bites("CSTAT-15", tell)
-
-
-@pytest.mark.parametrize(("said", "verdict"), [("runs", KEPT), ("ended", BROKEN), ("waits", BROKEN)])
-def test_state_was_read(said: str, verdict: Verdict) -> None:
-    """CSTAT-02: of a container that was read as running nothing else is said."""
-    s, web, _, c1 = running()
-    told: dict[str, dict[str, Any]] = {
-        "runs": runs(c1),
-        "ended": ended(0, c1),
-        "waits": waits("", c1),
-    }
-    tell_status(s, web, "Running", [told[said]])
-
-    assert s.judge("CSTAT-02").verdict is verdict
+    pod = s.pod()
+    c1 = s.create(pod, s.run_sandbox(pod))
+    s.start(c1, error="INTERNAL")
+    entry = waits("RunContainerError", c1) if right else ended(128, c1)
+    tell_status(s, pod, "Pending", [entry])

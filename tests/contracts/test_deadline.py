@@ -24,15 +24,6 @@ def limited(**spec: Any) -> tuple[Story, PodHandle, ContainerHandle]:
     return s, job, c1
 
 
-@pytest.mark.parametrize(("t", "verdict"), [(11, KEPT), (40, BROKEN)])
-def test_pod_ends_at_its_deadline(t: int, verdict: Verdict) -> None:
-    """DEADLINE-01: it is stopped when its time is over."""
-    s, _, c1 = limited()
-    s.wait(t).stop(c1)
-
-    assert s.judge("DEADLINE-01").verdict is verdict
-
-
 @pytest.mark.parametrize(("t", "verdict"), [(11, KEPT), (5, BROKEN)])
 def test_deadline_is_not_early(t: int, verdict: Verdict) -> None:
     """DEADLINE-01: DeadlineExceeded before the time is over breaks it."""
@@ -42,17 +33,6 @@ def test_deadline_is_not_early(t: int, verdict: Verdict) -> None:
     tell_status(s.wait(30))
 
     assert s.judge("DEADLINE-01").verdict is verdict
-
-
-@pytest.mark.parametrize(("t", "verdict"), [(4, KEPT), (30, BROKEN)])
-def test_restart_does_not_move_the_deadline(t: int, verdict: Verdict) -> None:
-    """DEADLINE-02: the kubelet's restart at 7 s changes nothing."""
-    s, _, c1 = limited()
-    killed(s.wait(6))
-    started(s.wait(1))
-    s.wait(t).stop(c1)
-
-    assert s.judge("DEADLINE-02").verdict is verdict
 
 
 @pytest.mark.parametrize(("time", "verdict"), [(ZERO, KEPT), ("2026-01-01T00:00:09Z", BROKEN)])
@@ -65,12 +45,3 @@ def test_start_time_stays(time: str, verdict: Verdict) -> None:
     s.wait(4).stop(c1)
 
     assert s.judge("DEADLINE-02").verdict is verdict
-
-
-@pytest.mark.parametrize(("t", "verdict"), [(11, KEPT), (40, BROKEN)])
-def test_deadline_includes_init_containers(t: int, verdict: Verdict) -> None:
-    """INIT-19: a pod that is still initializing is stopped too."""
-    s, _, i1 = limited(initContainers=[{"name": "i1", "image": "img:1"}])
-    s.wait(t).stop(i1)
-
-    assert s.judge("INIT-19").verdict is verdict

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from story import Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -27,14 +27,11 @@ def told(s: Story, given: dict[str, str], **more: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"COLOUR": None}, {"PLAIN": "b"}, {"TOLD": "$(PLAIN)b"}])
-def test_environment_is_complete(wrong: dict[str, str | None]) -> None:
+@detects("START-09")
+def test_environment_is_complete(s: Story, wrong: dict[str, str | None], *, right: bool) -> None:
     """START-09 breaks when a variable is missing, has another value, or is not expanded."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        given = RIGHT if right else {**RIGHT, **wrong}
-        told(s, {key: value for key, value in given.items() if value is not None})
-
-    assert_bites("START-09", tell)
+    given = RIGHT if right else {**RIGHT, **wrong}
+    told(s, {key: value for key, value in given.items() if value is not None})
 
 
 def test_values_may_be_secret() -> None:

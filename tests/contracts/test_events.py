@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
-from outside_world import event, file_pod, killed, start_static, started
-from running import BROKEN, KEPT, POST_START, running
+from outside_world import event, killed, started
+from running import BROKEN, KEPT, running
 from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 PULLING, CRASHING = "Back-off pulling image img:1", "Back-off restarting failed container"
-
-
-@pytest.mark.parametrize(
-    ("reason", "kind", "message", "verdict"),
-    [
-        ("Started", "Normal", "", KEPT),
-        ("Started", "Warning", "", BROKEN),
-        ("Unhealthy", "Warning", "", KEPT),
-        ("Unhealthy", "Normal", "", BROKEN),
-        ("BackOff", "Normal", PULLING, KEPT),
-        ("BackOff", "Normal", CRASHING, BROKEN),
-    ],
-)
-def test_events_have_their_type(reason: str, kind: str, message: str, verdict: Verdict) -> None:
-    """EVENTS-01: what goes its way is Normal."""
-    s = Story()
-    event(s, s.pod(), reason, "c1", kind=kind, message=message)
-
-    assert s.judge("EVENTS-01").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -50,26 +29,6 @@ def test_container_events_name_their_container(name: str, path: str, verdict: Ve
     assert s.judge("EVENTS-02").verdict is verdict
 
 
-@pytest.mark.parametrize(("id_", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_messages_name_no_container_id(*, id_: bool, verdict: Verdict) -> None:
-    """EVENTS-03: the name stands for the id."""
-    s, web, _, c1 = running()
-    event(s, web, "Failed", "c1", kind="Warning", message=f"cannot start {c1.id if id_ else 'c1'}")
-
-    assert s.judge("EVENTS-03").verdict is verdict
-
-
-@pytest.mark.parametrize(("told", "verdict"), [("it failed", KEPT), ("it failed: password 1234", BROKEN)])
-def test_hook_events_hold_no_output(told: str, verdict: Verdict) -> None:
-    """EVENTS-04: what a hook prints may be secret."""
-    s, web, _, c1 = running(lifecycle=POST_START)
-    output = base64.b64encode(b"password 1234\n").decode()
-    s.call("ExecSync", {"container_id": c1.id, "cmd": ["warm"]}, {"exit_code": 1, "stdout": output})
-    event(s, web, "FailedPostStartHook", "c1", kind="Warning", message=told)
-
-    assert s.judge("EVENTS-04").verdict is verdict
-
-
 @pytest.mark.parametrize(
     ("order", "verdict"), [(("Created", "Started"), KEPT), (("Started", "Created"), BROKEN)]
 )
@@ -84,17 +43,6 @@ def test_events_come_in_order(order: tuple[str, ...], verdict: Verdict) -> None:
     assert (("start", None) in broken) is (verdict is BROKEN)
 
 
-def test_start_is_told() -> None:
-    """EVENTS-06 is kept where each start has its events in time."""
-    s = Story()
-    web = s.pod()
-    s.run_container(web, s.run_sandbox(web))
-    for reason in ("Created", "Started"):
-        event(s, web, reason, "c1")
-
-    assert s.judge("EVENTS-06").verdict is KEPT
-
-
 @pytest.mark.parametrize(("first", "broken"), [("Unhealthy", False), ("Created", True)])
 def test_unhealthy_comes_before_killing(first: str, *, broken: bool) -> None:
     """EVENTS-06: a kill for a probe comes after an Unhealthy."""
@@ -103,29 +51,6 @@ def test_unhealthy_comes_before_killing(first: str, *, broken: bool) -> None:
     event(s, web, "Killing", "c1", message="Container c1 failed liveness probe, will be restarted")
 
     assert (("kill", None) in s.judge("EVENTS-06").broken_clauses) is broken
-
-
-@pytest.mark.parametrize(("mirror", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_events_of_static_pods_carry_their_own_uid(*, mirror: bool, verdict: Verdict) -> None:
-    """EVENTS-07: events are not about the mirror."""
-    s = Story()
-    web = file_pod(s)
-    start_static(s, web)
-    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Running"})
-    uid = "mirror" if mirror else web.uid
-    s.record("event", uid=uid, type="Normal", reason="Started", message="", container="spec.containers{c1}")
-
-    assert s.judge("EVENTS-07").verdict is verdict
-
-
-@pytest.mark.parametrize(("count", "verdict"), [(3, KEPT), (1, BROKEN)])
-def test_deadline_is_told_again_and_again(count: int, verdict: Verdict) -> None:
-    """EVENTS-08: once is not enough."""
-    s, web, _, _ = running()
-    for _ in range(count):
-        event(s.wait(1), web, "DeadlineExceeded")
-
-    assert s.judge("EVENTS-08").verdict is verdict
 
 
 @pytest.mark.parametrize("wrong", ["", "silent"])
@@ -150,18 +75,6 @@ def test_failed_start_is_told(*, told: bool, verdict: Verdict) -> None:
     s.create(web, s.run_sandbox(web), error="INTERNAL")
     if told:
         event(s, web, "Failed", "c1", kind="Warning")
-
-    assert s.judge("START-03").verdict is verdict
-
-
-@pytest.mark.parametrize(("wrapper", "verdict"), [("", KEPT), ("rpc error: code = Internal desc = ", BROKEN)])
-def test_failed_start_is_told_without_wrapper(wrapper: str, verdict: Verdict) -> None:
-    """START-03 breaks when the event tells gRPC's words beside the runtime's."""
-    s = Story()
-    web = s.pod()
-    s.create(web, s.run_sandbox(web), error="INTERNAL")
-    text = f"Error: {wrapper}told so"
-    s.record("event", uid=web.uid, type="Warning", reason="Failed", message=text, container="spec{c1}")
 
     assert s.judge("START-03").verdict is verdict
 

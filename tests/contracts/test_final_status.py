@@ -17,34 +17,6 @@ def shown(code: int | None, **status: Any) -> dict[str, Any]:
     return {"containerStatuses": [{"name": "c1", "state": state, **status}]}
 
 
-@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_terminal_phase_waits_for_containers(*, early: bool, verdict: Verdict) -> None:
-    """TERM-15: no terminal phase while a container is being stopped."""
-    s, web, _, c1 = running()
-    s.delete(web)
-    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    if early:
-        s.status(web, "Failed")
-    s.wait(3).exited(c1, seen=False)
-    s.end("StopContainer", stop)
-    s.status(web, "Failed")
-
-    assert s.judge("TERM-15").verdict is verdict
-
-
-@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_terminal_phase_waits_for_the_sandbox(*, early: bool, verdict: Verdict) -> None:
-    """TERM-32: no terminal phase before StopPodSandbox returned."""
-    s, web, sandbox, c1 = running(policy="Never")
-    s.exited(c1, 1)
-    if early:
-        s.status(web, "Failed")
-    s.stop_sandbox(sandbox)
-    s.status(web, "Failed")
-
-    assert s.judge("TERM-32").verdict is verdict
-
-
 @pytest.mark.parametrize(
     ("code", "phase", "verdict"),
     [(0, "Succeeded", KEPT), (137, "Failed", KEPT), (137, "Succeeded", BROKEN), (0, "Running", BROKEN)],

@@ -96,20 +96,6 @@ def test_removal_may_be_under_way(*, asked: bool) -> None:
     assert bool(s.judge("GC-10").breaks) is not asked
 
 
-@pytest.mark.parametrize(("removed", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_records_of_a_gone_pod(*, removed: bool, verdict: Verdict) -> None:
-    """GC-02: the dead containers of a pod that is gone are removed within a minute."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    s.stop(c1)
-    s.stop_sandbox(sandbox)
-    s.deleted(web)
-    if removed:
-        s.wait(50).remove(c1)
-
-    assert s.judge("GC-02").verdict is verdict
-
-
 @pytest.mark.parametrize("first", ["fails", "succeeds"])
 def test_nothing_goes_before_a_first_relist(first: str) -> None:
     """GC-02: a kubelet that hears events lists again five minutes after its first relist failed."""
@@ -130,19 +116,6 @@ def test_nothing_goes_before_a_first_relist(first: str) -> None:
     s.wait(100).call("ListPodSandbox", {}, {})
 
     assert bool(s.judge("GC-02").breaks) is (first == "succeeds")
-
-
-@pytest.mark.parametrize(("stopped", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_unknown_container_is_stopped_first(*, stopped: bool, verdict: Verdict) -> None:
-    """GC-04: a container in an unknown state is stopped before it is removed."""
-    s, _, _, c1 = running()
-    s.container_status(c1, state="CONTAINER_UNKNOWN")
-    if stopped:
-        s.stop(c1)
-        s.container_status(c1, state="CONTAINER_EXITED", exit_code=137)
-    s.remove(c1)
-
-    assert s.judge("GC-04").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -194,14 +167,3 @@ def test_pod_that_comes_back_during_a_round(waits: int, *, breaks: bool) -> None
     s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
 
     assert bool(s.judge("GC-05").breaks) is breaks
-
-
-@pytest.mark.parametrize(("ended", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_running_container_is_not_removed(*, ended: bool, verdict: Verdict) -> None:
-    """GC-09: only a container that has ended is removed."""
-    s, _, _, c1 = running()
-    if ended:
-        s.exited(c1)
-    s.remove(c1)
-
-    assert s.judge("GC-09").verdict is verdict

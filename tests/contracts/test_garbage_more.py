@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pod_status import ended, tell_status
-from running import BROKEN, KEPT, running
+from running import BROKEN, KEPT
 from story import Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -35,38 +34,17 @@ def _log(s: Story, path: str, op: str) -> None:
     s.record("disk", op=op, path=path)
 
 
-def test_logs_go_before_their_container() -> None:
-    """GC-06: a record is removed after its log."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        c1 = s.run_container(web, sandbox)
-        path = f"{sandbox.config['log_directory']}/c1/0.log"
-        _log(s, path, "written")
-        s.exited(c1, 1)
-        s.run_container(web, sandbox, "c1", 1)
-        if right:
-            _log(s, path, "removed")
-        s.remove(c1)
-
-    assert_bites("GC-06", tell)
-
-
-def test_logs_may_go_all_together() -> None:
+@detects("GC-06")
+def test_logs_may_go_all_together(s: Story, *, right: bool) -> None:
     """GC-06: with the folder of a pod's logs every log in it is gone."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        c1 = s.run_container(web, sandbox)
-        folder = sandbox.config["log_directory"]
-        _log(s, f"{folder}/c1/0.log", "written")
-        s.exited(c1)
-        _log(s, folder if right else "/var/log/pods/another", "removed")
-        s.remove(c1)
-
-    assert_bites("GC-06", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    folder = sandbox.config["log_directory"]
+    _log(s, f"{folder}/c1/0.log", "written")
+    s.exited(c1)
+    _log(s, folder if right else "/var/log/pods/another", "removed")
+    s.remove(c1)
 
 
 @pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("stays", BROKEN), ("early", BROKEN)])
@@ -89,35 +67,29 @@ def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
     assert s.judge("GC-07").verdict is verdict
 
 
-def test_container_that_never_ran_goes() -> None:
+@detects("GC-08")
+def test_container_that_never_ran_goes(s: Story, *, right: bool) -> None:
     """GC-08: an instance that could not be started goes once there are newer ones; the newest stays."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        first = s.create(web, sandbox)
-        s.start(first, error="UNKNOWN")
-        second = s.create(web, sandbox, attempt=1)
-        s.wait(12).start(second, error="UNKNOWN")
-        s.wait(12)
-        s.run_container(web, sandbox, "c1", 2)
-        if right:
-            s.wait(30).remove(first)
-        s.wait(100).call("Version", {}, {})
-
-    assert_bites("GC-08", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    first = s.create(web, sandbox)
+    s.start(first, error="UNKNOWN")
+    second = s.create(web, sandbox, attempt=1)
+    s.wait(12).start(second, error="UNKNOWN")
+    s.wait(12)
+    s.run_container(web, sandbox, "c1", 2)
+    if right:
+        s.wait(30).remove(first)
+    s.wait(100).call("Version", {}, {})
 
 
-def test_failed_round_is_told() -> None:
+@detects("GC-11")
+def test_failed_round_is_told(s: Story, *, right: bool) -> None:
     """GC-11: a round that fails is told by an event of the node."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        for second in range(90):
-            s.wait(1).call("ListContainers", {}, error="INTERNAL")
-            if right and second == 58:
-                s.record("event", uid="node-1", type="Warning", reason="ContainerGCFailed", message="x")
-
-    assert_bites("GC-11", tell)
+    for second in range(90):
+        s.wait(1).call("ListContainers", {}, error="INTERNAL")
+        if right and second == 58:
+            s.record("event", uid="node-1", type="Warning", reason="ContainerGCFailed", message="x")
 
 
 def _images(s: Story, *names: str, pinned: str = "") -> None:
@@ -154,43 +126,14 @@ def test_unused_images_go(removed: str, verdict: Verdict) -> None:
     assert s.judge("GC-12").verdict is verdict
 
 
-def test_room_is_made() -> None:
+@detects("GC-12")
+def test_room_is_made(s: Story, *, right: bool) -> None:
     """GC-12: on a disk that has run full an image that may go goes with the next round."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        _images(s, "idle:1")
-        s.wait(200).record("fault", what="imagefs.available is low", values={"imagefs.available": "10%"})
-        if right:
-            _remove(s.wait(100), "idle:1")
-        s.wait(400).call("ListContainers", {}, {})
-
-    assert_bites("GC-12", tell)
-
-
-def test_folder_of_a_running_pod_stays() -> None:
-    """CLEANUP-03: the folder of a pod goes when nothing of it runs any more."""
-    for right in (True, False):
-        s, web, _, c1 = running()
-        s.unset(web)
-        if right:
-            s.stop(c1)
-        s.record("disk", op="removed", path=f"/var/lib/kubelet/pods/{web.uid}")
-
-        assert s.judge("CLEANUP-03").verdict is (KEPT if right else BROKEN)
-
-
-def test_folder_of_an_ended_pod_stays() -> None:
-    """CLEANUP-04: the folder of a pod that has ended goes when the pod is deleted."""
-    for right in (True, False):
-        s, web, _, c1 = running(policy="Never")
-        s.exited(c1)
-        tell_status(s, web, "Succeeded", [ended(0, c1)])
-        if right:
-            s.delete(web, 0)
-            s.deleted(web)
-        s.record("disk", op="removed", path=f"/var/lib/kubelet/pods/{web.uid}")
-
-        assert s.judge("CLEANUP-04").verdict is (KEPT if right else BROKEN)
+    _images(s, "idle:1")
+    s.wait(200).record("fault", what="imagefs.available is low", values={"imagefs.available": "10%"})
+    if right:
+        _remove(s.wait(100), "idle:1")
+    s.wait(400).call("ListContainers", {}, {})
 
 
 @pytest.mark.parametrize(

@@ -31,16 +31,6 @@ def test_deletion_gives_its_grace(kubernetes: str, grace: int, timeout: int, ver
     assert s.judge("TERM-03").verdict is verdict
 
 
-@pytest.mark.parametrize(("timeout", "verdict"), [(7, KEPT), (30, BROKEN)])
-def test_failing_probe_gives_its_own_grace(timeout: int, verdict: Verdict) -> None:
-    """TERM-03: after a failing probe the timeout is the probe's own grace."""
-    s, _, _, c1 = running(livenessProbe=LIVENESS)
-    probe(s, c1, code=1)
-    s.stop(c1, timeout)
-
-    assert s.judge("TERM-03").verdict is verdict
-
-
 @pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (7, BROKEN)])
 def test_deletion_wins_over_the_probe(timeout: int, verdict: Verdict) -> None:
     """TERM-04: a failing probe does not lengthen the grace of a deletion."""
@@ -190,19 +180,6 @@ def test_hook_that_outlasts_the_grace(kubernetes: str, after: float, timeout: in
     assert s.judge("TERM-06").verdict is verdict
 
 
-@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_no_hook_without_grace(*, runs: bool, verdict: Verdict) -> None:
-    """TERM-07: with a grace of 0 a killed container gets no preStop hook."""
-    s, web, _, c1 = running(grace=0, lifecycle=PRE_STOP)
-    web.manifest["spec"]["containers"][0]["image"] = "img:2"
-    s.set(web)
-    if runs:
-        hook(s, c1, "drain", takes=1)
-    s.stop(c1, 2)
-
-    assert s.judge("TERM-07").verdict is verdict
-
-
 @pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (23, BROKEN)])
 def test_whole_grace_after_the_hook(timeout: int, verdict: Verdict) -> None:
     """TERM-11: 1.22 to 1.26 give the whole grace once more."""
@@ -253,16 +230,6 @@ def test_forced_deletion(*, kubernetes: str, timeout: int, verdict: Verdict, tol
     s.wait(1).end("StopContainer", stop)
 
     assert s.judge("WORK-08").verdict is verdict
-
-
-@pytest.mark.parametrize(("timeout", "verdict"), [(9, KEPT), (2, BROKEN)])
-def test_removed_manifest(timeout: int, verdict: Verdict) -> None:
-    """WORK-33: a pod whose manifest is removed keeps its grace."""
-    s, web, _, c1 = running(grace=9, source="file")
-    s.unset(web)
-    s.stop(c1, timeout)
-
-    assert s.judge("WORK-33").verdict is verdict
 
 
 @pytest.mark.parametrize(("error", "verdict"), [(None, KEPT), ("DEADLINE_EXCEEDED", BROKEN)])

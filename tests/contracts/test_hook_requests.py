@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from running import BROKEN, KEPT, PRE_STOP, running
+from running import BROKEN, KEPT, running
 from story import ContainerHandle, PodHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -95,21 +95,6 @@ def test_plain_answer_is_asked_for(*, again: bool, tells: bool, authorized: bool
 
 
 @pytest.mark.parametrize(
-    ("contract_id", "handler"), [("HOOK-10", asks()), ("HOOK-12", {"tcpSocket": {"port": 1}})]
-)
-@pytest.mark.parametrize(("fails", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_hook_that_cannot_be_run_fails(
-    contract_id: str, handler: dict[str, Any], verdict: Verdict, *, fails: bool
-) -> None:
-    """HOOK-10, HOOK-12: without an address there is no request, and a tcpSocket is no hook."""
-    s, web, _ = starting(address="", **handler)
-    if fails:
-        told(s, web, "FailedPostStartHook")
-
-    assert s.judge(contract_id).verdict is verdict
-
-
-@pytest.mark.parametrize(
     ("after", "timeout", "verdict"), [(3, 27, KEPT), (0.1, 27, BROKEN), (3, 30, BROKEN), (9, 21, KEPT)]
 )
 def test_sleep_hook_is_slept_through(after: float, timeout: int, verdict: Verdict) -> None:
@@ -119,19 +104,3 @@ def test_sleep_hook_is_slept_through(after: float, timeout: int, verdict: Verdic
     s.wait(after).stop(c1, timeout)
 
     assert s.judge("HOOK-11").verdict is verdict
-
-
-@pytest.mark.parametrize(("again", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_hook_is_delivered_at_least_once(*, again: bool, verdict: Verdict) -> None:
-    """HOOK-13: what the kubelet's end has cut short is run again."""
-    s, web, _, c1 = running(lifecycle=PRE_STOP)
-    s.delete(web)
-    hook = {"container_id": c1.id, "cmd": ["drain"]}
-    s.begin("ExecSync", hook)
-    s.wait(1).record("kubelet", op="killed")
-    s.wait(1).record("kubelet", op="started")
-    if again:
-        s.call("ExecSync", hook, {"exit_code": 0})
-    s.stop(c1)
-
-    assert s.judge("HOOK-13").verdict is verdict

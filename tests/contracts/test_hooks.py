@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running, two_running
+from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -30,21 +30,6 @@ def test_post_start_runs_once(times: int, verdict: Verdict) -> None:
         hook(s, c1, "warm")
 
     assert s.judge("HOOK-01").verdict is verdict
-
-
-@pytest.mark.parametrize(("awaited", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_next_container_waits(*, awaited: bool, verdict: Verdict) -> None:
-    """HOOK-02: the next container is created after the hook returned."""
-    s, web, sandbox, c1 = starting("c2")
-    running_hook = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
-    s.wait(2)
-    if not awaited:
-        s.create(web, sandbox, "c2")
-    s.end("ExecSync", running_hook, {})
-    if awaited:
-        s.create(web, sandbox, "c2")
-
-    assert s.judge("HOOK-02").verdict is verdict
 
 
 @pytest.mark.parametrize(("timeout", "verdict"), [("0", KEPT), ("30", BROKEN)])
@@ -131,27 +116,3 @@ def test_failed_pre_stop(stops: int, told: int, verdict: Verdict) -> None:
         s.record("event", uid=web.uid, type="Warning", reason="FailedPreStopHook", message="failed")
 
     assert s.judge("HOOK-06").verdict is verdict
-
-
-@pytest.mark.parametrize(("cmd", "verdict"), [(["drain"], KEPT), (["/bin/sh", "-c", "drain"], BROKEN)])
-def test_hook_command_is_not_touched(cmd: list[str], verdict: Verdict) -> None:
-    """HOOK-07: no shell around the command."""
-    s, web, _, c1 = running(lifecycle=PRE_STOP)
-    s.delete(web)
-    s.call("ExecSync", {"container_id": c1.id, "cmd": cmd}, {})
-
-    assert s.judge("HOOK-07").verdict is verdict
-
-
-@pytest.mark.parametrize(("serial", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_hooks_run_together(*, serial: bool, verdict: Verdict) -> None:
-    """HOOK-14: the hooks of two containers begin at one time."""
-    s, web, _, c1, c2 = two_running(lifecycle=PRE_STOP)
-    s.delete(web)
-    calls = [s.begin("ExecSync", {"container_id": c1.id, "cmd": ["drain"]})]
-    s.wait(5 if serial else 0.01)
-    calls.append(s.begin("ExecSync", {"container_id": c2.id, "cmd": ["drain"]}))
-    for one in calls:
-        s.end("ExecSync", one, {})
-
-    assert s.judge("HOOK-14").verdict is verdict

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import BROKEN, KEPT
 from story import PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -60,40 +60,11 @@ def test_pulls_are_limited(between: float, verdict: Verdict) -> None:
     assert s.judge("IMAGE-12").verdict is verdict
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(0.01, KEPT), (3, BROKEN)])
-def test_pull_too_many_fails_at_once(waits: float, verdict: Verdict) -> None:
-    """IMAGE-12: a pull that is announced is made, or has failed."""
-    s = Story(configuration={"serializeImagePulls": False})
-    web = s.pod()
-    s.record(
-        "event", uid=web.uid, type="Normal", reason="Pulling", message="", container="spec.containers{c1}"
-    )
-    pull(s.wait(waits), web)
-
-    assert s.judge("IMAGE-12").verdict is verdict
-
-
-@pytest.mark.parametrize(("met", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_every_credential_is_tried(*, met: bool, verdict: Verdict) -> None:
-    """IMAGE-13: whoever has made the secrets says whether the next one was tried."""
-    s = Story(configuration={})
-    web = s.pod(imagePullSecrets=SECRETS)
-    pull(s, web, error="UNKNOWN", auth=AUTH)
-    if met:
-        pull(s, web, auth={"username": "other"})
-    s.record("expect", contract="IMAGE-13", awaited="PullImage x2", by=s.now, met=met)
-
-    assert s.judge("IMAGE-13").verdict is verdict
-
-
-def test_pod_without_secrets_pulls_anonymously() -> None:
+@detects("IMAGE-13")
+def test_pod_without_secrets_pulls_anonymously(s: Story, *, right: bool) -> None:
     """IMAGE-13 breaks when a pod without secrets pulls with credentials."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        s.header["configuration"] = {}
-        pull(s, s.pod(), auth={} if right else AUTH)
-
-    assert_bites("IMAGE-13", tell)
+    s.header["configuration"] = {}
+    pull(s, s.pod(), auth={} if right else AUTH)
 
 
 def test_other_credentials_are_no_other_pull() -> None:
@@ -115,19 +86,16 @@ def test_other_credentials_are_no_other_pull() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["no sandbox", "no pull"])
-def test_missing_secret_is_tolerated(wrong: str) -> None:
+@detects("IMAGE-14")
+def test_missing_secret_is_tolerated(s: Story, wrong: str, *, right: bool) -> None:
     """IMAGE-14 breaks when the pod is not started, or its image not pulled."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        one = {"name": "c1", "image": "img:1", "imagePullPolicy": "Always"}
-        web = s.pod(containers=[one], imagePullSecrets=SECRETS)
-        s.record("event", uid=web.uid, type="Warning", reason="FailedToRetrieveImagePullSecret", message="")
-        if right or wrong != "no sandbox":
-            s.run_sandbox(web)
-        if right:
-            pull(s, web)
-
-    assert_bites("IMAGE-14", tell)
+    one = {"name": "c1", "image": "img:1", "imagePullPolicy": "Always"}
+    web = s.pod(containers=[one], imagePullSecrets=SECRETS)
+    s.record("event", uid=web.uid, type="Warning", reason="FailedToRetrieveImagePullSecret", message="")
+    if right or wrong != "no sandbox":
+        s.run_sandbox(web)
+    if right:
+        pull(s, web)
 
 
 def with_secrets(s: Story, name: str, **spec: Any) -> tuple[PodHandle, SandboxHandle]:
@@ -163,18 +131,6 @@ def test_image_may_be_anybodys(why: str) -> None:
     outcome = s.judge("IMAGE-21")
 
     assert outcome.verdict in {Verdict.NOT_EXERCISED, Verdict.NOT_APPLICABLE}
-
-
-def test_good_pull_clears_no_other_back_off() -> None:
-    """IMAGE-23 breaks when an image is pulled again too soon, since another has come."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=[{"name": name, "image": f"{name}:1"} for name in ("c1", "c2")])
-        pull(s, web, "c1:1", error="INTERNAL")
-        pull(s.wait(1), web, "c2:1")
-        pull(s.wait(10 if right else 1), web, "c1:1")
-
-    assert_bites("IMAGE-23", tell)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import BROKEN, KEPT
 from story import PodHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -26,20 +26,17 @@ def waits(s: Story, web: PodHandle, reason: str, name: str = "c1") -> None:
 
 
 @pytest.mark.parametrize("wrong", ["untold", "asked", "pulled"])
-def test_unreadable_name_is_told(wrong: str) -> None:
+@detects("IMAGE-05")
+def test_unreadable_name_is_told(s: Story, wrong: str, *, right: bool) -> None:
     """IMAGE-05 breaks when it is not told, and when the runtime is asked for such an image."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=[{"name": "c1", "image": BAD}])
-        sandbox = s.run_sandbox(web)
-        if not right and wrong == "asked":
-            s.call("ImageStatus", {"image": {"image": BAD}}, {})
-        if not right and wrong == "pulled":
-            s.call("PullImage", {"image": {"image": BAD}, "sandbox_config": sandbox.config}, {})
-        if right or wrong != "untold":
-            waits(s.wait(11), web, "InvalidImageName")
-
-    assert_bites("IMAGE-05", tell)
+    web = s.pod(containers=[{"name": "c1", "image": BAD}])
+    sandbox = s.run_sandbox(web)
+    if not right and wrong == "asked":
+        s.call("ImageStatus", {"image": {"image": BAD}}, {})
+    if not right and wrong == "pulled":
+        s.call("PullImage", {"image": {"image": BAD}, "sandbox_config": sandbox.config}, {})
+    if right or wrong != "untold":
+        waits(s.wait(11), web, "InvalidImageName")
 
 
 @pytest.mark.parametrize("image", ["img", "a.b:5000/c/d:1", f"img@sha256:{'5f' * 32}"])
@@ -51,19 +48,16 @@ def test_good_names_are_good(image: str) -> None:
     assert s.judge("IMAGE-05").activations == 0
 
 
-def test_sibling_is_started_all_the_same() -> None:
+@detects("IMAGE-17")
+def test_sibling_is_started_all_the_same(s: Story, *, right: bool) -> None:
     """IMAGE-17 breaks when a container that comes after waits for the image of the first."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=[{"name": "c1", "image": "none:1"}, {"name": "c2", "image": "img:1"}])
-        sandbox = s.run_sandbox(web)
-        ask(s)
-        request = {"image": {"image": "none:1"}, "sandbox_config": sandbox.config}
-        s.call("PullImage", request, error="NOT_FOUND")
-        if right:
-            s.run_container(web, sandbox, "c2")
-
-    assert_bites("IMAGE-17", tell)
+    web = s.pod(containers=[{"name": "c1", "image": "none:1"}, {"name": "c2", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    ask(s)
+    request = {"image": {"image": "none:1"}, "sandbox_config": sandbox.config}
+    s.call("PullImage", request, error="NOT_FOUND")
+    if right:
+        s.run_container(web, sandbox, "c2")
 
 
 def told(s: Story, web: PodHandle, reason: str, message: str = "") -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from story import PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -36,19 +36,6 @@ def waits(s: Story, web: PodHandle, reason: str) -> None:
     s.status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": {"reason": reason}}}])
 
 
-def test_image_is_looked_for_before_each_container() -> None:
-    """IMAGE-01 breaks when a restarted container is made without looking for its image."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = begun(s)
-        s.exited(s.run_container(web, sandbox), code=1)
-        if right:
-            ask(s)
-        s.create(web, sandbox, attempt=1)
-
-    assert_bites("IMAGE-01", tell)
-
-
 @pytest.mark.parametrize(
     ("policy", "present", "pulls"),
     [
@@ -58,33 +45,27 @@ def test_image_is_looked_for_before_each_container() -> None:
         ("Never", True, False),
     ],
 )
-def test_policy_decides(policy: str, *, present: bool, pulls: bool) -> None:
+@detects("IMAGE-02")
+def test_policy_decides(s: Story, policy: str, *, right: bool, present: bool, pulls: bool) -> None:
     """IMAGE-02 breaks when the policy asks for a pull that does not come, or forbids the one that comes."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = begun(s, policy)
-        ask(s, present=present)
-        if pulls == right:
-            pull(s, web)
-        ask(s)
-        s.create(web, sandbox)
-
-    assert_bites("IMAGE-02", tell)
+    web, sandbox = begun(s, policy)
+    ask(s, present=present)
+    if pulls == right:
+        pull(s, web)
+    ask(s)
+    s.create(web, sandbox)
 
 
 @pytest.mark.parametrize("wrong", ["unasked", "again"])
-def test_pull_follows_an_absence(wrong: str) -> None:
+@detects("IMAGE-02")
+def test_pull_follows_an_absence(s: Story, wrong: str, *, right: bool) -> None:
     """IMAGE-02 breaks when a pull is repeated, or made, without looking for the image."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = begun(s)
-        if right or wrong == "again":
-            ask(s, present=False)
+    web, _ = begun(s)
+    if right or wrong == "again":
+        ask(s, present=False)
+    pull(s, web)
+    if not right:
         pull(s, web)
-        if not right:
-            pull(s, web)
-
-    assert_bites("IMAGE-02", tell)
 
 
 @pytest.mark.parametrize(("queued", "breaks"), [(True, False), (False, True)])
@@ -122,15 +103,12 @@ def test_pull_may_follow_the_policy_before(seconds: int, held_up: int, *, breaks
 
 
 @pytest.mark.parametrize(("policy", "present"), [("IfNotPresent", False), ("Never", True)])
-def test_never_pull_is_told_for_absence(policy: str, *, present: bool) -> None:
+@detects("IMAGE-02")
+def test_never_pull_is_told_for_absence(s: Story, policy: str, *, right: bool, present: bool) -> None:
     """IMAGE-02 breaks when ErrImageNeverPull is shown with another policy, or for a present image."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = begun(s, "Never" if right else policy)
-        ask(s, present=present and not right)
-        waits(s, web, "ErrImageNeverPull")
-
-    assert_bites("IMAGE-02", tell)
+    web, _ = begun(s, "Never" if right else policy)
+    ask(s, present=present and not right)
+    waits(s, web, "ErrImageNeverPull")
 
 
 @pytest.mark.parametrize("was_absent", [True, False])
@@ -169,105 +147,72 @@ def test_always_asked_first_once() -> None:
             ask(s)
         pull(s, web)
 
-    assert_bites("IMAGE-03", tell, kubernetes="1.26")
+    assert_detects("IMAGE-03", tell, kubernetes="1.26")
     later = Story("1.32")
     tell(later, right=False)
     assert later.judge("IMAGE-03").verdict is Verdict.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize(
-    ("image", "right", "wrong"),
-    [
-        ("img:1", "img:1", "img:2"),
-        ("reg:5000/img", "reg:5000/img:latest", "reg:5000/img"),
-        ("busybox", "busybox:latest", "docker.io/library/busybox:latest"),
-        ("img@sha256:1", "img@sha256:1", "img:latest"),
-    ],
-)
-def test_pulled_image(image: str, right: str, wrong: str) -> None:
-    """IMAGE-04 breaks when another image is pulled than the manifest's, tagged or expanded wrongly."""
-    names = {True: right, False: wrong}
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = begun(s, image=image)
-        pull(s, web, names[right])
-
-    assert_bites("IMAGE-04", tell)
-
-
-def test_failed_inspection_is_no_absence() -> None:
+@detects("IMAGE-06")
+def test_failed_inspection_is_no_absence(s: Story, *, right: bool) -> None:
     """IMAGE-06 breaks when a pull follows a failed ImageStatus."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = begun(s)
-        ask(s, error="INTERNAL")
-        if right:
-            ask(s, present=False)
-        pull(s, web)
-
-    assert_bites("IMAGE-06", tell)
+    web, _ = begun(s)
+    ask(s, error="INTERNAL")
+    if right:
+        ask(s, present=False)
+    pull(s, web)
 
 
-def test_inspection_error_has_a_cause() -> None:
+@detects("IMAGE-06")
+def test_inspection_error_has_a_cause(s: Story, *, right: bool) -> None:
     """IMAGE-06 breaks when ImageInspectError is shown and no ImageStatus had failed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = begun(s)
-        ask(s, error="INTERNAL" if right else None)
-        waits(s, web, "ImageInspectError")
-
-    assert_bites("IMAGE-06", tell)
+    web, _ = begun(s)
+    ask(s, error="INTERNAL" if right else None)
+    waits(s, web, "ImageInspectError")
 
 
 @pytest.mark.parametrize("wrong", ["no sandbox", "other sandbox", "annotations"])
-def test_pull_is_told_the_sandbox(wrong: str) -> None:
+@detects("IMAGE-15")
+def test_pull_is_told_the_sandbox(s: Story, wrong: str, *, right: bool) -> None:
     """IMAGE-15 breaks when a pull lacks the sandbox's config or the pod's annotations."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        config = s.sandbox_config(web, annotations={"k": "v"})
-        s.run_sandbox(web, config=config)
-        image: dict[str, Any] = {"image": IMAGE, "annotations": {"k": "v"}}
-        if not right and wrong == "no sandbox":
-            config = {}
-        elif not right and wrong == "other sandbox":
-            config = {**config, "hostname": "other"}
-        elif not right:
-            image["annotations"] = {}
-        s.call("PullImage", {"image": image, "sandbox_config": config}, {"image_ref": f"sha256:{IMAGE}"})
-
-    assert_bites("IMAGE-15", tell)
+    web = s.pod()
+    config = s.sandbox_config(web, annotations={"k": "v"})
+    s.run_sandbox(web, config=config)
+    image: dict[str, Any] = {"image": IMAGE, "annotations": {"k": "v"}}
+    if not right and wrong == "no sandbox":
+        config = {}
+    elif not right and wrong == "other sandbox":
+        config = {**config, "hostname": "other"}
+    elif not right:
+        image["annotations"] = {}
+    s.call("PullImage", {"image": image, "sandbox_config": config}, {"image_ref": f"sha256:{IMAGE}"})
 
 
 @pytest.mark.parametrize("pulled", [False, True])
 @pytest.mark.parametrize(
     "wrong", [{"image": IMAGE, "user_specified_image": IMAGE}, {"image": f"sha256:{IMAGE}"}]
 )
-def test_container_is_made_from_what_was_found(wrong: dict[str, str], *, pulled: bool) -> None:
+@detects("IMAGE-16")
+def test_container_is_made_from_what_was_found(
+    s: Story, wrong: dict[str, str], *, right: bool, pulled: bool
+) -> None:
     """IMAGE-16 breaks when the tag is used instead of the id, or is not told beside it."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = begun(s)
-        ask(s, present=not pulled)
-        if pulled:
-            pull(s, web)
-        ask(s)
-        config = s.container_config(web, "c1") if right else s.container_config(web, "c1", image=wrong)
-        s.create(web, sandbox, config=config)
-
-    assert_bites("IMAGE-16", tell)
+    web, sandbox = begun(s)
+    ask(s, present=not pulled)
+    if pulled:
+        pull(s, web)
+    ask(s)
+    config = s.container_config(web, "c1") if right else s.container_config(web, "c1", image=wrong)
+    s.create(web, sandbox, config=config)
 
 
-def test_older_kubelets_tell_no_tag() -> None:
+@detects("IMAGE-16", kubernetes="1.26")
+def test_older_kubelets_tell_no_tag(s: Story, *, right: bool) -> None:
     """IMAGE-16 asks for the manifest's image from 1.32 on only."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = begun(s)
-        ask(s)
-        image = {"image": f"sha256:{IMAGE}" if right else IMAGE}
-        s.create(web, sandbox, config=s.container_config(web, "c1", image=image))
-
-    assert_bites("IMAGE-16", tell, kubernetes="1.26")
+    web, sandbox = begun(s)
+    ask(s)
+    image = {"image": f"sha256:{IMAGE}" if right else IMAGE}
+    s.create(web, sandbox, config=s.container_config(web, "c1", image=image))
 
 
 @pytest.mark.parametrize(("since", "verdict"), [(0, Verdict.NOT_EXERCISED), (60, Verdict.BROKEN)])
@@ -286,20 +231,17 @@ def test_sync_may_follow_the_image_of_before(since: float, verdict: Verdict) -> 
 
 @pytest.mark.parametrize("pulled", [False, True])
 @pytest.mark.parametrize("wrong", ["not asked", "failed", "absent"])
-def test_image_is_asked_once_more(wrong: str, *, pulled: bool) -> None:
+@detects("IMAGE-24")
+def test_image_is_asked_once_more(s: Story, wrong: str, *, right: bool, pulled: bool) -> None:
     """IMAGE-24 breaks when ImageStatus is not asked again, or does not find what is used all the same."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = begun(s)
-        ask(s, present=not pulled)
-        if pulled:
-            pull(s, web)
-        if right:
-            ask(s)
-        elif wrong == "failed":
-            ask(s, error="INTERNAL")
-        elif wrong == "absent":
-            ask(s, present=False)
-        s.create(web, sandbox)
-
-    assert_bites("IMAGE-24", tell)
+    web, sandbox = begun(s)
+    ask(s, present=not pulled)
+    if pulled:
+        pull(s, web)
+    if right:
+        ask(s)
+    elif wrong == "failed":
+        ask(s, error="INTERNAL")
+    elif wrong == "absent":
+        ask(s, present=False)
+    s.create(web, sandbox)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -37,219 +37,76 @@ def init_status(name: str, code: int | None = None, *, ready: bool = False) -> d
     return {"name": name, "state": state, "ready": ready, "restartCount": 0}
 
 
-def test_init_containers_run_one_after_the_other() -> None:
-    """INIT-01 breaks when the second init container is made while the first runs."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", "i2")
-        first = s.run_container(web, sandbox, "i1")
-        if right:
-            s.wait(1).exited(first)
-        s.run_container(web, sandbox, "i2")
-
-    assert_bites("INIT-01", tell)
-
-
 @pytest.mark.parametrize("late", [False, True])
-def test_next_container_follows(*, late: bool) -> None:
+@detects("INIT-01")
+def test_next_container_follows(s: Story, *, right: bool, late: bool) -> None:
     """INIT-01 breaks when nothing comes after the last init container, and when it comes late."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        ran(s, web, sandbox, "i1")
-        if right or late:
-            s.wait(1 if right else 60).run_container(web, sandbox, "c1")
-
-    assert_bites("INIT-01", tell)
-
-
-def test_end_is_read_before_the_next_is_made() -> None:
-    """INIT-02 breaks when the next container is made before the kubelet has read the end of the first."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", "i2")
-        first = s.run_container(web, sandbox, "i1")
-        s.wait(1).exited(first, seen=right)
-        s.run_container(web, sandbox, "i2")
-
-    assert_bites("INIT-02", tell)
+    web, sandbox = pod(s, "i1")
+    ran(s, web, sandbox, "i1")
+    if right or late:
+        s.wait(1 if right else 60).run_container(web, sandbox, "c1")
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_nothing_runs_beside_an_init_container(*, ends: bool) -> None:
+@detects("INIT-03")
+def test_nothing_runs_beside_an_init_container(s: Story, *, right: bool, ends: bool) -> None:
     """INIT-03 breaks when an app container is made while an init container runs."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        first = s.run_container(web, sandbox, "i1")
-        if not right:
-            s.run_container(web, sandbox, "c1")
-        if right or ends:
-            s.wait(1).exited(first)
-
-    assert_bites("INIT-03", tell)
-
-
-def test_removed_records_are_not_run_again() -> None:
-    """INIT-04 breaks when an init container is run again because its record was collected."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", "i2", "i3")
-        first = ran(s, web, sandbox, "i1")
-        ran(s, web, sandbox, "i2")
-        s.remove(first)
-        s.run_container(web, sandbox, "i3" if right else "i1", attempt=0 if right else 1)
-
-    assert_bites("INIT-04", tell)
-
-
-def test_running_app_ends_initialization() -> None:
-    """INIT-05 breaks when init runs again under a live app container."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(
-            initContainers=[container("i1")],
-            containers=[container("c1"), container("c2")],
-        )
-        sandbox = s.run_sandbox(web)
-        first = ran(s, web, sandbox, "i1")
+    web, sandbox = pod(s, "i1")
+    first = s.run_container(web, sandbox, "i1")
+    if not right:
         s.run_container(web, sandbox, "c1")
-        s.remove(first)
-        s.run_container(web, sandbox, "c2" if right else "i1", attempt=0 if right else 1)
-
-    assert_bites("INIT-05", tell)
+    if right or ends:
+        s.wait(1).exited(first)
 
 
-def test_init_begins_anew_when_every_record_is_gone() -> None:
-    """INIT-06 breaks when app containers are made with every init and app record gone."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", "i2")
-        gone = [ran(s, web, sandbox, "i1"), ran(s, web, sandbox, "i2"), s.run_container(web, sandbox, "c1")]
-        for one in gone:
-            s.record("runtime", op="removed", container_id=one.id, sandbox_id=sandbox.id, name=one.name)
-        s.run_container(web, sandbox, "i1" if right else "c1", attempt=1)
-
-    assert_bites("INIT-06", tell)
-
-
-@pytest.mark.parametrize("instead", ["", "i2"])
-def test_failed_init_container_is_retried(instead: str) -> None:
-    """INIT-07 breaks when a failed init container is given up, and when the next one is made."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", "i2")
-        s.exited(s.run_container(web, sandbox, "i1"), code=1)
-        s.wait(1)
-        if right:
-            s.run_container(web, sandbox, "i1", attempt=1)
-        elif instead:
-            s.run_container(web, sandbox, instead)
-
-    assert_bites("INIT-07", tell)
-
-
-def test_failure_is_read_before_a_retry() -> None:
+@detects("INIT-07")
+def test_failure_is_read_before_a_retry(s: Story, *, right: bool) -> None:
     """INIT-07 breaks when an init container is made again before the kubelet can know that it failed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        s.exited(s.run_container(web, sandbox, "i1"), 1, seen=right)
-        s.run_container(web, sandbox, "i1", attempt=1)
-
-    assert_bites("INIT-07", tell)
-
-
-def test_second_failure_waits_for_the_back_off() -> None:
-    """INIT-07 lets the second retry wait for its back-off, and breaks when it never comes."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        s.exited(s.run_container(web, sandbox, "i1"), code=1)
-        s.exited(s.run_container(web, sandbox, "i1", attempt=1), code=1)
-        if right:
-            s.wait(16).run_container(web, sandbox, "i1", attempt=2)
-
-    assert_bites("INIT-07", tell)
+    web, sandbox = pod(s, "i1")
+    s.exited(s.run_container(web, sandbox, "i1"), 1, seen=right)
+    s.run_container(web, sandbox, "i1", attempt=1)
 
 
 @pytest.mark.parametrize("wrong", ["left", "retried", "phase"])
-def test_failed_init_container_under_never_ends_the_pod(wrong: str) -> None:
+@detects("INIT-08")
+def test_failed_init_container_under_never_ends_the_pod(s: Story, wrong: str, *, right: bool) -> None:
     """INIT-08 breaks when the pod is left standing, is retried, or ends as Succeeded."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", policy="Never")
-        s.exited(s.run_container(web, sandbox, "i1"), code=1)
-        s.wait(1)
-        if wrong == "retried" and not right:
-            s.run_container(web, sandbox, "i1", attempt=1)
-        if right or wrong != "left":
-            s.stop_sandbox(sandbox)
-        phase = "Succeeded" if wrong == "phase" and not right else "Failed"
-        s.status(web, phase, initContainerStatuses=[init_status("i1", 1)])
-
-    assert_bites("INIT-08", tell)
+    web, sandbox = pod(s, "i1", policy="Never")
+    s.exited(s.run_container(web, sandbox, "i1"), code=1)
+    s.wait(1)
+    if wrong == "retried" and not right:
+        s.run_container(web, sandbox, "i1", attempt=1)
+    if right or wrong != "left":
+        s.stop_sandbox(sandbox)
+    phase = "Succeeded" if wrong == "phase" and not right else "Failed"
+    s.status(web, phase, initContainerStatuses=[init_status("i1", 1)])
 
 
 @pytest.mark.parametrize("policy", ["OnFailure", "Never"])
-def test_out_of_memory_counts_as_failure(policy: str) -> None:
+@detects("INIT-09")
+def test_out_of_memory_counts_as_failure(s: Story, policy: str, *, right: bool) -> None:
     """INIT-09 breaks when an init container with reason OOMKilled and code 0 counts as completed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", policy=policy)
-        first = s.run_container(web, sandbox, "i1")
-        s.wait(1).container_status(first, state="CONTAINER_EXITED", reason="OOMKilled")
-        if not right:
-            s.run_container(web, sandbox, "c1")
-        elif policy == "Never":
-            s.stop_sandbox(sandbox)
-        else:
-            s.run_container(web, sandbox, "i1", attempt=1)
-
-    assert_bites("INIT-09", tell)
-
-
-def test_completed_init_container_is_not_rerun() -> None:
-    """INIT-10 breaks when an init container that exited with 0 is run again under Always."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        ran(s, web, sandbox, "i1")
-        s.run_container(web, sandbox, "c1" if right else "i1", attempt=0 if right else 1)
-
-    assert_bites("INIT-10", tell)
+    web, sandbox = pod(s, "i1", policy=policy)
+    first = s.run_container(web, sandbox, "i1")
+    s.wait(1).container_status(first, state="CONTAINER_EXITED", reason="OOMKilled")
+    if not right:
+        s.run_container(web, sandbox, "c1")
+    elif policy == "Never":
+        s.stop_sandbox(sandbox)
+    else:
+        s.run_container(web, sandbox, "i1", attempt=1)
 
 
 @pytest.mark.parametrize("policy", ["Always", "Never"])
-def test_unknown_init_container_is_stopped_first(policy: str) -> None:
+@detects("INIT-11")
+def test_unknown_init_container_is_stopped_first(s: Story, policy: str, *, right: bool) -> None:
     """INIT-11 breaks when an unknown instance is not stopped, and when it is replaced under Never."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", policy="Always" if right else policy)
-        first = s.run_container(web, sandbox, "i1")
-        s.container_status(first, state="CONTAINER_UNKNOWN")
-        if right or policy == "Never":
-            s.stop(first)
-        s.run_container(web, sandbox, "i1", attempt=1)
-
-    assert_bites("INIT-11", tell)
-
-
-def test_new_sandbox_runs_init_again() -> None:
-    """INIT-12 breaks when the app container is made in a new sandbox without init."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        first = ran(s, web, sandbox, "i1")
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
-        s.remove(first)
-        again = s.run_sandbox(web, attempt=1)
-        if right:
-            ran(s, web, again, "i1", attempt=1)
-        s.run_container(web, again, "c1")
-
-    assert_bites("INIT-12", tell)
+    web, sandbox = pod(s, "i1", policy="Always" if right else policy)
+    first = s.run_container(web, sandbox, "i1")
+    s.container_status(first, state="CONTAINER_UNKNOWN")
+    if right or policy == "Never":
+        s.stop(first)
+    s.run_container(web, sandbox, "i1", attempt=1)
 
 
 @pytest.mark.parametrize("contract_id", ["INIT-01", "INIT-12"])
@@ -298,47 +155,13 @@ def test_record_that_could_not_be_removed_ends_initialization(contract_id: str, 
     assert bool(s.judge(contract_id).breaks) is not tried
 
 
-def test_changed_init_image_restarts_nothing() -> None:
-    """INIT-13 breaks when a new image of an init container restarts the app container."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        ran(s, web, sandbox, "i1")
-        app = s.run_container(web, sandbox, "c1")
-        web.manifest["spec"]["initContainers"] = [container("i1") | {"image": "img:2"}]
-        s.set(web)
-        s.wait(1)
-        if not right:
-            s.stop(app)
-        s.delete(web)
-
-    assert_bites("INIT-13", tell)
-
-
-def test_older_dead_instances_are_removed() -> None:
-    """INIT-14 breaks when dead instances of an init container pile up."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        first = s.run_container(web, sandbox, "i1")
-        s.exited(first, code=1)
-        s.exited(s.run_container(web, sandbox, "i1", attempt=1), code=1)
-        if right:
-            s.remove(first)
-
-    assert_bites("INIT-14", tell)
-
-
 @pytest.mark.parametrize("code", [0, 1])
-def test_ended_init_container_is_ready_by_its_code(code: int) -> None:
+@detects("INIT-15")
+def test_ended_init_container_is_ready_by_its_code(s: Story, code: int, *, right: bool) -> None:
     """INIT-15 breaks when ready does not follow from the exit code."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = pod(s, "i1")
-        ready = (code == 0) == right
-        s.status(web, "Pending", initContainerStatuses=[init_status("i1", code, ready=ready)])
-
-    assert_bites("INIT-15", tell)
+    web, _ = pod(s, "i1")
+    ready = (code == 0) == right
+    s.status(web, "Pending", initContainerStatuses=[init_status("i1", code, ready=ready)])
 
 
 @pytest.mark.parametrize("kubernetes", ["1.26", "1.32"])
@@ -352,54 +175,36 @@ def test_initialized_follows_the_init_containers(kubernetes: str) -> None:
             condition = {"type": "Initialized", "status": "True"}
         s.status(web, "Pending", initContainerStatuses=[init_status("i1")], conditions=[condition])
 
-    assert_bites("INIT-15", tell, kubernetes=kubernetes)
+    assert_detects("INIT-15", tell, kubernetes=kubernetes)
 
 
-def test_initialized_stays_true_once_an_app_container_has_run() -> None:
+@detects("INIT-15")
+def test_initialized_stays_true_once_an_app_container_has_run(s: Story, *, right: bool) -> None:
     """INIT-15 breaks when Initialized falls back for an init container of a new sandbox (1.28 and later)."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = pod(s, "i1")
-        condition = {"type": "Initialized", "status": str(right), "reason": "ContainersNotInitialized"}
-        s.status(
-            web,
-            initContainerStatuses=[init_status("i1")],
-            containerStatuses=[{"name": "c1", "state": {"terminated": {"exitCode": 0}}, "restartCount": 0}],
-            conditions=[condition],
-        )
-
-    assert_bites("INIT-15", tell)
+    web, _ = pod(s, "i1")
+    condition = {"type": "Initialized", "status": str(right), "reason": "ContainersNotInitialized"}
+    s.status(
+        web,
+        initContainerStatuses=[init_status("i1")],
+        containerStatuses=[{"name": "c1", "state": {"terminated": {"exitCode": 0}}, "restartCount": 0}],
+        conditions=[condition],
+    )
 
 
-def test_app_containers_wait_for_initializing() -> None:
-    """INIT-16 breaks when an app container waits for ContainerCreating while init runs."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = pod(s, "i1")
-        reason = "PodInitializing" if right else "ContainerCreating"
-        app = {"name": "c1", "state": {"waiting": {"reason": reason}}, "ready": False, "restartCount": 0}
-        s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[app])
-
-    assert_bites("INIT-16", tell)
-
-
-def test_what_failed_is_told_while_init_runs_again() -> None:
+@detects("INIT-16")
+def test_what_failed_is_told_while_init_runs_again(s: Story, *, right: bool) -> None:
     """INIT-16: an app container that could not be made waits for that reason in the next sandbox, too."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1")
-        waits = {"name": "c1", "ready": False, "restartCount": 0}
-        first = {**waits, "state": {"waiting": {"reason": "PodInitializing"}}}
-        s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[first])
-        ran(s, web, sandbox, "i1")
-        if right:
-            s.create(web, sandbox, error="FAILED_PRECONDITION")
-        s.sandbox_died(sandbox)
-        s.run_container(web, s.run_sandbox(web, attempt=1), "i1", attempt=1)
-        app = {**waits, "state": {"waiting": {"reason": "CreateContainerError"}}}
-        s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[app])
-
-    assert_bites("INIT-16", tell)
+    web, sandbox = pod(s, "i1")
+    waits = {"name": "c1", "ready": False, "restartCount": 0}
+    first = {**waits, "state": {"waiting": {"reason": "PodInitializing"}}}
+    s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[first])
+    ran(s, web, sandbox, "i1")
+    if right:
+        s.create(web, sandbox, error="FAILED_PRECONDITION")
+    s.sandbox_died(sandbox)
+    s.run_container(web, s.run_sandbox(web, attempt=1), "i1", attempt=1)
+    app = {**waits, "state": {"waiting": {"reason": "CreateContainerError"}}}
+    s.status(web, "Pending", initContainerStatuses=[init_status("i1")], containerStatuses=[app])
 
 
 @pytest.mark.parametrize("once", [True, False])
@@ -418,52 +223,18 @@ def test_what_no_call_shows_is_told_while_init_runs_again(*, once: bool) -> None
 
 
 @pytest.mark.parametrize("which", ["initContainerStatuses", "containerStatuses"])
-def test_statuses_stand_in_order(which: str) -> None:
+@detects("INIT-17")
+def test_statuses_stand_in_order(s: Story, which: str, *, right: bool) -> None:
     """INIT-17 breaks when init statuses leave the order of the spec, or app statuses that of their names."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(
-            initContainers=[container("z1"), container("a1")],
-            containers=[container("c2"), container("c1")],
-        )
-        told = {"initContainerStatuses": ["z1", "a1"], "containerStatuses": ["c1", "c2"]}
-        if not right:
-            told[which].reverse()
-        told_all: dict[str, Any] = {key: [init_status(one) for one in names] for key, names in told.items()}
-        s.status(web, **told_all)
-
-    assert_bites("INIT-17", tell)
-
-
-@pytest.mark.parametrize("instead", ["", "i2"])
-def test_init_container_that_could_not_start_is_made_again(instead: str) -> None:
-    """INIT-18 breaks when an init container is stuck after a failed start, and when it is skipped."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, "i1", "i2")
-        s.start(s.create(web, sandbox, "i1"), error="INTERNAL")
-        s.wait(1)
-        if right:
-            s.run_container(web, sandbox, "i1", attempt=1)
-        elif instead:
-            s.run_container(web, sandbox, instead)
-
-    assert_bites("INIT-18", tell)
-
-
-def test_probes_of_init_containers_are_ignored() -> None:
-    """INIT-20 breaks when an init container is probed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        probe = {"exec": {"command": ["x", "1", "0"]}}
-        web, sandbox = pod(s, "i1", livenessProbe=probe)
-        first = s.run_container(web, sandbox, "i1")
-        if not right:
-            request = {"container_id": first.id, "cmd": ["x", "1", "0"], "timeout": "1"}
-            s.call("ExecSync", request, {"exit_code": 1})
-        s.wait(1).exited(first)
-
-    assert_bites("INIT-20", tell)
+    web = s.pod(
+        initContainers=[container("z1"), container("a1")],
+        containers=[container("c2"), container("c1")],
+    )
+    told = {"initContainerStatuses": ["z1", "a1"], "containerStatuses": ["c1", "c2"]}
+    if not right:
+        told[which].reverse()
+    told_all: dict[str, Any] = {key: [init_status(one) for one in names] for key, names in told.items()}
+    s.status(web, **told_all)
 
 
 @pytest.mark.parametrize("died", [True, False])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running
+from running import BROKEN, KEPT, running
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -46,38 +46,6 @@ def test_healthy_containers_are_left_alone(wrong: str) -> None:
     assert s.judge("RESTARTKUBELET-01").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("attempt", "verdict"), [(1, KEPT), (0, BROKEN)])
-def test_restart_count_goes_on(attempt: int, verdict: Verdict) -> None:
-    """RESTARTKUBELET-03: the next instance counts on."""
-    s, web, sandbox, c1 = restarted()
-    s.exited(c1, 1)
-    s.create(web, sandbox, "c1", attempt)
-
-    assert s.judge("RESTARTKUBELET-03").verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("policy", "code", "creates", "verdict"),
-    [
-        ("Always", 0, True, KEPT),
-        ("OnFailure", 1, True, KEPT),
-        ("OnFailure", 0, True, BROKEN),
-        ("Never", 1, True, BROKEN),
-        ("Always", 0, False, BROKEN),
-    ],
-)
-def test_policy_decides_after_the_restart(*, policy: str, code: int, creates: bool, verdict: Verdict) -> None:
-    """RESTARTKUBELET-04: what exited while the kubelet was down is restarted as the policy says."""
-    s, web, sandbox, c1 = running(policy=policy)
-    goes_down(s)
-    s.exited(c1, code, seen=False)
-    comes_up(s)
-    if creates:
-        s.create(web, sandbox, "c1", 1)
-
-    assert s.judge("RESTARTKUBELET-04").verdict is verdict
-
-
 @pytest.mark.parametrize("stopped", [True, False])
 def test_what_the_new_kubelet_stops_has_not_ended_meanwhile(*, stopped: bool) -> None:
     """RESTARTKUBELET-04: a container that is stopped at the moment of the start is made again."""
@@ -91,22 +59,6 @@ def test_what_the_new_kubelet_stops_has_not_ended_meanwhile(*, stopped: bool) ->
     s.create(web, sandbox, "c1", 1)
 
     assert bool(s.judge("RESTARTKUBELET-04").breaks) is not stopped
-
-
-@pytest.mark.parametrize(("starts", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_ended_pod_stays_ended(*, starts: bool, verdict: Verdict) -> None:
-    """RESTARTKUBELET-05: a completed pod is not started again."""
-    s, web, sandbox, c1 = running(policy="Never")
-    s.exited(c1)
-    s.stop_sandbox(sandbox)
-    s.status(web, "Succeeded")
-    goes_down(s)
-    comes_up(s)
-    if starts:
-        s.run_sandbox(web, attempt=1)
-    s.wait(10).stop_here()
-
-    assert s.judge("RESTARTKUBELET-05").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -133,18 +85,6 @@ def test_pod_deleted_meanwhile(*, gone: bool, timeout: int, waits: float, verdic
     assert s.judge("RESTARTKUBELET-06").verdict is verdict
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_manifest_removed_meanwhile(waits: float, verdict: Verdict) -> None:
-    """RESTARTKUBELET-07: a static pod removed meanwhile is stopped."""
-    s, web, _, c1 = running(source="file")
-    goes_down(s)
-    s.unset(web)
-    comes_up(s)
-    s.wait(waits).stop(c1, 2)
-
-    assert s.judge("RESTARTKUBELET-07").verdict is verdict
-
-
 @pytest.mark.parametrize(("back", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
 def test_manifest_that_is_back(verdict: Verdict, *, back: bool) -> None:
     """RESTARTKUBELET-07: a static pod whose manifest is back at the kubelet's start goes on."""
@@ -157,67 +97,6 @@ def test_manifest_that_is_back(verdict: Verdict, *, back: bool) -> None:
     s.wait(60).stop_here()
 
     assert s.judge("RESTARTKUBELET-07").verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("changed", "verdict"),
-    [({}, KEPT), ({"podIP": ""}, BROKEN), ({"startTime": "2026-01-02T00:00:00Z"}, BROKEN)],
-)
-def test_address_and_start_time_live_on(changed: dict[str, Any], verdict: Verdict) -> None:
-    """RESTARTKUBELET-11: podIP and startTime stay as they were."""
-    s, web, *_ = running()
-    past = {"podIP": "10.88.0.2", "startTime": "2026-01-01T00:00:00Z"}
-    s.status(web, **past)
-    goes_down(s)
-    comes_up(s)
-    s.status(web, **(past | changed))
-
-    assert s.judge("RESTARTKUBELET-11").verdict is verdict
-
-
-@pytest.mark.parametrize(("again", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_init_containers_are_not_run_again(*, again: bool, verdict: Verdict) -> None:
-    """RESTARTKUBELET-12: an initialized pod stays so."""
-    s = Story()
-    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
-    sandbox = s.run_sandbox(web)
-    s.exited(s.run_container(web, sandbox, "i1"))
-    s.run_container(web, sandbox)
-    goes_down(s)
-    comes_up(s)
-    if again:
-        s.create(web, sandbox, "i1", 1)
-    s.wait(10).stop_here()
-
-    assert s.judge("RESTARTKUBELET-12").verdict is verdict
-
-
-@pytest.mark.parametrize(("attempt", "verdict"), [(1, KEPT), (0, BROKEN), (None, BROKEN)])
-def test_sandbox_is_replaced_after_a_reboot(attempt: int | None, verdict: Verdict) -> None:
-    """RESTARTKUBELET-13: a sandbox that died meanwhile is replaced by the next attempt."""
-    s, web, sandbox, c1 = running()
-    goes_down(s)
-    s.record("runtime", op="exited", container_id=c1.id, sandbox_id=sandbox.id, name="c1", exit_code=255)
-    s.record("runtime", op="sandbox-died", sandbox_id=sandbox.id)
-    comes_up(s)
-    s.stop_sandbox(sandbox)
-    if attempt is not None:
-        s.run_sandbox(web, attempt)
-
-    assert s.judge("RESTARTKUBELET-13").verdict is verdict
-
-
-@pytest.mark.parametrize(("again", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_post_start_is_not_run_again(*, again: bool, verdict: Verdict) -> None:
-    """RESTARTKUBELET-14: the postStart hook belongs to the start of the container, not of the kubelet."""
-    s, _, _, c1 = running(lifecycle=POST_START | PRE_STOP)
-    goes_down(s)
-    comes_up(s)
-    if again:
-        hook(s, c1, "warm")
-    s.wait(10).stop_here()
-
-    assert s.judge("RESTARTKUBELET-14").verdict is verdict
 
 
 @pytest.mark.parametrize(("how", "verdict"), [("exits", Verdict.NOT_EXERCISED), ("runs on", BROKEN)])

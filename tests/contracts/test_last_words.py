@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from story import Story
-from twice import assert_bites
+from twice import detects
 
 FILE, LOG = "/var/lib/kubelet/pods/uid/containers/c1/1", "/var/log/pods/default_web_uid/c1/0.log"
 POLICY = "io.kubernetes.container.terminationMessagePolicy"
@@ -22,45 +22,31 @@ WROTE = "2026-01-01T00:00:00Z stdout F sorry\n"
         ("FallbackToLogsOnError", 127, "", "ContainerCannotRun", "", "sorry\n"),
     ],
 )
-def test_last_words(  # noqa: PLR0917 - a table
-    policy: str, code: int, wrote: str, reason: str, right_text: str, wrong_text: str
+@detects("START-11")
+def test_last_words(
+    s: Story,
+    *,
+    policy: str,
+    code: int,
+    wrote: str,
+    reason: str,
+    right_text: str,
+    wrong_text: str,
+    right: bool,
 ) -> None:
     """START-11 breaks when another text is told than the file's, or the log's where that stands in."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(uid="uid")
-        sandbox = s.run_sandbox(web)
-        config = s.container_config(web, "c1")
-        config["annotations"][POLICY] = policy
-        config["mounts"] = [{"container_path": "/dev/termination-log", "host_path": FILE}]
-        s.record("disk", op="written", path=FILE, text="")
-        c1 = s.create(web, sandbox, config=config)
-        s.start(c1)
-        s.record("disk", op="written", path=LOG, text=WROTE)
-        s.record("disk", op="written", path=FILE, text=wrote)
-        s.container_status(c1, state="CONTAINER_EXITED", exit_code=code, reason=reason)
-        text = right_text if right else wrong_text
-        ended = {"exitCode": code, "message": text, "containerID": f"fake://{c1.id}"}
-        one = {"name": "c1", "containerID": f"fake://{c1.id}", "state": {"terminated": ended}}
-        s.status(web, containerStatuses=[one])
-
-    assert_bites("START-11", tell)
-
-
-def test_runtimes_words_come_first() -> None:
-    """START-11 breaks when what the runtime says is left out."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(uid="uid")
-        config = s.container_config(web, "c1")
-        config["mounts"] = [{"container_path": "/dev/termination-log", "host_path": FILE}]
-        s.record("disk", op="written", path=FILE, text="bye")
-        c1 = s.create(web, s.run_sandbox(web), config=config)
-        s.start(c1)
-        s.container_status(c1, state="CONTAINER_EXITED", exit_code=1, message="oops")
-        text = "oops: bye" if right else "bye"
-        ended = {"exitCode": 1, "message": text, "containerID": f"fake://{c1.id}"}
-        one = {"name": "c1", "containerID": f"fake://{c1.id}", "state": {"terminated": ended}}
-        s.status(web, containerStatuses=[one])
-
-    assert_bites("START-11", tell)
+    web = s.pod(uid="uid")
+    sandbox = s.run_sandbox(web)
+    config = s.container_config(web, "c1")
+    config["annotations"][POLICY] = policy
+    config["mounts"] = [{"container_path": "/dev/termination-log", "host_path": FILE}]
+    s.record("disk", op="written", path=FILE, text="")
+    c1 = s.create(web, sandbox, config=config)
+    s.start(c1)
+    s.record("disk", op="written", path=LOG, text=WROTE)
+    s.record("disk", op="written", path=FILE, text=wrote)
+    s.container_status(c1, state="CONTAINER_EXITED", exit_code=code, reason=reason)
+    text = right_text if right else wrong_text
+    ended = {"exitCode": code, "message": text, "containerID": f"fake://{c1.id}"}
+    one = {"name": "c1", "containerID": f"fake://{c1.id}", "state": {"terminated": ended}}
+    s.status(web, containerStatuses=[one])

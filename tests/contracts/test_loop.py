@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 from outside_world import event, file_pod, heal, killed, outage, start_static, started, tell_status
-from running import BROKEN, KEPT, probe, running, two_running
+from running import BROKEN, KEPT, running, two_running
 from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-READINESS = {"exec": {"command": ["alive"]}, "failureThreshold": 1}
 
 
 def healthy() -> Story:
@@ -70,17 +68,6 @@ def test_silent_runtime_stops_the_loop() -> None:
     assert s.judge("LOOP-03").verdict is BROKEN
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])
-def test_network_stops_nobody_on_the_host(waits: int, verdict: Verdict) -> None:
-    """LOOP-04: a pod on the host's network starts without the pod network."""
-    s = Story()
-    tell_status(s, network=False)
-    web = s.pod(hostNetwork=True)
-    s.wait(waits).run_sandbox(web)
-
-    assert s.judge("LOOP-04").verdict is verdict
-
-
 @pytest.mark.parametrize(("host", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_only_others_are_told(*, host: bool, verdict: Verdict) -> None:
     """LOOP-04: NetworkNotReady is for pods that need the pod network."""
@@ -113,19 +100,6 @@ def test_status_is_polled(gap: int, verdict: Verdict) -> None:
     assert s.judge("LOOP-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("stops", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_empty_sources_count_as_seen(*, stops: bool, verdict: Verdict) -> None:
-    """LOOP-07: a kubelet that starts without any pod kills what it finds running."""
-    s, web, _, c1 = running()
-    killed(s)
-    s.wait(1).unset(web)
-    started(s.wait(1))
-    if stops:
-        s.wait(3).stop(c1, timeout=2)
-
-    assert s.judge("LOOP-07").verdict is verdict
-
-
 @pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_silent_source_keeps_its_pods(*, early: bool, verdict: Verdict) -> None:
     """LOOP-08: while the API server is silent no pod of its is killed."""
@@ -150,61 +124,6 @@ def test_exit_wakes_the_worker(state: str, verdict: Verdict) -> None:
     s.wait(1).status(web, containerStatuses=[one])
 
     assert s.judge("LOOP-09").verdict is verdict
-
-
-@pytest.mark.parametrize(("which", "verdict"), [(0, KEPT), (1, BROKEN)])
-def test_older_dead_instances_go(which: int, verdict: Verdict) -> None:
-    """LOOP-10: of the dead instances the oldest goes."""
-    s, web, sandbox, c1 = running()
-    s.exited(c1, 1)
-    again = s.run_container(web, sandbox, "c1", 1)
-    s.wait(20).exited(again, 1)
-    s.wait(1).remove((c1, again)[which])
-
-    assert s.judge("LOOP-10").verdict is verdict
-
-
-@pytest.mark.parametrize(("how", "verdict"), [("newer first", KEPT), ("newer alone", BROKEN)])
-def test_all_older_dead_instances_go(how: str, verdict: Verdict) -> None:
-    """LOOP-10: what an earlier removal left behind goes too, in whatever order."""
-    s, web, sandbox, c1 = running()
-    s.exited(c1, 1)
-    again = s.run_container(web, sandbox, "c1", 1)
-    s.wait(20).exited(again, 1)
-    s.wait(1).call("RemoveContainer", {"container_id": c1.id}, error="INTERNAL")
-    third = s.run_container(web, sandbox, "c1", 2)
-    s.wait(40).exited(third, 1)
-    s.wait(1).remove(again)
-    if how == "newer first":
-        s.remove(c1)
-
-    assert s.judge("LOOP-10").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
-def test_readiness_wakes_the_worker(waits: int, verdict: Verdict) -> None:
-    """LOOP-12: a readiness probe that succeeds is told at once."""
-    s, web, _, c1 = running(readinessProbe=READINESS)
-    one: dict[str, Any] = {"name": "c1", "state": {"running": {}}, "containerID": f"x://{c1.id}"}
-    s.status(web, containerStatuses=[one])
-    probe(s.wait(1), c1, 0)
-    s.wait(waits).status(web, containerStatuses=[one | {"ready": True}])
-
-    assert s.judge("LOOP-12").verdict is verdict
-
-
-@pytest.mark.parametrize(("at_once", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_slow_stop_holds_up_nobody_else(*, at_once: bool, verdict: Verdict) -> None:
-    """LOOP-13: a pod is started though another one takes its time to stop."""
-    s, web, _, c1 = running()
-    s.delete(web)
-    call = s.begin("StopContainer", {"container_id": c1.id, "timeout": "60"})
-    other = s.wait(1).pod("other")
-    if at_once:
-        s.run_sandbox(other)
-    s.wait(50).end("StopContainer", call)
-
-    assert s.judge("LOOP-13").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])

@@ -37,16 +37,6 @@ def test_older_pod_comes_first(first: str, verdict: Verdict) -> None:
     assert s.judge("LOOP-14").verdict is verdict
 
 
-@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (2, KEPT), (0, BROKEN)])
-def test_deletion_is_graceful(timeout: int, verdict: Verdict) -> None:
-    """LOOP-15: a pod with a deletion time is not killed at once."""
-    s, web, _, c1 = running()
-    s.delete(web)
-    s.wait(1).stop(c1, timeout=timeout)
-
-    assert s.judge("LOOP-15").verdict is verdict
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
 def test_pod_without_object_is_killed(waits: float, verdict: Verdict) -> None:
     """LOOP-15: what runs of a pod whose object is gone is stopped."""
@@ -78,21 +68,3 @@ def test_nothing_waits_for_its_event(waits: float, verdict: Verdict) -> None:
     heal(s)
 
     assert s.judge("EVENTS-05").verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("waits", "changed", "verdict"),
-    [(12, False, KEPT), (1, False, BROKEN), (60, False, BROKEN), (12, True, KEPT)],
-)
-def test_retry_comes_when_it_is_due(waits: float, *, changed: bool, verdict: Verdict) -> None:
-    """LOOP-11: a pod in error retry is not synced with each tick, but when it is due."""
-    s = Story()
-    web = s.pod()
-    s.wait(1).run_sandbox(web, error="INTERNAL")
-    s.wait(waits).run_sandbox(web, error="INTERNAL")
-    if changed:
-        web.manifest["metadata"]["labels"] = {"a": "b"}
-        s.wait(1).set(web)
-    s.wait(0.1 if changed else 12).run_sandbox(web)
-
-    assert s.judge("LOOP-11").verdict is verdict

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import pytest
 from outside_world import event, file_pod, killed, start_static, started, static_config, tell_status
-from running import BROKEN, KEPT, running
+from running import BROKEN, KEPT
 from story import PodHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 FOLDER = "/etc/kubernetes/manifests"
-
-
-@pytest.mark.parametrize(("kills", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_missing_folder_counts_as_seen(*, kills: bool, verdict: Verdict) -> None:
-    """STATIC-08: what nobody wants is killed though there is no folder of manifests."""
-    s, web, _, c1 = running()
-    s.record("disk", op="missing", path=FOLDER)
-    killed(s)
-    s.wait(1).unset(web)
-    started(s.wait(1))
-    if kills:
-        s.wait(3).stop(c1, timeout=2)
-
-    assert s.judge("STATIC-08").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(15, KEPT), (60, BROKEN)])

@@ -45,15 +45,6 @@ def mirrored() -> tuple[Story, PodHandle, Any, Any]:
     return s, web, sandbox, c1
 
 
-@pytest.mark.parametrize(("tolerations", "verdict"), [(NO_EXECUTE, KEPT), ([], BROKEN)])
-def test_pods_of_files_tolerate_no_execute(tolerations: list[Any], verdict: Verdict) -> None:
-    """STATIC-04: pods of files tolerate NoExecute taints."""
-    s = Story()
-    create_mirror(s, file_pod(s), tolerations=tolerations)
-
-    assert s.judge("STATIC-04").verdict is verdict
-
-
 @pytest.mark.parametrize(
     ("wrong", "verdict"), [({}, KEPT), ({"hash": "x"}, BROKEN), ({"owners": []}, BROKEN)]
 )
@@ -175,23 +166,6 @@ def test_status_under_the_own_uid() -> None:
     status(s, web, uid=web.uid)
 
     assert s.judge("STATIC-16").verdict is BROKEN
-
-
-@pytest.mark.parametrize(("deletes", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_finished_static_pod_keeps_its_mirror(*, deletes: bool, verdict: Verdict) -> None:
-    """STATIC-17: a static pod that has finished keeps its mirror."""
-    s = Story()
-    web = file_pod(s, restartPolicy="Never")
-    create_mirror(s, web)
-    _, c1 = start_static(s, web)
-    status(s, web)
-    s.wait(5).exited(c1)
-    status(s, web, "Succeeded")
-    if deletes:
-        delete_mirror(s.wait(5))
-    s.wait(30).stop_here()
-
-    assert s.judge("STATIC-17").verdict is verdict
 
 
 def test_nothing_is_asked_of_pods_of_the_api() -> None:

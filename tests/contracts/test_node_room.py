@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from distressed import CRITICAL, distressed, evict, press, run, stop
-from outside_world import file_pod, start_static
 from running import BROKEN, KEPT
 from story import PodHandle, Story
 
@@ -21,20 +20,6 @@ def asking(**amounts: str) -> list[dict[str, Any]]:
 def refuse(s: Story, pod: PodHandle, reason: str) -> None:
     """The pod is refused."""
     s.wait(0.5).status(pod, "Failed", reason=reason, message="Pod was rejected: no")
-
-
-@pytest.mark.parametrize("refused", [False, True])
-def test_unknown_resources_do_not_count(*, refused: bool) -> None:
-    """ADMIT-07: a gadget that the node knows nothing of is no hindrance."""
-    s = distressed()
-    web = s.wait(1).pod(containers=asking(**{"example.com/gadget": "1"}))
-    if refused:
-        refuse(s, web, "OutOfexample.com/gadget")
-    else:
-        s.run_sandbox(web)
-    s.stop_here()
-
-    assert s.judge("ADMIT-07").verdict is (BROKEN if refused else KEPT)
 
 
 @pytest.mark.parametrize("wrong", ["", "refused", "grace", "phase", "critical"])
@@ -54,21 +39,6 @@ def test_critical_pod_gets_its_room(wrong: str) -> None:
     s.stop_here()
 
     assert s.judge("ADMIT-08").verdict is (BROKEN if wrong else KEPT)
-
-
-@pytest.mark.parametrize("started", [True, False])
-def test_static_pod_gets_its_room(*, started: bool) -> None:
-    """STATIC-23: a static pod is critical, whatever its priority."""
-    s = distressed()
-    web = run(s, containers=asking(memory="800Mi"))
-    new = file_pod(s, "new", containers=asking(memory="500Mi"))
-    if started:
-        evict(s, web, "Preempting", after=0)
-        stop(s, web, 30)
-        start_static(s, new)
-    s.wait(200).stop_here()
-
-    assert s.judge("STATIC-23").verdict is (KEPT if started else BROKEN)
 
 
 TOLERATES = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}]

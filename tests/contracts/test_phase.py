@@ -9,7 +9,7 @@ from outside_world import api_write, file_pod, start_static
 from pod_status import again, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
 from story import PodHandle, Story
-from twice import assert_bites
+from twice import assert_detects, detects
 
 from kubelet_conformance.contracts.tables.status import COUNTS
 
@@ -52,7 +52,7 @@ def test_phase_follows_the_containers(case: Case) -> None:
     def tell(s: Story, *, right: bool) -> None:
         tell_status(s, s.pod(**spec(policy, inits, apps)), phase if right else wrong, apps, inits=inits)
 
-    assert_bites(contract_id, tell)
+    assert_detects(contract_id, tell)
 
 
 def tell_lost(s: Story, web: PodHandle) -> None:
@@ -136,31 +136,6 @@ def test_phase_follows_with_the_next_sync(waited: int) -> None:
     assert bool(s.judge("PHASE-02").breaks or s.judge("PHASE-03").breaks) is (waited > 1)
 
 
-def test_phase_that_was_sent_stays() -> None:
-    """PHASE-02: a pod that was sent as ended stays so, though a container of it still runs (PHASE-11)."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(**spec("Always", [], [runs()]))
-        if right:
-            web.manifest["status"] = {"phase": "Failed"}
-            s.set(web)
-        tell_status(s, web, "Failed", [runs()])
-
-    assert_bites("PHASE-02", tell)
-
-
-def test_ephemeral_containers_do_not_count() -> None:
-    """PHASE-01: a debug container that runs keeps no pod from being Succeeded."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        debug = [runs(name="dbg", started=None)]
-        pod = s.pod(restartPolicy="OnFailure")
-        phase = "Succeeded" if right else "Failed"
-        tell_status(s, pod, phase, [ended(0)], ephemeralContainerStatuses=debug)
-
-    assert_bites("PHASE-01", tell)
-
-
 @pytest.mark.parametrize("ends", [True, False])
 def test_end_does_not_wait_for_debugging(*, ends: bool) -> None:
     """PHASE-01: a pod ends though an ephemeral container runs."""
@@ -178,48 +153,26 @@ def test_end_does_not_wait_for_debugging(*, ends: bool) -> None:
     assert s.judge("PHASE-01").verdict is (KEPT if ends else BROKEN)
 
 
-def test_terminal_phase_is_final() -> None:
+@detects("PHASE-11")
+def test_terminal_phase_is_final(s: Story, *, right: bool) -> None:
     """PHASE-11: a pod that was Failed is never Running again."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod(restartPolicy="Never")
-        tell_status(s, pod, "Failed", [ended(1)])
-        tell_status(s, pod, "Failed" if right else "Running", [runs()])
-
-    assert_bites("PHASE-11", tell)
+    pod = s.pod(restartPolicy="Never")
+    tell_status(s, pod, "Failed", [ended(1)])
+    tell_status(s, pod, "Failed" if right else "Running", [runs()])
 
 
-def test_running_pod_may_be_pending_again() -> None:
+@detects("PHASE-12")
+def test_running_pod_may_be_pending_again(s: Story, *, right: bool) -> None:
     """PHASE-12: init containers that run again make the pod Pending."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod(**spec("Always", [waits(**INIT)], [runs()]))
-        tell_status(s, pod, "Running", [runs()], inits=[ended(0, **INIT)])
-        tell_status(s, pod, "Pending" if right else "Running", [ended(0)], inits=[runs(**INIT)])
-
-    assert_bites("PHASE-12", tell)
+    pod = s.pod(**spec("Always", [waits(**INIT)], [runs()]))
+    tell_status(s, pod, "Running", [runs()], inits=[ended(0, **INIT)])
+    tell_status(s, pod, "Pending" if right else "Running", [ended(0)], inits=[runs(**INIT)])
 
 
-def test_eviction_decides_before_the_containers() -> None:
+@detects("PHASE-13")
+def test_eviction_decides_before_the_containers(s: Story, *, right: bool) -> None:
     """PHASE-13: an evicted pod is Failed even where all its containers ended with 0."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        tell_status(s, s.pod(), "Failed" if right else "Succeeded", [ended(0)], reason="Evicted")
-
-    assert_bites("PHASE-13", tell)
-
-
-@pytest.mark.parametrize(("code", "phase", "wrong"), [(0, "Succeeded", "Failed"), (1, "Failed", "Succeeded")])
-def test_deleted_pod_ends_by_its_exit_codes(code: int, phase: str, wrong: str) -> None:
-    """PHASE-14: the restart policy has no part in the last phase of a deleted pod."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod()
-        tell_status(s, pod, "Running", [runs()])
-        s.delete(pod)
-        tell_status(s, pod, phase if right else wrong, [ended(code)])
-
-    assert_bites("PHASE-14", tell)
+    tell_status(s, s.pod(), "Failed" if right else "Succeeded", [ended(0)], reason="Evicted")
 
 
 @pytest.mark.parametrize(
@@ -238,18 +191,15 @@ def test_last_phase_is_not_held_for_ever(contract_id: str, code: int, phase: str
         assert verdict == ("kept" if right else "broken")
 
 
-def test_failed_init_is_not_held_for_ever() -> None:
+@detects("PHASE-09")
+def test_failed_init_is_not_held_for_ever(s: Story, *, right: bool) -> None:
     """PHASE-09: Failed comes once the sandbox of a pod with a failed init container is stopped."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        pod = s.pod(**spec("Never", [waits(**INIT)], [waits()]))
-        sandbox = s.run_sandbox(pod)
-        i1 = s.run_container(pod, sandbox, "i1")
-        s.exited(i1, 1)
-        s.stop_sandbox(sandbox)
-        tell_status(s, pod, "Failed" if right else "Pending", [waits()], inits=[ended(1, i1)])
-
-    assert_bites("PHASE-09", tell)
+    pod = s.pod(**spec("Never", [waits(**INIT)], [waits()]))
+    sandbox = s.run_sandbox(pod)
+    i1 = s.run_container(pod, sandbox, "i1")
+    s.exited(i1, 1)
+    s.stop_sandbox(sandbox)
+    tell_status(s, pod, "Failed" if right else "Pending", [waits()], inits=[ended(1, i1)])
 
 
 def test_api_servers_own_status_is_not_judged() -> None:

@@ -56,29 +56,6 @@ def test_failed_listing_is_no_death(*, restarts: bool, verdict: Verdict) -> None
     assert s.judge("PLEG-01").verdict is verdict
 
 
-@pytest.mark.parametrize(("busy", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_unchanged_pod_is_not_inspected(*, busy: bool, verdict: Verdict) -> None:
-    """PLEG-02: nobody asks for the state of a pod each second while nothing changes."""
-    s, _, sandbox, c1 = running()
-    for _ in range(30):
-        s.wait(1)
-        if busy:
-            s.sandbox_status(sandbox)
-    s.exited(c1)
-
-    assert s.judge("PLEG-02").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_death_of_a_sandbox_wakes_the_worker(waits: float, verdict: Verdict) -> None:
-    """PLEG-04: a dead sandbox is dealt with in a second or two, not at the next resync."""
-    s, _, sandbox, c1 = running()
-    s.sandbox_died(sandbox)
-    s.wait(waits).stop(c1)
-
-    assert s.judge("PLEG-04").verdict is verdict
-
-
 @pytest.mark.parametrize(("hook_is_over", "breaks"), [(False, False), (True, True)])
 def test_worker_in_a_hook_deals_with_a_death_later(*, hook_is_over: bool, breaks: bool) -> None:
     """PLEG-04: a worker that waits for a postStart hook comes to a dead sandbox only after it."""
@@ -98,36 +75,3 @@ def test_worker_in_a_hook_deals_with_a_death_later(*, hook_is_over: bool, breaks
     s.wait(1).stop(c1)
 
     assert bool(s.judge("PLEG-04").breaks) is breaks
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_failed_inspection_is_repeated(waits: float, verdict: Verdict) -> None:
-    """PLEG-05: a death whose inspection failed is looked at again at the next relist."""
-    s, _, _, c1 = running()
-    s.exited(c1, 1, seen=False)
-    s.wait(0.5).call("ContainerStatus", {"container_id": c1.id}, error="INTERNAL")
-    s.wait(waits).container_status(c1, state="CONTAINER_EXITED", exit_code=1)
-
-    assert s.judge("PLEG-05").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_exit_is_noticed(waits: float, verdict: Verdict) -> None:
-    """PLEG-13: an exit is read within a relist."""
-    s, _, _, c1 = running()
-    s.exited(c1, 1, seen=False)
-    s.wait(waits).container_status(c1, state="CONTAINER_EXITED", exit_code=1)
-
-    assert s.judge("PLEG-13").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_first_relist_inspects_every_pod(waits: float, verdict: Verdict) -> None:
-    """PLEG-18: a kubelet that starts again looks at every pod that has records."""
-    s, _, sandbox, c1 = running()
-    s.record("kubelet", op="killed")
-    s.wait(1).record("kubelet", op="started")
-    s.wait(waits).sandbox_status(sandbox)
-    s.container_status(c1, state="CONTAINER_RUNNING")
-
-    assert s.judge("PLEG-18").verdict is verdict

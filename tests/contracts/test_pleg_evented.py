@@ -74,43 +74,6 @@ def test_what_is_told_is_dealt_with(waits: float, verdict: Verdict) -> None:
     assert s.judge("PLEG-14").verdict is verdict
 
 
-@pytest.mark.parametrize(("period", "verdict"), [(60, KEPT), (1, BROKEN)])
-def test_everything_is_listed_seldom(period: float, verdict: Verdict) -> None:
-    """PLEG-14: while the stream is open the runtime is not listed each second."""
-    s, *_ = hearing()
-    for _ in range(int(150 / period)):
-        s.wait(period).call("ListContainers", {"filter": {}}, {})
-
-    assert s.judge("PLEG-14").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(0.1, KEPT), (60, BROKEN)])
-def test_broken_stream_makes_the_kubelet_look(waits: float, verdict: Verdict) -> None:
-    """PLEG-15: after the stream broke everything is listed at once."""
-    s, *_ = hearing()
-    s.record("reply", error={"code": "UNAVAILABLE"}, **STREAM)
-    s.wait(waits).call("ListPodSandbox", {}, {})
-
-    assert s.judge("PLEG-15").verdict is verdict
-
-
-@pytest.mark.parametrize(("period", "verdict"), [(1, KEPT), (300, BROKEN)])
-def test_stream_that_is_given_up_is_made_up_for(period: float, verdict: Verdict) -> None:
-    """PLEG-15: after five breaks the runtime is listed each second."""
-    s, *_ = hearing()
-    for number in range(5):
-        if number:
-            s.record("call", rpc="GetContainerEvents", id=f"stream-{number}", request={})
-        name = f"stream-{number}" if number else "stream"
-        s.record("reply", rpc="GetContainerEvents", id=name, error={"code": "UNAVAILABLE"})
-        s.call("ListPodSandbox", {}, {})
-        s.call("ListContainers", {"filter": {}}, {})
-    s.wait(period).call("ListPodSandbox", {}, {})
-    s.stop_here()
-
-    assert s.judge("PLEG-15").verdict is verdict
-
-
 @pytest.mark.parametrize(("shown", "verdict"), [("running", KEPT), ("waiting", BROKEN)])
 def test_late_event_is_not_shown(shown: str, verdict: Verdict) -> None:
     """PLEG-16: what was started is not shown as created because that was told late."""
@@ -199,22 +162,6 @@ def test_address_may_come_from_an_event(contract: str, *, right: bool) -> None:
     tell_status(s, other, "Pending", [], podIP=ip, podIPs=[{"ip": ip}], hostIPs=[{"ip": "192.0.2.2"}])
 
     assert s.judge(contract).verdict is (KEPT if right else BROKEN)
-
-
-def test_sandbox_whose_making_was_not_answered_is_known_from_its_event() -> None:
-    """SANDBOX-20: its address may be shown, though nobody has listed it."""
-    s, *_ = hearing()
-    other = s.pod("other")
-    config = s.sandbox_config(other)
-    call = s.begin("RunPodSandbox", {"config": config})
-    sandbox = {"id": "made", "metadata": config["metadata"], "network": {"ip": "10.88.0.7"}}
-    event = {"container_id": "made", "created_at": str(int((NOON + s.now) * 1e9))}
-    s.record("message", message=event | {"pod_sandbox_status": sandbox}, **STREAM)
-    s.end("RunPodSandbox", call, error="UNAVAILABLE")
-    world = s.world()
-
-    assert world.sandboxes["made"].ip == "10.88.0.7"
-    assert world.sandboxes["made"].pod is world.pods[other.uid]
 
 
 @pytest.mark.parametrize("contract", ["SYNC-23", "SYNC-15", "RESTART-03"])

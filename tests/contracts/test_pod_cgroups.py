@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import pytest
 from story import Story
-from twice import assert_bites
+from twice import detects
 
 
 @pytest.mark.parametrize("wrong", ["never killed", "never made"])
-def test_pod_without_cgroup_is_killed_once(wrong: str) -> None:
+@detects("SYNC-17")
+def test_pod_without_cgroup_is_killed_once(s: Story, wrong: str, *, right: bool) -> None:
     """SYNC-17 breaks when a pod goes on without its cgroup, or is killed and gets no other."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        path = f"/sys/fs/cgroup/kubepods/pod{web.uid}"
+    web = s.pod()
+    path = f"/sys/fs/cgroup/kubepods/pod{web.uid}"
+    s.record("disk", op="folder", path=path)
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.wait(5).record("disk", op="removed", path=path)
+    if right or wrong == "never made":
+        s.wait(60).stop(c1)
+        s.stop_sandbox(sandbox)
+    if right:
         s.record("disk", op="folder", path=path)
-        sandbox = s.run_sandbox(web)
-        c1 = s.run_container(web, sandbox)
-        s.wait(5).record("disk", op="removed", path=path)
-        if right or wrong == "never made":
-            s.wait(60).stop(c1)
-            s.stop_sandbox(sandbox)
-        if right:
-            s.record("disk", op="folder", path=path)
-
-    assert_bites("SYNC-17", tell)

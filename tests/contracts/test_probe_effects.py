@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from outside_world import event, killed, started
+from outside_world import killed, started
 from pod_status import ended, runs, tell_status
 from running import BROKEN, KEPT, running, two_running
 from story import ContainerHandle, PodHandle, Story
@@ -51,20 +51,6 @@ def test_container_has_not_started_at_first() -> None:
     assert s.judge("PROBE-02").verdict is BROKEN
 
 
-@pytest.mark.parametrize(
-    ("codes", "verdict"), [((1, 1, 0, 1, 1), BROKEN), ((1, 0, 1, 1, 1), KEPT), ((1, 1), BROKEN)]
-)
-def test_failures_in_a_row_count(codes: tuple[int, ...], verdict: Verdict) -> None:
-    """PROBE-06: it takes three failures in a row, not three in all."""
-    s, _, _, c1 = running(livenessProbe=ALIVE)
-    for code in codes:
-        run(s, c1, "alive", code)
-    s.stop(c1)
-    s.wait(1).stop_here()
-
-    assert s.judge("PROBE-06").verdict is verdict
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(1, Verdict.NOT_EXERCISED), (10, BROKEN)])
 def test_change_that_is_taken_back_may_be_followed(waits: int, verdict: Verdict) -> None:
     """PROBE-06: a sync that waited for a relist stops a container for an image that is no longer wanted."""
@@ -104,19 +90,6 @@ def test_failed_startup_kills(*, kills: bool, verdict: Verdict) -> None:
     assert s.judge("PROBE-09").verdict is verdict
 
 
-@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_unready_container_lives_on(*, kills: bool, verdict: Verdict) -> None:
-    """PROBE-10: readiness kills nobody."""
-    s, _, _, c1 = running(readinessProbe=READY)
-    for _ in range(3):
-        run(s, c1, "ready", 1)
-    if kills:
-        s.stop(c1)
-    s.wait(1).stop_here()
-
-    assert s.judge("PROBE-10").verdict is verdict
-
-
 @pytest.mark.parametrize(("ready", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_container_that_does_not_run_is_not_ready(*, ready: bool, verdict: Verdict) -> None:
     """PROBE-11: what has ended is not ready."""
@@ -138,50 +111,6 @@ def test_success_that_comes_with_the_end(contract: str, *, was_ready: bool) -> N
     tell_status(s, web, "Running", [ended(1, c1, ready=True)])
 
     assert bool(s.judge(contract).breaks) is was_ready
-
-
-@pytest.mark.parametrize(("probe", "verdict"), [("ready", KEPT), ("alive", BROKEN)])
-def test_liveness_ends_with_the_deletion(probe: str, verdict: Verdict) -> None:
-    """PROBE-13: only readiness goes on while a pod is terminated."""
-    s, web, _, c1 = running(livenessProbe=ALIVE, readinessProbe=READY)
-    run(s, c1, "ready")
-    s.delete(web)
-    call = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    run(s, c1, "ready")
-    run(s, c1, probe)
-    s.exited(c1, seen=False)
-    s.end("StopContainer", call)
-
-    assert s.judge("PROBE-13").verdict is verdict
-
-
-def test_readiness_goes_on_in_the_deletion() -> None:
-    """PROBE-13: a readiness probe that ends with the deletion breaks it."""
-    s, web, _, c1 = running(readinessProbe=READY)
-    run(s, c1, "ready")
-    s.delete(web)
-    s.stop(c1, takes=25)
-
-    assert s.judge("PROBE-13").verdict is BROKEN
-
-
-@pytest.mark.parametrize(("reason", "verdict"), [("Unhealthy", KEPT), ("Killing", BROKEN)])
-def test_each_failure_is_told(reason: str, verdict: Verdict) -> None:
-    """PROBE-22: a failure below the threshold has its event too."""
-    s, web, _, c1 = running(livenessProbe=ALIVE)
-    run(s, c1, "alive", 1)
-    event(s, web, reason, "c1", kind="Warning")
-
-    assert s.judge("PROBE-22").verdict is verdict
-
-
-@pytest.mark.parametrize(("ready", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_container_without_probe_is_ready(*, ready: bool, verdict: Verdict) -> None:
-    """PROBE-24: nothing to ask, so it is ready."""
-    s, web, _, c1 = running(livenessProbe=ALIVE)
-    shows(s, web, c1, ready=ready)
-
-    assert s.judge("PROBE-24").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -227,23 +156,6 @@ def test_first_status_may_be_written_for_another(*, other_ends: bool, verdict: V
     tell_status(s, web, "Running", [runs(c1), ended(1, c2) if other_ends else runs(c2)])
 
     assert s.judge("PROBE-25").verdict is verdict
-
-
-@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_late_result_hits_nobody_else(*, kills: bool, verdict: Verdict) -> None:
-    """PROBE-26: the failure of an instance that is gone does not kill the next one."""
-    s, web, sandbox, c1 = running(livenessProbe=ALIVE | {"failureThreshold": 1})
-    call = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"})
-    s.exited(c1, 1)
-    again = s.run_container(web, sandbox, "c1", 1)
-    s.wait(1).end("ExecSync", call, {"exit_code": 1})
-    if kills:
-        s.stop(again)
-    else:
-        run(s, again, "alive")
-    s.wait(1).stop_here()
-
-    assert s.judge("PROBE-26").verdict is verdict
 
 
 @pytest.mark.parametrize("wrong", ["", "no kill", "restart"])

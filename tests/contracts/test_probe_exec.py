@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from running import BROKEN, KEPT, POST_START, probe, running
+from running import BROKEN, KEPT, POST_START, running
 from story import ContainerHandle, Story
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -17,18 +17,6 @@ def run(s: Story, c1: ContainerHandle, command: str, code: int = 0, timeout: str
     """An exec probe by its command."""
     request = {"container_id": c1.id, "cmd": [command], "timeout": timeout}
     s.call("ExecSync", request, {"exit_code": code})
-
-
-@pytest.mark.parametrize(("both", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_every_probe_is_executed(*, both: bool, verdict: Verdict) -> None:
-    """PROBE-01: each probe has a worker of its own."""
-    s, _, _, c1 = running(livenessProbe=ALIVE, readinessProbe=READY)
-    run(s, c1, "alive")
-    if both:
-        run(s, c1, "ready")
-    s.wait(60).exited(c1)
-
-    assert s.judge("PROBE-01").verdict is verdict
 
 
 @pytest.mark.parametrize("contract_id", ["PROBE-01", "PROBE-23"])
@@ -45,16 +33,6 @@ def test_probes_wait_for_the_hooks_after_the_start(
     s.wait(200).end("ExecSync", hook, {})
 
     assert s.judge(contract_id).verdict is verdict
-
-
-@pytest.mark.parametrize(("first", "verdict"), [("warm-up", KEPT), ("alive", BROKEN)])
-def test_startup_probe_goes_first(first: str, verdict: Verdict) -> None:
-    """PROBE-03: no liveness probe before the startup probe has succeeded."""
-    s, _, _, c1 = running(livenessProbe=ALIVE, startupProbe=WARM)
-    run(s, c1, first)
-    run(s.wait(5), c1, "alive")
-
-    assert s.judge("PROBE-03").verdict is verdict
 
 
 @pytest.mark.parametrize(("delay", "verdict"), [(10, KEPT), (20, BROKEN)])
@@ -79,35 +57,6 @@ def test_probes_keep_their_period(gap: int, verdict: Verdict) -> None:
     assert s.judge("PROBE-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("took", "breaks"), [(12, False), (3, True)])
-def test_probe_that_took_too_long_is_followed_by_two(took: float, *, breaks: bool) -> None:
-    """PROBE-05: the one that was due meanwhile comes at once, the one after it when it is due."""
-    s, _, _, c1 = running(livenessProbe=ALIVE)
-    run(s, c1, "alive")
-    request = {"container_id": c1.id, "cmd": ["alive"]}
-    s.wait(5).call("ExecSync", request, {"exit_code": 0}, takes=took)
-    run(s.wait(0 if took > 5 else 2), c1, "alive")
-    run(s.wait(3), c1, "alive")
-    s.exited(c1)
-
-    assert bool(s.judge("PROBE-05").breaks) is breaks
-
-
-@pytest.mark.parametrize(("more", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_failed_probe_rests(*, more: bool, verdict: Verdict) -> None:
-    """PROBE-08: a container that is killed for its liveness probe is probed no more."""
-    s, _, _, c1 = running(livenessProbe=ALIVE | {"failureThreshold": 2})
-    for _ in range(2):
-        run(s.wait(5), c1, "alive", 1)
-    call = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    if more:
-        run(s.wait(5), c1, "alive", 1)
-    s.exited(c1, 137, seen=False)
-    s.end("StopContainer", call)
-
-    assert s.judge("PROBE-08").verdict is verdict
-
-
 @pytest.mark.parametrize(("next_one", "verdict"), [("alive", KEPT), ("warm-up", BROKEN)])
 def test_successful_startup_probe_rests(next_one: str, verdict: Verdict) -> None:
     """PROBE-08: a startup probe that has succeeded is executed no more."""
@@ -127,15 +76,6 @@ def test_probe_without_result_is_tried_thrice(tries: int, verdict: Verdict) -> N
     run(s.wait(5), c1, "alive")
 
     assert s.judge("PROBE-14").verdict is verdict
-
-
-@pytest.mark.parametrize(("timeout", "verdict"), [("3", KEPT), ("0", BROKEN), ("1", BROKEN)])
-def test_probe_passes_its_timeout_on(timeout: str, verdict: Verdict) -> None:
-    """PROBE-15: timeoutSeconds is told to the runtime."""
-    s, _, _, c1 = running(livenessProbe=ALIVE | {"timeoutSeconds": 3})
-    run(s, c1, "alive", timeout=timeout)
-
-    assert s.judge("PROBE-15").verdict is verdict
 
 
 @pytest.mark.parametrize(("kills", "verdict"), [(True, KEPT), (False, BROKEN)])
@@ -164,39 +104,3 @@ def test_readiness_out_of_time_has_failed(*, ready: bool, verdict: Verdict) -> N
     run(s.wait(5), c1, "ready")
 
     assert s.judge("PROBE-15").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])
-def test_readiness_is_asked_without_waiting(waits: int, verdict: Verdict) -> None:
-    """PROBE-23: a long period does not hold up the first readiness probe."""
-    s = Story().wait(100)
-    web = s.pod(
-        containers=[{"name": "c1", "image": "img:1", "readinessProbe": READY | {"periodSeconds": 60}}]
-    )
-    c1 = s.run_container(web, s.run_sandbox(web))
-    run(s.wait(waits), c1, "ready")
-
-    assert s.judge("PROBE-23").verdict is verdict
-
-
-@pytest.mark.parametrize(("overlap", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_one_worker_executes_a_probe(*, overlap: bool, verdict: Verdict) -> None:
-    """PROBE-27: executions of one probe do not overlap."""
-    s, _, _, c1 = running(livenessProbe=ALIVE)
-    request = {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}
-    call = s.begin("ExecSync", request)
-    if overlap:
-        run(s.wait(0.1), c1, "alive")
-    s.wait(0.1).end("ExecSync", call, {})
-    run(s.wait(5), c1, "alive")
-
-    assert s.judge("PROBE-27").verdict is verdict
-
-
-def test_probes_of_other_kinds_say_nothing() -> None:
-    """A container whose liveness probe does not pass through the runtime is left out of account."""
-    s, _, _, c1 = running(livenessProbe={"httpGet": {"path": "/"}})
-    probe(s, c1, 1)
-
-    for number in ("03", "04", "05", "06", "08", "14", "15", "27"):
-        assert s.judge(f"PROBE-{number}").activations == 0

@@ -11,8 +11,6 @@ from story import PodHandle, Story
 from kubelet_conformance.contract.verdicts import Verdict
 
 HTTP = {"httpGet": {"path": "/health", "port": "web"}, "periodSeconds": 5}
-TCP = {"tcpSocket": {"port": 7000}, "periodSeconds": 5}
-GRPC = {"grpc": {"port": 9000, "service": "db"}, "periodSeconds": 5}
 PORTS = [{"name": "admin", "containerPort": 9090}, {"name": "web", "containerPort": 8080}]
 URL = "http://10.88.0.2:8080/health"
 
@@ -102,35 +100,6 @@ def test_body_of_a_failure_is_not_told(message: str, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("contract_id", "probe", "outcome", "fails", "verdict"),
-    [
-        ("PROBE-18", TCP, "open", False, KEPT),
-        ("PROBE-18", TCP, "open", True, BROKEN),
-        ("PROBE-18", TCP, "refused", True, KEPT),
-        ("PROBE-18", TCP, "refused", False, BROKEN),
-        ("PROBE-19", GRPC, "SERVING", False, KEPT),
-        ("PROBE-19", GRPC, "SERVING", True, BROKEN),
-        ("PROBE-19", GRPC, "NOT_SERVING", True, KEPT),
-        ("PROBE-19", GRPC, "UNIMPLEMENTED", False, BROKEN),
-    ],
-)
-def test_answer_decides(
-    contract_id: str, probe: dict[str, Any], outcome: str, verdict: Verdict, *, fails: bool
-) -> None:
-    """PROBE-18, PROBE-19: a connection that is open, and SERVING, are healthy, and nothing else is."""
-    s, web = probed(probe)
-    handler = "grpc" if probe is GRPC else "tcpSocket"
-    about: dict[str, Any] = {"port": 9000, "service": "db"} if probe is GRPC else {"port": 7000}
-    for _ in range(2):
-        knock(s, web, handler, outcome, **about)
-        if fails:
-            told(s, web, "Readiness probe failed: no answer")
-        s.wait(6)
-
-    assert s.judge(contract_id).verdict is verdict
-
-
-@pytest.mark.parametrize(
     ("url", "reaches", "verdict"),
     [
         (URL, True, KEPT),
@@ -189,15 +158,3 @@ def test_value_from_elsewhere_is_not_guessed() -> None:
     s.call("ExecSync", {"container_id": c1.id, "cmd": ["check", ""], "timeout": "1"}, {"exit_code": 0})
 
     assert s.judge("PROBE-21").activations == 0
-
-
-@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_probe_without_result_kills_nobody(*, kills: bool, verdict: Verdict) -> None:
-    """PROBE-14: an execution that brought no result is no reason for a stop."""
-    s, _, _, c1 = running(livenessProbe={"exec": {"command": ["alive"]}, "failureThreshold": 1})
-    for _ in range(3):
-        s.call("ExecSync", {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}, error="INTERNAL")
-    if kills:
-        s.stop(c1)
-
-    assert s.judge("PROBE-14").verdict is verdict

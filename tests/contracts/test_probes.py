@@ -10,18 +10,6 @@ from kubelet_conformance.contract.verdicts import Verdict
 LIVENESS = {"exec": {"command": ["alive"]}, "failureThreshold": 2}
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(0.1, KEPT), (60, BROKEN)])
-def test_failing_liveness_kills_at_once(waits: float, verdict: Verdict) -> None:
-    """PROBE-07: the second failure in a row kills, at once."""
-    s, _, _, c1 = running(livenessProbe=LIVENESS)
-    for code in (1, 0, 1, 1):
-        s.wait(1)
-        probe(s, c1, code)
-    s.wait(waits).stop(c1)
-
-    assert s.judge("PROBE-07").verdict is verdict
-
-
 @pytest.mark.parametrize(("command", "verdict"), [("alive", Verdict.NOT_EXERCISED), ("up", BROKEN)])
 def test_probes_alike_are_not_told_apart(command: str, verdict: Verdict) -> None:
     """PROBE-07: where the startup probe executes the same, nobody can say which of them failed."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from outside_world import file_pod, remove_file, static_config
 from story import PodHandle, Story
-from twice import assert_bites
+from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-TWO = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
 
 
 def pull(s: Story, web: PodHandle, image: str = "img:1", *, error: str | None = None) -> None:
@@ -33,19 +31,16 @@ def waits(s: Story, web: PodHandle, reason: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3, 6])
-def test_pull_waits_for_its_back_off(failures: int) -> None:
+@detects("IMAGE-07")
+def test_pull_waits_for_its_back_off(s: Story, failures: int, *, right: bool) -> None:
     """IMAGE-07 breaks when a pull comes before 10, 20, 40 ... 300 s have passed since the failure."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = failing(s)
-        delays = [10, 20, 40, 80, 160, 300][:failures]
-        for delay in delays[:-1]:
-            s.wait(delay)
-            pull(s, web, error="INTERNAL")
-        s.wait(delays[-1] + (1 if right else -1))
-        pull(s, web)
-
-    assert_bites("IMAGE-07", tell)
+    web = failing(s)
+    delays = [10, 20, 40, 80, 160, 300][:failures]
+    for delay in delays[:-1]:
+        s.wait(delay)
+        pull(s, web, error="INTERNAL")
+    s.wait(delays[-1] + (1 if right else -1))
+    pull(s, web)
 
 
 @pytest.mark.parametrize("after", ["ten minutes", "a restart"])
@@ -87,52 +82,22 @@ def test_back_off_of_a_static_pod_that_is_back(*, same: bool) -> None:
     assert bool(s.judge("IMAGE-07").breaks) is same
 
 
-def test_failed_pull_is_retried() -> None:
+@detects("IMAGE-07")
+def test_failed_pull_is_retried(s: Story, *, right: bool) -> None:
     """IMAGE-07 breaks when an image is not pulled again once its back-off is over."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = failing(s)
-        s.wait(25 if right else 40)
-        pull(s, web)
-
-    assert_bites("IMAGE-07", tell)
+    web = failing(s)
+    s.wait(25 if right else 40)
+    pull(s, web)
 
 
 @pytest.mark.parametrize("wrong", ["other message", "no failure"])
-def test_failed_pull_is_told(wrong: str) -> None:
+@detects("IMAGE-07")
+def test_failed_pull_is_told(s: Story, wrong: str, *, right: bool) -> None:
     """IMAGE-07 breaks when ErrImagePull says something else than the runtime, or nothing had failed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = failing(s) if right or wrong == "other message" else s.pod()
-        waits(s, web, "ErrImagePull", "rpc error: told so" if right else "it did not work")
-        s.wait(12)
-        pull(s, web)
-
-    assert_bites("IMAGE-07", tell)
-
-
-def test_back_off_is_the_pods_own() -> None:
-    """IMAGE-08 breaks when another pod has to wait for the failure of the first."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        first = failing(s)
-        second = s.pod("second")
-        waits(s, first if right else second, "ImagePullBackOff", "")
-
-    assert_bites("IMAGE-08", tell)
-
-
-def test_back_off_is_shared_in_the_pod() -> None:
-    """IMAGE-08 breaks when a second container of the pod pulls the image that has just failed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=TWO)
-        s.run_sandbox(web)
-        pull(s, web, error="INTERNAL")
-        s.wait(11 if right else 0.1)
-        pull(s, web)
-
-    assert_bites("IMAGE-08", tell)
+    web = failing(s) if right or wrong == "other message" else s.pod()
+    waits(s, web, "ErrImagePull", "rpc error: told so" if right else "it did not work")
+    s.wait(12)
+    pull(s, web)
 
 
 @pytest.mark.parametrize(("version", "tells"), [("1.26", False), ("1.32", True)])
@@ -143,7 +108,7 @@ def test_back_off_tells_the_failure(version: str, *, tells: bool) -> None:
         web = failing(s)
         waits(s, web, "ImagePullBackOff", "Back-off: told so" if tells == right else "Back-off")
 
-    assert_bites("IMAGE-09", tell, kubernetes=version)
+    assert_detects("IMAGE-09", tell, kubernetes=version)
 
 
 def test_unread_version_has_no_message() -> None:

@@ -89,20 +89,6 @@ def _create(s: Story, web: PodHandle, code: int) -> None:
     api_write(s, "create", "mirror" if code == 201 else "", body={"metadata": meta}, code=code)
 
 
-@pytest.mark.parametrize(("again", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_mirrors_are_kept(verdict: Verdict, *, again: bool) -> None:
-    """RESTARTKUBELET-15: a mirror that is found is neither deleted nor made anew."""
-    s, web = mirrored()
-    restarted(s)
-    s.wait(5)
-    if again:
-        api_write(s, "delete", "mirror", grace=0, precondition="mirror")
-        _create(s, web, 201)
-    s.wait(20).record("kubelet", op="stopped")
-
-    assert s.judge("RESTARTKUBELET-15").verdict is verdict
-
-
 @pytest.mark.parametrize(("is_to_go", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
 def test_mirror_on_its_way_out_is_replaced(verdict: Verdict, *, is_to_go: bool) -> None:
     """RESTARTKUBELET-15: somebody has deleted it before the kubelet starts."""

@@ -4,80 +4,44 @@ from __future__ import annotations
 
 import pytest
 from story import Story
-from twice import assert_bites
+from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-@pytest.mark.parametrize("attempt", [0, 2])
-def test_instances_are_numbered_without_gaps(attempt: int) -> None:
-    """RESTART-13 breaks when the number of a new instance is not the newest one's plus 1."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        s.exited(s.run_container(web, sandbox), 1)
-        s.run_container(web, sandbox, attempt=1 if right else attempt)
-
-    assert_bites("RESTART-13", tell)
-
-
-def test_number_follows_one_that_is_listed_only() -> None:
+@detects("RESTART-13")
+def test_number_follows_one_that_is_listed_only(s: Story, *, right: bool) -> None:
     """RESTART-13: an instance whose making failed for the kubelet has its number, and the next the next."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        s.exited(s.run_container(web, sandbox), 1)
-        lost = s.create(web, sandbox, attempt=1, error="UNAVAILABLE")
-        known = {key: lost.config[key] for key in ("metadata", "labels", "annotations")}
-        record = known | {"id": lost.id, "pod_sandbox_id": sandbox.id, "state": "CONTAINER_CREATED"}
-        s.call("ListContainers", {"filter": {}}, {"containers": [record]})
-        s.create(web, sandbox, attempt=2 if right else 1)
-
-    assert_bites("RESTART-13", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    s.exited(s.run_container(web, sandbox), 1)
+    lost = s.create(web, sandbox, attempt=1, error="UNAVAILABLE")
+    known = {key: lost.config[key] for key in ("metadata", "labels", "annotations")}
+    record = known | {"id": lost.id, "pod_sandbox_id": sandbox.id, "state": "CONTAINER_CREATED"}
+    s.call("ListContainers", {"filter": {}}, {"containers": [record]})
+    s.create(web, sandbox, attempt=2 if right else 1)
 
 
 @pytest.mark.parametrize("wrong", ["annotations", "log_path"])
-def test_number_is_told_alike(wrong: str) -> None:
+@detects("RESTART-13")
+def test_number_is_told_alike(s: Story, wrong: str, *, right: bool) -> None:
     """RESTART-13 breaks when annotation or log path tell another number than the metadata."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        other = s.container_config(web, "c1", attempt=3)[wrong]
-        config = s.container_config(web, "c1", **({} if right else {wrong: other}))
-        s.create(web, s.run_sandbox(web), config=config)
-
-    assert_bites("RESTART-13", tell)
+    web = s.pod()
+    other = s.container_config(web, "c1", attempt=3)[wrong]
+    config = s.container_config(web, "c1", **({} if right else {wrong: other}))
+    s.create(web, s.run_sandbox(web), config=config)
 
 
 @pytest.mark.parametrize("had", [False, True])
-def test_number_comes_from_the_logs(*, had: bool) -> None:
+@detects("RESTART-14")
+def test_number_comes_from_the_logs(s: Story, *, right: bool, had: bool) -> None:
     """RESTART-14 breaks when a first instance is not 0, and when the count is lost with the records."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        if had:
-            c1 = s.run_container(web, sandbox)
-            s.record("runtime", op="removed", container_id=c1.id, sandbox_id=sandbox.id, name="c1")
-        s.run_container(web, sandbox, attempt=int(had == right))
-
-    assert_bites("RESTART-14", tell)
-
-
-def test_new_sandbox_goes_on_counting() -> None:
-    """RESTART-16 breaks when a container begins at 0 again in a new sandbox."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        s.run_container(web, sandbox)
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
-        s.run_container(web, s.run_sandbox(web, attempt=1), attempt=1 if right else 0)
-
-    assert_bites("RESTART-16", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    if had:
+        c1 = s.run_container(web, sandbox)
+        s.record("runtime", op="removed", container_id=c1.id, sandbox_id=sandbox.id, name="c1")
+    s.run_container(web, sandbox, attempt=int(had == right))
 
 
 @pytest.mark.parametrize("name", ["i1", "i2"])
@@ -135,40 +99,34 @@ def test_pod_that_came_back_may_begin_anew() -> None:
 
 
 @pytest.mark.parametrize("step", ["create", "start", "sandbox"])
-def test_tries_do_not_count(step: str) -> None:
+@detects("RESTART-24")
+def test_tries_do_not_count(s: Story, step: str, *, right: bool) -> None:
     """RESTART-24 breaks when a failed creation is counted, a failed start is not, or moves the sandbox."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        if step == "create":
-            s.create(web, sandbox, error="INTERNAL")
-        else:
-            s.start(s.create(web, sandbox), error="INTERNAL")
-        other = s.run_sandbox(web, attempt=1) if step == "sandbox" and not right else sandbox
-        s.wait(1).create(web, other, attempt=int((step == "create") != right or step == "sandbox"))
-
-    assert_bites("RESTART-24", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    if step == "create":
+        s.create(web, sandbox, error="INTERNAL")
+    else:
+        s.start(s.create(web, sandbox), error="INTERNAL")
+    other = s.run_sandbox(web, attempt=1) if step == "sandbox" and not right else sandbox
+    s.wait(1).create(web, other, attempt=int((step == "create") != right or step == "sandbox"))
 
 
 @pytest.mark.parametrize("image", ["img:1", "img:2"])
-def test_hash_is_that_of_name_and_image(image: str) -> None:
+@detects("RESTART-08")
+def test_hash_is_that_of_name_and_image(s: Story, image: str, *, right: bool) -> None:
     """RESTART-08 breaks when the hash changes with the same image, or stays with another."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        s.exited(s.run_container(web, sandbox), 1)
-        old = s.container_config(web, "c1", 1)["annotations"]
-        web.manifest["spec"]["containers"][0]["image"] = image
-        config = s.container_config(web, "c1", 1)
-        if not right and image == "img:2":
-            config["annotations"] = old
-        elif not right:
-            config["annotations"] |= {"io.kubernetes.container.hash": "1234"}
-        s.create(web, sandbox, config=config)
-
-    assert_bites("RESTART-08", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    s.exited(s.run_container(web, sandbox), 1)
+    old = s.container_config(web, "c1", 1)["annotations"]
+    web.manifest["spec"]["containers"][0]["image"] = image
+    config = s.container_config(web, "c1", 1)
+    if not right and image == "img:2":
+        config["annotations"] = old
+    elif not right:
+        config["annotations"] |= {"io.kubernetes.container.hash": "1234"}
+    s.create(web, sandbox, config=config)
 
 
 @pytest.mark.parametrize(("waits", "op"), [(1.0, ""), (0.1, "started"), (0.1, "")])
@@ -210,4 +168,4 @@ def test_init_container_that_cannot_be_made_begins_anew(contract: str, attempt: 
         s.create(web, again, "i1", attempt=first, error="INTERNAL")
         s.wait(1).create(web, again, "i1", attempt=0 if right else attempt)
 
-    assert_bites(contract, tell)
+    assert_detects(contract, tell)

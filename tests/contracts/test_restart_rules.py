@@ -35,59 +35,6 @@ def pod_of(
     return s, pod, sandbox, c1, s.run_container(pod, sandbox, "c2")
 
 
-OWN = [
-    ({"restartPolicy": "Always"}, 0, True),
-    ({"restartPolicy": "OnFailure"}, 3, True),
-    ({"restartPolicy": "Never"}, 3, False),
-]
-
-
-@pytest.mark.parametrize(("own", "code", "comes"), OWN)
-@pytest.mark.parametrize(("right", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_own_policy(own: Json, code: int, verdict: Verdict, *, comes: bool, right: bool) -> None:
-    """RESTART-19: the container's own policy decides."""
-    s, pod, sandbox, c1, _ = pod_of(own, policy="Never" if comes else "Always")
-    s.exited(c1, code)
-    s.wait(1)
-    if comes is right:
-        s.run_container(pod, sandbox, "c1", 1)
-    s.wait(60).record("kubelet", op="stopped")
-
-    assert s.judge("RESTART-19").verdict is verdict
-
-
-@pytest.mark.parametrize(("code", "comes"), [(42, True), (1, False)])
-@pytest.mark.parametrize(("right", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_first_rule(code: int, verdict: Verdict, *, comes: bool, right: bool) -> None:
-    """RESTART-20: a rule that fits restarts; where none does the policy decides."""
-    s, pod, sandbox, c1, _ = pod_of({"restartPolicy": "Never", "restartPolicyRules": [rule("Restart", 42)]})
-    s.exited(c1, code)
-    s.wait(1)
-    if comes is right:
-        s.run_container(pod, sandbox, "c1", 1)
-    s.wait(60).record("kubelet", op="stopped")
-
-    assert s.judge("RESTART-20").verdict is verdict
-
-
-@pytest.mark.parametrize(("fails", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_own_never_of_an_init_container(verdict: Verdict, *, fails: bool) -> None:
-    """RESTART-21: its failure fails the pod."""
-    s = Story("1.36")
-    init = {"name": "i1", "image": "img:1", "restartPolicy": "Never"}
-    pod = s.pod(initContainers=[init], restartPolicy="Always")
-    sandbox = s.run_sandbox(pod)
-    s.exited(s.run_container(pod, sandbox, "i1"), 1)
-    s.wait(1)
-    if fails:
-        s.status(pod, "Failed")
-    else:
-        s.run_container(pod, sandbox, "i1", 1)
-    s.wait(20)
-
-    assert s.judge("RESTART-21").verdict is verdict
-
-
 def begun_anew(
     *, right: bool, policy: str = "Always"
 ) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
@@ -112,21 +59,6 @@ def test_pod_begins_anew(verdict: Verdict, *, right: bool) -> None:
     assert s.judge("RESTART-22").verdict is verdict
 
 
-@pytest.mark.parametrize(("fails", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_failed_init_after_it(verdict: Verdict, *, fails: bool) -> None:
-    """RESTART-23: with policy Never a failed init container fails the pod."""
-    s, pod, sandbox, i1 = begun_anew(right=True, policy="Never")
-    s.exited(i1, 1)
-    s.wait(1)
-    if fails:
-        s.status(pod, "Failed")
-    else:
-        s.run_container(pod, sandbox, "i1", 2)
-    s.wait(20)
-
-    assert s.judge("RESTART-23").verdict is verdict
-
-
 @pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_restart_is_told(verdict: Verdict, *, told: bool) -> None:
     """COND-10: the condition says that all containers restart."""
@@ -137,6 +69,20 @@ def test_restart_is_told(verdict: Verdict, *, told: bool) -> None:
     conditions = [{"type": "AllContainersRestarting", "status": "True"}] if told else []
     s.status(pod, "Pending", conditions=conditions)
     s.wait(60)
+
+    assert s.judge("COND-10").verdict is verdict
+
+
+@pytest.mark.parametrize(("said", "verdict"), [("False", KEPT), ("True", BROKEN)])
+def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
+    """COND-10: once all containers run again the condition is True no more."""
+    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
+    s, pod, *_, c1, _ = pod_of(own)
+    s.exited(c1, 42)
+    runs: list[Json] = [{"name": name, "state": {"running": {}}} for name in ("c1", "c2")]
+    for status in ("True", said):
+        conditions = [{"type": "AllContainersRestarting", "status": status}]
+        s.wait(1).status(pod, containerStatuses=runs if status is said else [], conditions=conditions)
 
     assert s.judge("COND-10").verdict is verdict
 

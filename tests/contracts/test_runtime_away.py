@@ -35,58 +35,6 @@ def absence(s: Story, seconds: float = 10) -> None:
 @pytest.mark.parametrize(
     ("gone", "after", "verdict"), [(True, 15, KEPT), (True, 40, BROKEN), (False, 15, BROKEN)]
 )
-def test_deletion_waits_for_the_runtime(*, gone: bool, after: float, verdict: Verdict) -> None:
-    """WORK-05: a pod deleted just before the runtime goes is stopped once it is back, and soon."""
-    s, web, _, c1 = running()
-    tell_status(s)
-    s.delete(web)
-    if gone:
-        absence(s)
-    s.wait(after).stop(c1)
-
-    assert s.judge("WORK-05").verdict is verdict
-
-
-@pytest.mark.parametrize("contract", ["RESTART-05", "BACKOFF-01"])
-@pytest.mark.parametrize(
-    ("gone", "after", "verdict"), [(True, 15, KEPT), (True, 40, BROKEN), (False, 15, BROKEN)]
-)
-def test_restart_waits_for_the_runtime(contract: str, *, gone: bool, after: float, verdict: Verdict) -> None:
-    """RESTART-05, BACKOFF-01: an exit seen before the runtime's Status is good is acted on after it."""
-    s, web, sandbox, c1 = running()
-    tell_status(s)
-    if gone:
-        away(s)
-        back(s.wait(10))
-    s.exited(c1, 1)
-    s.wait(2)
-    if gone:
-        tell_status(s)
-    s.wait(after).run_container(web, sandbox, "c1", 1)
-
-    assert s.judge(contract).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("gone", "after", "verdict"), [(True, 15, KEPT), (True, 40, BROKEN), (False, 15, BROKEN)]
-)
-def test_next_container_waits_for_the_runtime(*, gone: bool, after: float, verdict: Verdict) -> None:
-    """INIT-01: what comes after an init container that completed waits for the runtime too."""
-    s = Story()
-    web = s.pod(initContainers=INITS)
-    sandbox = s.run_sandbox(web)
-    i1 = s.run_container(web, sandbox, "i1")
-    s.wait(1).exited(i1)
-    if gone:
-        absence(s)
-    s.wait(after).run_container(web, sandbox)
-
-    assert s.judge("INIT-01").verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("gone", "after", "verdict"), [(True, 15, KEPT), (True, 40, BROKEN), (False, 15, BROKEN)]
-)
 def test_status_waits_for_the_runtime(*, gone: bool, after: float, verdict: Verdict) -> None:
     """LOOP-09: an exit is told when the kubelet has come to it."""
     s, web, _, c1 = running()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from story import PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -31,39 +31,30 @@ def running(s: Story) -> tuple[PodHandle, SandboxHandle]:
     return web, sandbox
 
 
-def test_first_sandbox_counts_from_zero() -> None:
+@detects("SANDBOX-01")
+def test_first_sandbox_counts_from_zero(s: Story, *, right: bool) -> None:
     """SANDBOX-01 breaks when the first sandbox of a pod is not attempt 0."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        s.run_sandbox(s.pod(), attempt=0 if right else 1)
-
-    assert_bites("SANDBOX-01", tell)
+    s.run_sandbox(s.pod(), attempt=0 if right else 1)
 
 
-def test_first_sandbox_names_its_pod() -> None:
+@detects("SANDBOX-01")
+def test_first_sandbox_names_its_pod(s: Story, *, right: bool) -> None:
     """SANDBOX-01 breaks when the sandbox has the pod's UID and another name."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        config = s.sandbox_config(web)
-        config["metadata"] = config["metadata"] | ({} if right else {"name": "other"})
-        s.run_sandbox(web, config=config)
-
-    assert_bites("SANDBOX-01", tell)
+    web = s.pod()
+    config = s.sandbox_config(web)
+    config["metadata"] = config["metadata"] | ({} if right else {"name": "other"})
+    s.run_sandbox(web, config=config)
 
 
 @pytest.mark.parametrize("source", ["api", "file"])
-def test_new_pod_gets_a_sandbox_soon(source: str) -> None:
+@detects("SANDBOX-01")
+def test_new_pod_gets_a_sandbox_soon(s: Story, source: str, *, right: bool) -> None:
     """SANDBOX-01 breaks when a pod that waits for nothing is not begun within a retry, and a file's poll."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(source=source)
-        config = s.sandbox_config(web)
-        if source == "file":
-            config["metadata"]["name"] = "web-node-1"
-        s.wait(3 if right else 50).run_sandbox(web, config=config)
-
-    assert_bites("SANDBOX-01", tell)
+    web = s.pod(source=source)
+    config = s.sandbox_config(web)
+    if source == "file":
+        config["metadata"]["name"] = "web-node-1"
+    s.wait(3 if right else 50).run_sandbox(web, config=config)
 
 
 def test_pod_with_volumes_may_wait() -> None:
@@ -76,38 +67,32 @@ def test_pod_with_volumes_may_wait() -> None:
 
 
 @pytest.mark.parametrize("by_list", [False, True])
-def test_kubelet_uses_only_sandboxes_it_was_told_of(*, by_list: bool) -> None:
+@detects("SANDBOX-01")
+def test_kubelet_uses_only_sandboxes_it_was_told_of(s: Story, *, right: bool, by_list: bool) -> None:
     """SANDBOX-01 breaks when a sandbox is read, or listed, that nobody ran."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        s.run_sandbox(web)
-        other = s.pod("other", volumes=[])
-        told = s.run_sandbox(other)
-        if not right:
-            for record in s.records[-4:-2]:
-                record.update(rpc="Version", request={}) if record["kind"] == "call" else record.update(
-                    rpc="Version"
-                )
-            if by_list:
-                del s.records[-2:]
-                listed(s, told)
-
-    assert_bites("SANDBOX-01", tell)
+    web = s.pod()
+    s.run_sandbox(web)
+    other = s.pod("other", volumes=[])
+    told = s.run_sandbox(other)
+    if not right:
+        for record in s.records[-4:-2]:
+            record.update(rpc="Version", request={}) if record["kind"] == "call" else record.update(
+                rpc="Version"
+            )
+        if by_list:
+            del s.records[-2:]
+            listed(s, told)
 
 
 @pytest.mark.parametrize("wrong", ["ready", "same attempt", "two attempts on"])
-def test_sandbox_is_replaced_only_when_dead(wrong: str) -> None:
+@detects("SANDBOX-02")
+def test_sandbox_is_replaced_only_when_dead(s: Story, wrong: str, *, right: bool) -> None:
     """SANDBOX-02 breaks when a ready sandbox gets a second one, and when the attempt is not one more."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = running(s)
-        if right or wrong != "ready":
-            s.sandbox_died(sandbox)
-            s.stop_sandbox(sandbox)
-        s.run_sandbox(web, attempt=1 if right or wrong == "ready" else 0 if wrong == "same attempt" else 2)
-
-    assert_bites("SANDBOX-02", tell)
+    web, sandbox = running(s)
+    if right or wrong != "ready":
+        s.sandbox_died(sandbox)
+        s.stop_sandbox(sandbox)
+    s.run_sandbox(web, attempt=1 if right or wrong == "ready" else 0 if wrong == "same attempt" else 2)
 
 
 @pytest.mark.parametrize("reason", ["two ready", "no address", "host network"])
@@ -133,95 +118,39 @@ def test_other_reasons_for_a_replacement(reason: str) -> None:
     assert breaks == (1 if reason == "two ready" else 0)
 
 
-def test_two_ready_sandboxes_are_not_kept() -> None:
-    """SANDBOX-02 breaks when a pod goes on with two ready sandboxes."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, first = running(s)
-        s.stop_sandbox(first)
-        first.state = "SANDBOX_READY"
-        second = s.run_sandbox(web, attempt=1)
-        s.wait(1).sandbox_status(first)
-        s.sandbox_status(second)
-        if right:
-            s.stop_sandbox(second)
-            s.stop_sandbox(first)
-            s.run_sandbox(web, attempt=2)
-
-    assert_bites("SANDBOX-02", tell)
-
-
 @pytest.mark.parametrize("late", ["kill", "replacement"])
-def test_dead_sandbox_is_replaced_at_once(late: str) -> None:
+@detects("SANDBOX-02")
+def test_dead_sandbox_is_replaced_at_once(s: Story, late: str, *, right: bool) -> None:
     """SANDBOX-02 breaks when the kill, or the replacement after it, does not follow."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = running(s)
-        s.sandbox_died(sandbox)
-        s.wait(1 if right or late != "kill" else 9).stop_sandbox(sandbox)
-        s.wait(1 if right or late != "replacement" else 9).run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-02", tell)
+    web, sandbox = running(s)
+    s.sandbox_died(sandbox)
+    s.wait(1 if right or late != "kill" else 9).stop_sandbox(sandbox)
+    s.wait(1 if right or late != "replacement" else 9).run_sandbox(web, attempt=1)
 
 
-def test_vanished_sandbox_is_replaced_at_once() -> None:
+@detects("SANDBOX-02")
+def test_vanished_sandbox_is_replaced_at_once(s: Story, *, right: bool) -> None:
     """SANDBOX-02 breaks when a sandbox that has vanished is not replaced."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _ = running(s)
-        s.wait(1)
-        listed(s)
-        s.wait(1 if right else 9).run_sandbox(web)
-
-    assert_bites("SANDBOX-02", tell)
+    web, _ = running(s)
+    s.wait(1)
+    listed(s)
+    s.wait(1 if right else 9).run_sandbox(web)
 
 
-def test_old_sandbox_is_stopped_before_the_next() -> None:
-    """SANDBOX-04 breaks when the dead sandbox is left standing."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        s.sandbox_died(sandbox)
-        if right:
-            s.stop_sandbox(sandbox)
-        s.run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-04", tell)
-
-
-def test_unknown_sandbox_counts_as_stopped() -> None:
+@detects("SANDBOX-04")
+def test_unknown_sandbox_counts_as_stopped(s: Story, *, right: bool) -> None:
     """SANDBOX-04 takes NotFound for a success, and no other error."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox, error="NOT_FOUND" if right else "INTERNAL")
-        s.run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-04", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox, error="NOT_FOUND" if right else "INTERNAL")
+    s.run_sandbox(web, attempt=1)
 
 
-def test_replacement_is_told_by_an_event() -> None:
+@detects("SANDBOX-09")
+def test_replacement_is_told_by_an_event(s: Story, *, right: bool) -> None:
     """SANDBOX-09 breaks when SandboxChanged is told of a pod's first sandbox."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = running(s)
-        if right:
-            s.sandbox_died(sandbox)
-        s.record("event", uid=web.uid, type="Normal", reason="SandboxChanged", message="changed")
-
-    assert_bites("SANDBOX-09", tell)
-
-
-def test_failed_sandbox_is_tried_again() -> None:
-    """SANDBOX-10 breaks when a pod is given up after a failed RunPodSandbox."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        s.run_sandbox(web, error="INTERNAL")
-        if right:
-            s.wait(12).run_sandbox(web)
-
-    assert_bites("SANDBOX-10", tell)
+    web, sandbox = running(s)
+    if right:
+        s.sandbox_died(sandbox)
+    s.record("event", uid=web.uid, type="Normal", reason="SandboxChanged", message="changed")

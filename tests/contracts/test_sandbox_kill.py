@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-ADDRESS = "10.88.0.2"
 
 
 def dying(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
@@ -22,66 +20,46 @@ def dying(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
 
 
 @pytest.mark.parametrize("wrong", ["not stopped", "still stopping", "had exited unseen"])
-def test_containers_are_stopped_first(wrong: str) -> None:
+@detects("SANDBOX-18")
+def test_containers_are_stopped_first(s: Story, wrong: str, *, right: bool) -> None:
     """SANDBOX-18 breaks when the sandbox is stopped before its containers were."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        _, sandbox, c1 = dying(s)
-        if right:
-            s.stop(c1)
-        elif wrong == "still stopping":
-            s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-        elif wrong == "had exited unseen":
-            s.exited(c1, seen=False)
-        s.stop_sandbox(sandbox)
-
-    assert_bites("SANDBOX-18", tell)
-
-
-def test_unknown_sandbox_is_as_good_as_stopped() -> None:
-    """SANDBOX-18: a kill is over when the runtime says that it does not know the sandbox (TERM-10)."""
-    s = Story()
     _, sandbox, c1 = dying(s)
-    s.stop(c1)
-    s.stop_sandbox(sandbox, error="NOT_FOUND")
-    s.remove(c1)
-
-    assert s.judge("SANDBOX-18").verdict is Verdict.KEPT
+    if right:
+        s.stop(c1)
+    elif wrong == "still stopping":
+        s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
+    elif wrong == "had exited unseen":
+        s.exited(c1, seen=False)
+    s.stop_sandbox(sandbox)
 
 
 @pytest.mark.parametrize("wrong", ["never", "late", "after the record", "after the phase"])
-def test_sandbox_follows_its_last_container(wrong: str) -> None:
+@detects("SANDBOX-18")
+def test_sandbox_follows_its_last_container(s: Story, wrong: str, *, right: bool) -> None:
     """SANDBOX-18 breaks when the sandbox is not stopped at once, before anything is removed or reported."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c1 = dying(s)
-        s.stop(c1)
-        if not right and wrong == "late":
-            s.wait(9)
-        if not right and wrong == "after the record":
-            s.remove(c1)
-        if not right and wrong == "after the phase":
-            s.status(web, "Succeeded")
-        if right or wrong != "never":
-            s.stop_sandbox(sandbox)
-
-    assert_bites("SANDBOX-18", tell)
-
-
-def test_no_record_is_removed_before_the_kill() -> None:
-    """SANDBOX-18 breaks when a record of a pod being deleted is removed before its sandbox was stopped."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        c1 = s.run_container(web, sandbox)
-        s.exited(c1, code=1)
-        s.delete(web)
-        if right:
-            s.stop_sandbox(sandbox)
+    web, sandbox, c1 = dying(s)
+    s.stop(c1)
+    if not right and wrong == "late":
+        s.wait(9)
+    if not right and wrong == "after the record":
         s.remove(c1)
+    if not right and wrong == "after the phase":
+        s.status(web, "Succeeded")
+    if right or wrong != "never":
+        s.stop_sandbox(sandbox)
 
-    assert_bites("SANDBOX-18", tell)
+
+@detects("SANDBOX-18")
+def test_no_record_is_removed_before_the_kill(s: Story, *, right: bool) -> None:
+    """SANDBOX-18 breaks when a record of a pod being deleted is removed before its sandbox was stopped."""
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.exited(c1, code=1)
+    s.delete(web)
+    if right:
+        s.stop_sandbox(sandbox)
+    s.remove(c1)
 
 
 @pytest.mark.parametrize(("stays", "breaks"), [(0.0, False), (9.0, True)])
@@ -104,21 +82,18 @@ def test_static_pod_that_came_back_for_a_moment(stays: float, *, breaks: bool) -
 
 
 @pytest.mark.parametrize("wrong", ["never", "reported", "replaced"])
-def test_failed_sandbox_stop_is_retried(wrong: str) -> None:
+@detects("SANDBOX-19")
+def test_failed_sandbox_stop_is_retried(s: Story, wrong: str, *, right: bool) -> None:
     """SANDBOX-19 breaks when the kill is given up, or the pod reported as over or run anew before it is."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c1 = dying(s)
-        s.stop(c1)
-        s.stop_sandbox(sandbox, error="INTERNAL")
-        if not right and wrong == "reported":
-            s.status(web, "Failed")
-        if not right and wrong == "replaced":
-            s.run_sandbox(web, attempt=1)
-        if right or wrong != "never":
-            s.wait(14).stop_sandbox(sandbox)
-
-    assert_bites("SANDBOX-19", tell)
+    web, sandbox, c1 = dying(s)
+    s.stop(c1)
+    s.stop_sandbox(sandbox, error="INTERNAL")
+    if not right and wrong == "reported":
+        s.status(web, "Failed")
+    if not right and wrong == "replaced":
+        s.run_sandbox(web, attempt=1)
+    if right or wrong != "never":
+        s.wait(14).stop_sandbox(sandbox)
 
 
 def test_unknown_sandbox_needs_no_retry() -> None:
@@ -132,19 +107,16 @@ def test_unknown_sandbox_needs_no_retry() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["sandbox stands", "not repeated"])
-def test_kill_goes_on_after_a_failed_stop(wrong: str) -> None:
+@detects("SANDBOX-26")
+def test_kill_goes_on_after_a_failed_stop(s: Story, wrong: str, *, right: bool) -> None:
     """SANDBOX-26 breaks when a failed StopContainer ends the kill, or counts for nothing."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        _, sandbox, c1 = dying(s)
-        s.stop(c1, error="INTERNAL")
-        if right or wrong != "sandbox stands":
-            s.stop_sandbox(sandbox)
-            s.exited(c1, code=137)
-        if right:
-            s.wait(12).stop_sandbox(sandbox)
-
-    assert_bites("SANDBOX-26", tell)
+    _, sandbox, c1 = dying(s)
+    s.stop(c1, error="INTERNAL")
+    if right or wrong != "sandbox stands":
+        s.stop_sandbox(sandbox)
+        s.exited(c1, code=137)
+    if right:
+        s.wait(12).stop_sandbox(sandbox)
 
 
 @pytest.mark.parametrize(("later", "broken"), [(0, True), (3, False)])
@@ -179,43 +151,3 @@ def test_stop_before_the_sandbox_died_is_no_kill(*, dies_first: bool) -> None:
     s.wait(60)
 
     assert bool(s.judge("SANDBOX-26").breaks) is dies_first
-
-
-@pytest.mark.parametrize("wrong", ["", "10.88.0.9"])
-def test_address_outlives_the_sandbox(wrong: str) -> None:
-    """SANDBOX-20 breaks when the address is dropped with the sandbox, or was never told."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c1 = dying(s)
-        s.status(web, podIP=ADDRESS)
-        s.stop(c1)
-        s.stop_sandbox(sandbox)
-        s.sandbox_status(sandbox, network={})
-        s.status(web, "Succeeded", podIP=ADDRESS if right else wrong)
-
-    assert_bites("SANDBOX-20", tell)
-
-
-def test_address_goes_with_the_records() -> None:
-    """SANDBOX-20 lets the address go when every record has vanished, and no other address come."""
-    s = Story()
-    web = s.pod()
-    s.run_sandbox(web)
-    s.status(web, podIP=ADDRESS)
-    s.wait(1).call("ListPodSandbox", {}, {})
-    s.run_sandbox(web)
-    s.status(web)
-
-    assert s.judge("SANDBOX-20").verdict is Verdict.KEPT
-
-
-def test_invalid_address_is_not_shown() -> None:
-    """SANDBOX-21 breaks when what the runtime tells is copied, though it is no address."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web, read=False)
-        s.sandbox_status(sandbox, network={"ip": "foo"})
-        s.status(web, **({} if right else {"podIP": "foo"}))
-
-    assert_bites("SANDBOX-21", tell)

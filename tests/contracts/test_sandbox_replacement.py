@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -31,141 +31,84 @@ def both(s: Story, policy: str) -> tuple[PodHandle, SandboxHandle, list[Containe
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_init_records_are_removed_before_a_replacement(*, failing: bool) -> None:
+@detects("SANDBOX-05")
+def test_init_records_are_removed_before_a_replacement(s: Story, *, right: bool, failing: bool) -> None:
     """SANDBOX-05 breaks when a completed init container stands at the replacement, unless removal failed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, i1 = initialized(s)
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
-        if right:
-            s.call("RemoveContainer", {"container_id": i1.id}, {}, error="INTERNAL" if failing else None)
-        s.run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-05", tell)
+    web, sandbox, i1 = initialized(s)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    if right:
+        s.call("RemoveContainer", {"container_id": i1.id}, {}, error="INTERNAL" if failing else None)
+    s.run_sandbox(web, attempt=1)
 
 
-def test_init_records_stay_until_the_kill() -> None:
+@detects("SANDBOX-05")
+def test_init_records_stay_until_the_kill(s: Story, *, right: bool) -> None:
     """SANDBOX-05 breaks when the records are removed before the sandbox was stopped."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, i1 = initialized(s)
-        s.sandbox_died(sandbox)
-        if not right:
-            s.remove(i1)
-        s.stop_sandbox(sandbox)
-        if right:
-            s.remove(i1)
-        s.run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-05", tell)
+    web, sandbox, i1 = initialized(s)
+    s.sandbox_died(sandbox)
+    if not right:
+        s.remove(i1)
+    s.stop_sandbox(sandbox)
+    if right:
+        s.remove(i1)
+    s.run_sandbox(web, attempt=1)
 
 
 @pytest.mark.parametrize(("name", "attempt"), [("c1", 0), ("i1", 0), ("i1", 2)])
-def test_replacement_begins_with_the_first_init(name: str, attempt: int) -> None:
+@detects("SANDBOX-05")
+def test_replacement_begins_with_the_first_init(s: Story, name: str, attempt: int, *, right: bool) -> None:
     """SANDBOX-05 breaks when another container comes first, or with an attempt that is not one more."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, i1 = initialized(s)
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
-        s.remove(i1)
-        second = s.run_sandbox(web, attempt=1)
-        s.run_container(web, second, "i1" if right else name, 1 if right else attempt)
-
-    assert_bites("SANDBOX-05", tell)
+    web, sandbox, i1 = initialized(s)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    s.remove(i1)
+    second = s.run_sandbox(web, attempt=1)
+    s.run_container(web, second, "i1" if right else name, 1 if right else attempt)
 
 
-def test_run_once_pod_is_not_replaced() -> None:
+@detects("SANDBOX-06")
+def test_run_once_pod_is_not_replaced(s: Story, *, right: bool) -> None:
     """SANDBOX-06 breaks when a Never pod that has run gets another sandbox instead of being stopped."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, _ = both(s, "Never")
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
-        if not right:
-            s.run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-06", tell)
-
-
-def test_run_once_pod_that_made_nothing_is_replaced() -> None:
-    """SANDBOX-06 breaks when a Never pod in whose sandbox nothing was made is given up."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(restartPolicy="Never")
-        sandbox = s.run_sandbox(web)
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
-        if right:
-            s.run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-06", tell)
-
-
-def test_succeeded_container_is_not_run_again() -> None:
-    """SANDBOX-07 breaks when a replacement runs a container that had succeeded."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, (c1, c2) = both(s, "OnFailure")
-        s.exited(c1)
-        s.sandbox_died(sandbox)
-        s.stop(c2)
-        s.stop_sandbox(sandbox)
-        second = s.run_sandbox(web, attempt=1)
-        s.run_container(web, second, "c2" if right else "c1", 1)
-
-    assert_bites("SANDBOX-07", tell)
-
-
-def test_pod_that_has_succeeded_is_not_replaced() -> None:
-    """SANDBOX-07 breaks when all containers had succeeded."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, (c1, c2) = both(s, "OnFailure")
-        s.exited(c1)
-        if not right:
-            s.exited(c2)
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
+    web, sandbox, _ = both(s, "Never")
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    if not right:
         s.run_sandbox(web, attempt=1)
 
-    assert_bites("SANDBOX-07", tell)
+
+@detects("SANDBOX-07")
+def test_succeeded_container_is_not_run_again(s: Story, *, right: bool) -> None:
+    """SANDBOX-07 breaks when a replacement runs a container that had succeeded."""
+    web, sandbox, (c1, c2) = both(s, "OnFailure")
+    s.exited(c1)
+    s.sandbox_died(sandbox)
+    s.stop(c2)
+    s.stop_sandbox(sandbox)
+    second = s.run_sandbox(web, attempt=1)
+    s.run_container(web, second, "c2" if right else "c1", 1)
 
 
-WRONGS = ["nothing", "restart", "sandbox"]
-
-
-@pytest.mark.parametrize("wrong", WRONGS)
-@pytest.mark.parametrize("policy", ["OnFailure", "Never"])
-def test_sandbox_of_a_finished_pod_is_stopped(policy: str, wrong: str) -> None:
-    """SANDBOX-08 breaks when a finished pod's sandbox stands, or something is run again."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, (c1, c2) = both(s, policy)
-        s.exited(c1)
+@detects("SANDBOX-07")
+def test_pod_that_has_succeeded_is_not_replaced(s: Story, *, right: bool) -> None:
+    """SANDBOX-07 breaks when all containers had succeeded."""
+    web, sandbox, (c1, c2) = both(s, "OnFailure")
+    s.exited(c1)
+    if not right:
         s.exited(c2)
-        if right:
-            s.stop_sandbox(sandbox)
-        elif wrong == "restart":
-            s.run_container(web, sandbox, "c2", 1)
-        elif wrong == "sandbox":
-            s.run_sandbox(web, attempt=1)
-
-    assert_bites("SANDBOX-08", tell)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    s.run_sandbox(web, attempt=1)
 
 
-def test_failed_initialization_ends_a_run_once_pod() -> None:
+@detects("SANDBOX-08")
+def test_failed_initialization_ends_a_run_once_pod(s: Story, *, right: bool) -> None:
     """SANDBOX-08 breaks when a Never pod whose init container failed keeps its sandbox."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(initContainers=INIT, restartPolicy="Never")
-        sandbox = s.run_sandbox(web)
-        s.exited(s.run_container(web, sandbox, "i1"), code=1)
-        if right:
-            s.stop_sandbox(sandbox)
-
-    assert_bites("SANDBOX-08", tell)
+    web = s.pod(initContainers=INIT, restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    s.exited(s.run_container(web, sandbox, "i1"), code=1)
+    if right:
+        s.stop_sandbox(sandbox)
 
 
 @pytest.mark.parametrize("spec", [{"restartPolicy": "Always"}, {"restartPolicy": "OnFailure"}])

@@ -43,49 +43,6 @@ def test_shut_down_pod_is_failed(phase: str, reason: str) -> None:
     assert s.judge("SHUT-02").verdict is (KEPT if reason else BROKEN)
 
 
-@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_success_stays(phase: str) -> None:
-    """SHUT-02: a pod that had ended well before stays so."""
-    s = distressed(**GRACEFUL)
-    job = run(s, restartPolicy="Never")
-    s.exited(job.c1, 0)
-    shut_down(s)
-    s.stop_sandbox(job.sandbox)
-    job.fails("Terminated", phase)
-    s.stop_here()
-
-    assert s.judge("SHUT-02").verdict is (KEPT if phase == "Succeeded" else BROKEN)
-
-
-@pytest.mark.parametrize("told", [True, False])
-def test_ends_are_told_before_the_machine_goes(*, told: bool) -> None:
-    """SHUT-02: the machine goes down when it is known how its pods ended."""
-    s = distressed(**GRACEFUL)
-    web = run(s)
-    shut_down(s)
-    stop(s, web, 30)
-    if told:
-        web.fails("Terminated")
-    s.record("fault", what="nothing holds the shutdown up")
-    s.stop_here()
-
-    assert s.judge("SHUT-02").verdict is (KEPT if told else BROKEN)
-
-
-@pytest.mark.parametrize("waits", [1, 38])
-def test_next_group_does_not_wait(waits: int) -> None:
-    """SHUT-03: the next group begins when one is gone."""
-    s = distressed(**GRACEFUL)
-    system, web = run(s, "system", priority=CRITICAL), run(s)
-    shut_down(s)
-    stop(s, web, 30)
-    s.wait(waits)
-    stop(s, system, 20)
-    s.stop_here()
-
-    assert s.judge("SHUT-03").verdict is (KEPT if waits == 1 else BROKEN)
-
-
 @pytest.mark.parametrize("wrong", ["", "ended", "refused"])
 def test_shutdown_is_not_graceful_by_itself(wrong: str) -> None:
     """SHUT-04: where no time is given, nothing happens."""

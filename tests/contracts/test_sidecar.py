@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import POST_START, hook
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 PROBE = {"exec": {"command": ["x", "0", "0"]}}
 HOOK = {"postStart": {"exec": {"command": ["x", "0", "1"]}}}
@@ -38,43 +38,25 @@ def execute(s: Story, one: ContainerHandle, code: int = 0, *, hook: bool = False
     s.call("ExecSync", request, {"exit_code": code} if code else {})
 
 
-def test_next_container_waits_for_the_sidecar() -> None:
-    """SIDECAR-02 breaks when the next container is made before the sidecar."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        if right:
-            s.run_container(web, sandbox, "sc")
-        s.run_container(web, sandbox, "c1")
-
-    assert_bites("SIDECAR-02", tell)
-
-
-def test_next_container_waits_until_the_sidecar_was_read() -> None:
+@detects("SIDECAR-02")
+def test_next_container_waits_until_the_sidecar_was_read(s: Story, *, right: bool) -> None:
     """SIDECAR-02 breaks when the next container is made in the sync that starts the sidecar."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        sc = s.create(web, sandbox, "sc")
-        s.start(sc)
-        if right:
-            s.container_status(sc, state="CONTAINER_RUNNING")
-        s.run_container(web, sandbox, "c1")
-
-    assert_bites("SIDECAR-02", tell)
+    web, sandbox = pod(s)
+    sc = s.create(web, sandbox, "sc")
+    s.start(sc)
+    if right:
+        s.container_status(sc, state="CONTAINER_RUNNING")
+    s.run_container(web, sandbox, "c1")
 
 
-def test_next_container_waits_for_the_startup_probe() -> None:
+@detects("SIDECAR-02")
+def test_next_container_waits_for_the_startup_probe(s: Story, *, right: bool) -> None:
     """SIDECAR-02 breaks when the next container is made while the startup probe fails."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, startupProbe=PROBE)
-        sc = s.run_container(web, sandbox, "sc")
-        execute(s, sc, 1)
-        execute(s, sc, 0 if right else 1)
-        s.run_container(web, sandbox, "c1")
-
-    assert_bites("SIDECAR-02", tell)
+    web, sandbox = pod(s, startupProbe=PROBE)
+    sc = s.run_container(web, sandbox, "sc")
+    execute(s, sc, 1)
+    execute(s, sc, 0 if right else 1)
+    s.run_container(web, sandbox, "c1")
 
 
 @pytest.mark.parametrize("through", [True, False])
@@ -107,44 +89,35 @@ def test_container_that_never_began_lets_the_next_be_made(*, left: bool) -> None
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_next_container_follows_the_sidecar(*, late: bool) -> None:
+@detects("SIDECAR-02")
+def test_next_container_follows_the_sidecar(s: Story, *, right: bool, late: bool) -> None:
     """SIDECAR-02 breaks when nothing follows a running sidecar, and when it comes late."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, init=True)
-        s.run_container(web, sandbox, "sc")
-        if right or late:
-            s.wait(1 if right else 60).run_container(web, sandbox, "i1")
-
-    assert_bites("SIDECAR-02", tell)
+    web, sandbox = pod(s, init=True)
+    s.run_container(web, sandbox, "sc")
+    if right or late:
+        s.wait(1 if right else 60).run_container(web, sandbox, "i1")
 
 
-def test_next_container_waits_for_post_start() -> None:
+@detects("SIDECAR-03")
+def test_next_container_waits_for_post_start(s: Story, *, right: bool) -> None:
     """SIDECAR-03 breaks when the next container does not wait for the sidecar's postStart hook."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, lifecycle=HOOK)
-        sc = s.run_container(web, sandbox, "sc")
-        if right:
-            execute(s, sc, hook=True)
-        s.run_container(web, sandbox, "c1")
-
-    assert_bites("SIDECAR-03", tell)
+    web, sandbox = pod(s, lifecycle=HOOK)
+    sc = s.run_container(web, sandbox, "sc")
+    if right:
+        execute(s, sc, hook=True)
+    s.run_container(web, sandbox, "c1")
 
 
 @pytest.mark.parametrize("wrong", ["left", "app stopped"])
-def test_killed_sidecar_comes_back_alone(wrong: str) -> None:
+@detects("SIDECAR-06")
+def test_killed_sidecar_comes_back_alone(s: Story, wrong: str, *, right: bool) -> None:
     """SIDECAR-06 breaks when a killed sidecar is left, and when the app container is stopped with it."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, sc, c1 = served(s, livenessProbe=PROBE)
-        s.wait(9).stop(sc)
-        if right:
-            s.run_container(web, sandbox, "sc", attempt=1)
-        elif wrong == "app stopped":
-            s.stop(c1)
-
-    assert_bites("SIDECAR-06", tell)
+    web, sandbox, sc, c1 = served(s, livenessProbe=PROBE)
+    s.wait(9).stop(sc)
+    if right:
+        s.run_container(web, sandbox, "sc", attempt=1)
+    elif wrong == "app stopped":
+        s.stop(c1)
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -177,108 +150,33 @@ def test_app_may_go_for_its_hook(code: int) -> None:
     assert bool(s.judge("SIDECAR-06").breaks) is (code == 0)
 
 
-@pytest.mark.parametrize("policy", ["Never", "OnFailure", "Always"])
-def test_exited_sidecar_is_restarted(policy: str) -> None:
-    """SIDECAR-07 breaks when the pod's policy is applied to a sidecar that exited with 0."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, sc, _ = served(s, policy=policy)
-        s.wait(5).exited(sc, 0)
-        if right:
-            s.wait(1).run_container(web, sandbox, "sc", attempt=1)
-
-    assert_bites("SIDECAR-07", tell)
-
-
-def test_end_of_a_sidecar_is_read_before_its_restart() -> None:
+@detects("SIDECAR-07")
+def test_end_of_a_sidecar_is_read_before_its_restart(s: Story, *, right: bool) -> None:
     """SIDECAR-07 breaks when a sidecar is made again before the kubelet can know that it ended."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, sc, _ = served(s)
-        s.wait(5).exited(sc, 0, seen=right)
-        s.run_container(web, sandbox, "sc", attempt=1)
-
-    assert_bites("SIDECAR-07", tell)
+    web, sandbox, sc, _ = served(s)
+    s.wait(5).exited(sc, 0, seen=right)
+    s.run_container(web, sandbox, "sc", attempt=1)
 
 
-def test_lost_sidecar_is_started() -> None:
-    """SIDECAR-09 breaks when a sidecar whose record was lost is not made again."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, sc, _ = served(s)
-        s.record("runtime", op="removed", container_id=sc.id, sandbox_id=sandbox.id, name="sc")
-        if right:
-            s.wait(1).run_container(web, sandbox, "sc", attempt=1)
-
-    assert_bites("SIDECAR-09", tell)
-
-
-def test_sidecar_is_kept_up_during_init() -> None:
+@detects("SIDECAR-10")
+def test_sidecar_is_kept_up_during_init(s: Story, *, right: bool) -> None:
     """SIDECAR-10 breaks when a sidecar is only restarted after initialization."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, init=True)
-        sc = s.run_container(web, sandbox, "sc")
-        s.run_container(web, sandbox, "i1")
-        s.wait(5).exited(sc, 1)
-        s.wait(1 if right else 60).run_container(web, sandbox, "sc", attempt=1)
-
-    assert_bites("SIDECAR-10", tell)
+    web, sandbox = pod(s, init=True)
+    sc = s.run_container(web, sandbox, "sc")
+    s.run_container(web, sandbox, "i1")
+    s.wait(5).exited(sc, 1)
+    s.wait(1 if right else 60).run_container(web, sandbox, "sc", attempt=1)
 
 
-@pytest.mark.parametrize("beside", [False, True])
-def test_changed_sidecar_is_replaced(*, beside: bool) -> None:
-    """SIDECAR-20 breaks when a sidecar's new image is ignored, or runs beside the old one."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, sc, _ = served(s)
-        web.manifest["spec"]["initContainers"][0]["image"] = "img:2"
-        s.set(web)
-        if right:
-            s.stop(sc)
-        if right or beside:
-            s.run_container(web, sandbox, "sc", attempt=1)
-
-    assert_bites("SIDECAR-20", tell)
-
-
-def test_sidecar_that_could_not_start_is_made_again() -> None:
-    """SIDECAR-21 breaks when a sidecar is stuck after a failed start."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s)
-        s.start(s.create(web, sandbox, "sc"), error="INTERNAL")
-        if right:
-            s.wait(13).run_container(web, sandbox, "sc", attempt=1)
-
-    assert_bites("SIDECAR-21", tell)
-
-
-def test_unknown_sidecar_is_stopped_first() -> None:
-    """SIDECAR-22 breaks when a second instance is made beside an unknown one."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, sc, _ = served(s)
-        s.container_status(sc, state="CONTAINER_UNKNOWN")
-        if right:
-            s.stop(sc)
-        s.run_container(web, sandbox, "sc", attempt=1)
-
-    assert_bites("SIDECAR-22", tell)
-
-
-def test_first_init_container_opens_a_sandbox() -> None:
+@detects("SIDECAR-23")
+def test_first_init_container_opens_a_sandbox(s: Story, *, right: bool) -> None:
     """SIDECAR-23 breaks when another container than the first sidecar opens a new sandbox."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, sc, c1 = served(s, policy="Always")
-        s.sandbox_died(sandbox)
-        s.stop(c1)
-        s.stop(sc)
-        s.stop_sandbox(sandbox)
-        s.run_container(web, s.run_sandbox(web, attempt=1), "sc" if right else "c1", attempt=1)
-
-    assert_bites("SIDECAR-23", tell)
+    web, sandbox, sc, c1 = served(s, policy="Always")
+    s.sandbox_died(sandbox)
+    s.stop(c1)
+    s.stop(sc)
+    s.stop_sandbox(sandbox)
+    s.run_container(web, s.run_sandbox(web, attempt=1), "sc" if right else "c1", attempt=1)
 
 
 @pytest.mark.parametrize("stopped", [True, False])

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from outside_world import api_write, file_pod, remove_file, static_config
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 RUNNING: dict[str, Any] = {"running": {}}
 WAITING: dict[str, Any] = {"waiting": {"reason": "PodInitializing"}}
-ENDED: dict[str, Any] = {"terminated": {"exitCode": 0}}
 
 
 def served(
@@ -40,38 +39,22 @@ def write(s: Story, phase: str, sidecar: dict[str, Any], app: dict[str, Any], **
     s.status(web, phase, initContainerStatuses=[sidecar], containerStatuses=[app], conditions=listed)
 
 
-def test_sidecars_do_not_keep_the_pod() -> None:
+@detects("SIDECAR-11")
+def test_sidecars_do_not_keep_the_pod(s: Story, *, right: bool) -> None:
     """SIDECAR-11 breaks when a job waits for its sidecars."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        _, _, c = served(s)
-        s.exited(c["c1"], 0)
-        s.wait(1 if right else 60).stop(c["s2"])
-
-    assert_bites("SIDECAR-11", tell)
-
-
-def test_exit_code_of_a_sidecar_does_not_count() -> None:
-    """SIDECAR-11 breaks when a pod is Failed for the code of its sidecar."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        sidecar = told("sc", {"terminated": {"exitCode": 137}})
-        write(s, "Succeeded" if right else "Failed", sidecar, told("c1", ENDED))
-
-    assert_bites("SIDECAR-11", tell)
+    _, _, c = served(s)
+    s.exited(c["c1"], 0)
+    s.wait(1 if right else 60).stop(c["s2"])
 
 
 @pytest.mark.parametrize("order", [("s2", "s1", "c1"), ("c1", "s1", "s2"), ("s1", "c1", "s2")])
-def test_sidecars_are_stopped_in_reverse(order: tuple[str, ...]) -> None:
+@detects("SIDECAR-12")
+def test_sidecars_are_stopped_in_reverse(s: Story, order: tuple[str, ...], *, right: bool) -> None:
     """SIDECAR-12 breaks when a sidecar is stopped before an app container or a later sidecar has ended."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _, c = served(s)
-        s.delete(web, 10)
-        for name in ("c1", "s2", "s1") if right else order:
-            s.stop(c[name], 10)
-
-    assert_bites("SIDECAR-12", tell)
+    web, _, c = served(s)
+    s.delete(web, 10)
+    for name in ("c1", "s2", "s1") if right else order:
+        s.stop(c[name], 10)
 
 
 @pytest.mark.parametrize("ends_before", [True, False])
@@ -98,46 +81,25 @@ def test_sidecar_waits_for_the_next_one_alone(*, ends_before: bool) -> None:
 
 
 @pytest.mark.parametrize("last", ["s2", "s1"])
-def test_every_sidecar_has_its_turn(last: str) -> None:
+@detects("SIDECAR-12")
+def test_every_sidecar_has_its_turn(s: Story, last: str, *, right: bool) -> None:
     """SIDECAR-12 breaks when a sidecar whose turn has come is not stopped."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c = served(s)
-        s.delete(web, 10)
-        order = ("c1", "s2", "s1")
-        for name in order if right else order[: order.index(last)]:
-            s.stop(c[name], 10)
-        s.wait(1).stop_sandbox(sandbox)
-
-    assert_bites("SIDECAR-12", tell)
-
-
-def test_hooks_of_sidecars_do_not_wait() -> None:
-    """SIDECAR-13 breaks when a sidecar's preStop hook waits for the app container to end."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _, c = served(s, lifecycle={"preStop": {"exec": {"command": ["bye"]}}})
-        s.delete(web, 10)
-        stop = s.begin("StopContainer", {"container_id": c["c1"].id, "timeout": "10"})
-        s.wait(0 if right else 8)
-        for name in ("s1", "s2"):
-            s.call("ExecSync", {"container_id": c[name].id, "cmd": ["bye"]})
-        s.end("StopContainer", stop)
-
-    assert_bites("SIDECAR-13", tell)
+    web, sandbox, c = served(s)
+    s.delete(web, 10)
+    order = ("c1", "s2", "s1")
+    for name in order if right else order[: order.index(last)]:
+        s.stop(c[name], 10)
+    s.wait(1).stop_sandbox(sandbox)
 
 
 @pytest.mark.parametrize(("takes", "timeout"), [(4, 6), (9.5, 2)])
-def test_waiting_uses_up_the_grace(takes: float, timeout: int) -> None:
+@detects("SIDECAR-14")
+def test_waiting_uses_up_the_grace(s: Story, takes: float, timeout: int, *, right: bool) -> None:
     """SIDECAR-14 breaks when a sidecar gets the whole grace after it has waited."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _, c = served(s)
-        s.delete(web, 10)
-        s.stop(c["c1"], 10, takes=takes)
-        s.stop(c["s2"], timeout if right else 10)
-
-    assert_bites("SIDECAR-14", tell)
+    web, _, c = served(s)
+    s.delete(web, 10)
+    s.stop(c["c1"], 10, takes=takes)
+    s.stop(c["s2"], timeout if right else 10)
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -172,18 +134,6 @@ def test_pod_that_has_ended_has_its_own_grace(*, before: bool) -> None:
     assert bool(s.judge("SIDECAR-14").breaks) is not before
 
 
-def test_ended_containers_hold_up_nobody() -> None:
-    """SIDECAR-16 breaks when a sidecar waits for an app container that has ended before."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _, c = served(s, policy="Always")
-        s.exited(c["c1"], 1)
-        s.delete(web, 10)
-        s.wait(0.1 if right else 10).stop(c["s2"], 10)
-
-    assert_bites("SIDECAR-16", tell)
-
-
 @pytest.mark.parametrize(("what", "verdict"), [("mirror", Verdict.NOT_EXERCISED), ("file", Verdict.BROKEN)])
 def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
     """SIDECAR-16: a static pod goes with its file, and not with its mirror."""
@@ -206,50 +156,18 @@ def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize("condition", ["ContainersReady", "Initialized"])
-def test_sidecars_count_for_readiness(condition: str) -> None:
+@detects("SIDECAR-17")
+def test_sidecars_count_for_readiness(s: Story, condition: str, *, right: bool) -> None:
     """SIDECAR-17 breaks when ContainersReady or Initialized is True without the sidecar."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        write(s, "Pending", told("sc", RUNNING), told("c1", WAITING), **{condition: not right})
-
-    assert_bites("SIDECAR-17", tell)
-
-
-def test_initialized_stays_true() -> None:
-    """SIDECAR-18 breaks when Initialized falls back while a sidecar is made again."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        write(s, "Running", told("sc", ENDED), told("c1", RUNNING, up=True), Initialized=right)
-
-    assert_bites("SIDECAR-18", tell)
+    write(s, "Pending", told("sc", RUNNING), told("c1", WAITING), **{condition: not right})
 
 
 @pytest.mark.parametrize("ran", [False, True])
-def test_sidecars_keep_a_pod_pending_only_before_it_ran(*, ran: bool) -> None:
+@detects("SIDECAR-19")
+def test_sidecars_keep_a_pod_pending_only_before_it_ran(s: Story, *, right: bool, ran: bool) -> None:
     """SIDECAR-19 breaks when a pod is Running before its sidecars, or Pending after its app ran."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        phase = "Running" if ran == right else "Pending"
-        write(s, phase, told("sc", RUNNING), told("c1", RUNNING, up=True) if ran else told("c1", WAITING))
-
-    assert_bites("SIDECAR-19", tell)
-
-
-def test_sidecar_is_not_restarted_in_termination() -> None:
-    """SIDECAR-24 breaks when a sidecar that ends in termination is made again."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c = served(s)
-        s.delete(web, 10)
-        stop = s.begin("StopContainer", {"container_id": c["c1"].id, "timeout": "10"})
-        s.wait(3).exited(c["s2"], 1)
-        if not right:
-            s.run_container(web, sandbox, "s2", attempt=1)
-        s.end("StopContainer", stop)
-        s.stop(c["s1"], 5)
-        s.stop_sandbox(sandbox)
-
-    assert_bites("SIDECAR-24", tell)
+    phase = "Running" if ran == right else "Pending"
+    write(s, phase, told("sc", RUNNING), told("c1", RUNNING, up=True) if ran else told("c1", WAITING))
 
 
 def test_sidecar_may_be_restarted_before_the_kill_begins() -> None:

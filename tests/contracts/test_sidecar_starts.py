@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -65,147 +65,72 @@ def test_gate_that_is_on_lets_sidecars_run(version: str) -> None:
     assert s.judge("SIDECAR-01").verdict is Verdict.NOT_EXERCISED
 
 
-@pytest.mark.parametrize("wrong", ["killed", "followed", "not probed"])
-def test_next_waits_for_the_first_startup_probe(wrong: str) -> None:
-    """SIDECAR-04 breaks when a sidecar is killed, or followed, before its startup probe has been run."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, startupProbe=STARTUP)
-        s1 = s.run_container(web, sandbox, "s1")
-        if right:
-            probe(s.wait(20), s1, "up")
-        elif wrong == "killed":
-            s.wait(5).stop(s1)
-        elif wrong == "followed":
-            s.run_container(web, sandbox, "s2")
-
-    assert_bites("SIDECAR-04", tell)
-
-
 @pytest.mark.parametrize("wrong", ["left", "followed", "not made again", "followed before it is made again"])
-def test_failed_startup_makes_a_sidecar_again(wrong: str) -> None:
+@detects("SIDECAR-05")
+def test_failed_startup_makes_a_sidecar_again(s: Story, wrong: str, *, right: bool) -> None:
     """SIDECAR-05 breaks when a sidecar that does not start is left, or what comes next is made."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox = pod(s, startupProbe=STARTUP)
-        s1 = s.run_container(web, sandbox, "s1")
-        probe(s, s1, "up", 1)
-        probe(s.wait(1), s1, "up", 1)
-        if right or "made again" in wrong:
-            s.stop(s1, 10)
-        if right:
-            s.run_container(web, sandbox, "s1", attempt=1)
-        elif "followed" in wrong:
-            s.run_container(web, sandbox, "s2")
-
-    assert_bites("SIDECAR-05", tell)
+    web, sandbox = pod(s, startupProbe=STARTUP)
+    s1 = s.run_container(web, sandbox, "s1")
+    probe(s, s1, "up", 1)
+    probe(s.wait(1), s1, "up", 1)
+    if right or "made again" in wrong:
+        s.stop(s1, 10)
+    if right:
+        s.run_container(web, sandbox, "s1", attempt=1)
+    elif "followed" in wrong:
+        s.run_container(web, sandbox, "s2")
 
 
 @pytest.mark.parametrize("rpc", ["CreateContainer", "StartContainer"])
-def test_failing_sidecar_holds_up_no_other(rpc: str) -> None:
+@detects("SIDECAR-08")
+def test_failing_sidecar_holds_up_no_other(s: Story, rpc: str, *, right: bool) -> None:
     """SIDECAR-08 breaks when a sidecar is not made again for as long as one before it cannot be."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, one = served(s)
-        s.wait(5).exited(one["s1"], 1)
-        s.exited(one["s2"], 1)
-        if rpc == "CreateContainer":
-            s.create(web, sandbox, "s1", attempt=1, error="INTERNAL")
-        else:
-            s.start(s.create(web, sandbox, "s1", attempt=1), error="INTERNAL")
-        if right:
-            s.run_container(web, sandbox, "s2", attempt=1)
-
-    assert_bites("SIDECAR-08", tell)
-
-
-def test_single_sidecar_has_its_whole_grace() -> None:
-    """SIDECAR-15 breaks when a sidecar that fails its liveness probe waits for a turn."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, one = served(s, livenessProbe=LIVENESS)
-        probe(s, one["s1"], "well", 1)
-        s.wait(0 if right else 10).stop(one["s1"], 10 if right else 2)
-        s.run_container(web, sandbox, "s1", attempt=1)
-
-    assert_bites("SIDECAR-15", tell)
-
-
-def test_grace_of_the_probe_is_as_good() -> None:
-    """SIDECAR-15 takes the grace of the probe that failed for the whole grace."""
-    s = Story()
-    _, _, one = served(s, livenessProbe={**LIVENESS, "terminationGracePeriodSeconds": 4})
-    probe(s, one["s1"], "well", 1)
-    s.stop(one["s1"], 4)
-
-    assert s.judge("SIDECAR-15").verdict is Verdict.KEPT
+    web, sandbox, one = served(s)
+    s.wait(5).exited(one["s1"], 1)
+    s.exited(one["s2"], 1)
+    if rpc == "CreateContainer":
+        s.create(web, sandbox, "s1", attempt=1, error="INTERNAL")
+    else:
+        s.start(s.create(web, sandbox, "s1", attempt=1), error="INTERNAL")
+    if right:
+        s.run_container(web, sandbox, "s2", attempt=1)
 
 
 @pytest.mark.parametrize("wrong", ["out of turn", "twice"])
-def test_probes_kill_nothing_in_the_end(wrong: str) -> None:
+@detects("SIDECAR-25")
+def test_probes_kill_nothing_in_the_end(s: Story, wrong: str, *, right: bool) -> None:
     """SIDECAR-25 breaks when a sidecar of a pod that goes is stopped because its probe fails."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _, one = served(s, livenessProbe=LIVENESS)
-        s.delete(web, 10)
-        stop = s.begin("StopContainer", {"container_id": one["c1"].id, "timeout": "10"})
-        probe(s.wait(1), one["s1"], "well", 1)
-        if not right and wrong == "out of turn":
-            s.stop(one["s1"], 10)
-        s.exited(one["c1"], 0, seen=False)
-        s.end("StopContainer", stop)
-        s.stop(one["s2"], 9)
-        first = s.begin("StopContainer", {"container_id": one["s1"].id, "timeout": "9"})
-        if not right and wrong == "twice":
-            s.begin("StopContainer", {"container_id": one["s1"].id, "timeout": "9"})
-        s.end("StopContainer", first)
-
-    assert_bites("SIDECAR-25", tell)
+    web, _, one = served(s, livenessProbe=LIVENESS)
+    s.delete(web, 10)
+    stop = s.begin("StopContainer", {"container_id": one["c1"].id, "timeout": "10"})
+    probe(s.wait(1), one["s1"], "well", 1)
+    if not right and wrong == "out of turn":
+        s.stop(one["s1"], 10)
+    s.exited(one["c1"], 0, seen=False)
+    s.end("StopContainer", stop)
+    s.stop(one["s2"], 9)
+    first = s.begin("StopContainer", {"container_id": one["s1"].id, "timeout": "9"})
+    if not right and wrong == "twice":
+        s.begin("StopContainer", {"container_id": one["s1"].id, "timeout": "9"})
+    s.end("StopContainer", first)
 
 
 @pytest.mark.parametrize("first", ["s2", "c1"])
-def test_ended_apps_do_not_prove_initialization(first: str) -> None:
+@detects("SIDECAR-26")
+def test_ended_apps_do_not_prove_initialization(s: Story, first: str, *, right: bool) -> None:
     """SIDECAR-26 breaks when an app container opens a new sandbox, or comes before the last sidecar."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, one = served(s)
-        for container in one.values():
-            s.exited(container, 255)
-        s.sandbox_died(sandbox)
-        s.stop_sandbox(sandbox)
-        again = s.run_sandbox(web, attempt=1)
-        s.run_container(web, again, "s1", attempt=1)
-        if right:
-            s.run_container(web, again, "s2", attempt=0)
-        elif first == "s2":
-            s.create(web, again, "s2")
-        s.run_container(web, again, "c1", attempt=1)
-
-    assert_bites("SIDECAR-26", tell)
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_every_kill_is_told_at_once(*, late: bool) -> None:
-    """SIDECAR-27 breaks when the Killing event of a sidecar comes with its stop, or never."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, _, one = served(s)
-
-        def kills(*names: str) -> None:
-            for name in names:
-                where = f"spec.initContainers{{{name}}}"
-                s.record("event", uid=web.uid, type="Normal", reason="Killing", message="", container=where)
-
-        s.delete(web, 10)
-        if right:
-            kills("s1", "s2")
-        s.stop(one["c1"], 10, takes=6)
-        for name in ("s2", "s1"):
-            if late and not right:
-                kills(name)
-            s.stop(one[name], 4)
-
-    assert_bites("SIDECAR-27", tell)
+    web, sandbox, one = served(s)
+    for container in one.values():
+        s.exited(container, 255)
+    s.sandbox_died(sandbox)
+    s.stop_sandbox(sandbox)
+    again = s.run_sandbox(web, attempt=1)
+    s.run_container(web, again, "s1", attempt=1)
+    if right:
+        s.run_container(web, again, "s2", attempt=0)
+    elif first == "s2":
+        s.create(web, again, "s2")
+    s.run_container(web, again, "c1", attempt=1)
 
 
 @pytest.mark.parametrize("is_back", [True, False])
@@ -223,23 +148,6 @@ def test_file_that_is_back_at_once_kills_nothing(*, is_back: bool) -> None:
     s.wait(60).call("ListContainers", {}, {})
 
     assert bool(s.judge("SIDECAR-27").breaks) is not is_back
-
-
-def test_later_sidecars_begin_to_count_anew() -> None:
-    """RESTART-16 expects nothing of a sidecar whose records went with its sandbox before its turn came."""
-    s = Story()
-    web, sandbox, one = served(s)
-    s.sandbox_died(sandbox)
-    for container in one.values():
-        s.stop(container, 10)
-    s.stop_sandbox(sandbox)
-    for name in ("s1", "s2"):
-        s.remove(one[name])
-    again = s.run_sandbox(web, attempt=1)
-    s.run_container(web, again, "s1", attempt=1)
-    s.wait(1).run_container(web, again, "s2", attempt=0)
-
-    assert s.judge("RESTART-16").verdict is Verdict.KEPT
 
 
 def test_sidecars_may_be_probed_to_the_end() -> None:

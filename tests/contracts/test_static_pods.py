@@ -25,19 +25,6 @@ from kubelet_conformance.contract.verdicts import Verdict
 OTHER = [{"name": "c1", "image": "img:2"}]
 
 
-@pytest.mark.parametrize(("suffix", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_static_pod_is_named_after_its_node(*, suffix: bool, verdict: Verdict) -> None:
-    """STATIC-01: the node's name ends the pod's."""
-    s = Story()
-    web = file_pod(s)
-    config = static_config(s, web)
-    if not suffix:
-        config["metadata"]["name"] = "web"
-    s.run_sandbox(web, config=config)
-
-    assert s.judge("STATIC-01").verdict is verdict
-
-
 @pytest.mark.parametrize("wrong", ["", "same UID", "never"])
 def test_edited_pod_is_another_pod(wrong: str) -> None:
     """STATIC-02: an edit gives another UID."""
@@ -108,17 +95,6 @@ def test_sandbox_tells_where_its_pod_came_from(annotations: dict[str, str], verd
     assert s.judge("STATIC-03").verdict is verdict
 
 
-@pytest.mark.parametrize(("phase", "verdict"), [("Pending", KEPT), ("", BROKEN), ("Running", BROKEN)])
-def test_static_pod_is_pending_at_first(phase: str, verdict: Verdict) -> None:
-    """STATIC-05: it begins as Pending."""
-    s = Story()
-    web = file_pod(s)
-    s.run_sandbox(web, config=static_config(s, web))
-    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": phase})
-
-    assert s.judge("STATIC-05").verdict is verdict
-
-
 @pytest.mark.parametrize("ends", [True, False])
 def test_static_pod_may_fail_before_it_is_told_of(*, ends: bool) -> None:
     """STATIC-05: where the mirror comes late, an init container may have failed before the first status."""
@@ -132,18 +108,6 @@ def test_static_pod_may_fail_before_it_is_told_of(*, ends: bool) -> None:
     s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Failed"})
 
     assert bool(s.judge("STATIC-05").breaks) is not ends
-
-
-@pytest.mark.parametrize(("hidden", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_only_manifests_make_static_pods(*, hidden: bool, verdict: Verdict) -> None:
-    """STATIC-06: what no manifest wants is not run."""
-    s = Story()
-    web = file_pod(s)
-    if hidden:
-        s.records.pop()
-    s.run_sandbox(web, config=static_config(s, web))
-
-    assert s.judge("STATIC-06").verdict is verdict
 
 
 def two_static(s: Story) -> tuple[PodHandle, Any, PodHandle, Any]:
@@ -191,16 +155,6 @@ def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
     assert s.judge("STATIC-07").verdict is (KEPT if right else BROKEN)
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (19, BROKEN)])
-def test_manifest_is_noticed_at_once(waits: int, verdict: Verdict) -> None:
-    """STATIC-09: a kubelet that only polls breaks it."""
-    s = Story()
-    web = file_pod(s)
-    start_static(s.wait(waits), web)
-
-    assert s.judge("STATIC-09").verdict is verdict
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
 def test_static_pod_needs_no_api_server(waits: int, verdict: Verdict) -> None:
     """STATIC-10: it runs while the API server is away."""
@@ -226,43 +180,6 @@ def test_static_pod_waits_for_the_one_before(wrong: str) -> None:
     start_static(s.wait(1), again)
 
     assert s.judge("STATIC-18").verdict is (BROKEN if wrong else KEPT)
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_api_pod_does_not_wait_for_a_static_one(waits: int, verdict: Verdict) -> None:
-    """STATIC-20: a pod of the API server is not held up by the static pod of its name."""
-    s = Story()
-    start_static(s, file_pod(s))
-    same = s.wait(5).pod("web-node-1")
-    s.wait(waits).run_sandbox(same)
-
-    assert s.judge("STATIC-20").verdict is verdict
-
-
-@pytest.mark.parametrize(("phase", "verdict"), [("Running", KEPT), ("Failed", BROKEN)])
-def test_removal_is_no_failure(phase: str, verdict: Verdict) -> None:
-    """STATIC-21: a removed pod is not Failed for that."""
-    s = Story()
-    web = file_pod(s)
-    _, c1 = start_static(s, web)
-    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Running"})
-    remove_file(s.wait(5), web)
-    s.stop(c1)
-    s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": phase})
-
-    assert s.judge("STATIC-21").verdict is verdict
-
-
-@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_manifest_with_claims_is_refused(*, runs: bool, verdict: Verdict) -> None:
-    """STATIC-22: resource claims are not for static pods."""
-    s = Story()
-    web = file_pod(s, resourceClaims=[{"name": "gpu"}])
-    if runs:
-        start_static(s, web)
-    s.wait(5).stop_here()
-
-    assert s.judge("STATIC-22").verdict is verdict
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])

@@ -8,7 +8,7 @@ import pytest
 from pod_status import condition, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
 from story import Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -83,22 +83,19 @@ def test_reason_goes_with_its_phase(second: dict[str, Any], verdict: Verdict) ->
     assert s.judge("STATUS-17").verdict is verdict
 
 
-def test_reason_of_a_static_pod_is_forgotten() -> None:
+@detects("STATUS-17")
+def test_reason_of_a_static_pod_is_forgotten(s: Story, *, right: bool) -> None:
     """STATUS-17: a kubelet that starts does not know why a static pod had ended; one that goes on does."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod("web-node-1", source="file", uid="static")
-        c1 = s.run_container(web, s.run_sandbox(web))
-        s.exited(c1, 1)
-        tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded")
-        if right:
-            s.wait(1).record("kubelet", op="killed")
-            s.wait(1).record("kubelet", op="started")
-        tell_status(s, web, "Failed", [ended(1, c1)])
-        tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded")
-        tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded", message="late")
-
-    assert_bites("STATUS-17", tell)
+    web = s.pod("web-node-1", source="file", uid="static")
+    c1 = s.run_container(web, s.run_sandbox(web))
+    s.exited(c1, 1)
+    tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded")
+    if right:
+        s.wait(1).record("kubelet", op="killed")
+        s.wait(1).record("kubelet", op="started")
+    tell_status(s, web, "Failed", [ended(1, c1)])
+    tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded")
+    tell_status(s, web, "Failed", [ended(1, c1)], reason="DeadlineExceeded", message="late")
 
 
 def test_stale_reason_is_dropped() -> None:
@@ -111,20 +108,17 @@ def test_stale_reason_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 1, 7])
-def test_generation_is_observed(wrong: int | None) -> None:
+@detects("STATUS-18", kubernetes="1.34")
+def test_generation_is_observed(s: Story, wrong: int | None, *, right: bool) -> None:
     """STATUS-18: a status tells the generation of the spec, and follows it."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        web.manifest["metadata"]["generation"] = 1
-        s.set(web)
-        tell_status(s, web, "Running", [runs()], observedGeneration=1)
-        web.manifest["metadata"]["generation"] = 2
-        s.wait(5).set(web)
-        tell_status(s.wait(1), web, "Running", [runs()], observedGeneration=2 if right else wrong)
-        s.wait(60).call("ListContainers", {}, {})
-
-    assert_bites("STATUS-18", tell, kubernetes="1.34")
+    web = s.pod()
+    web.manifest["metadata"]["generation"] = 1
+    s.set(web)
+    tell_status(s, web, "Running", [runs()], observedGeneration=1)
+    web.manifest["metadata"]["generation"] = 2
+    s.wait(5).set(web)
+    tell_status(s.wait(1), web, "Running", [runs()], observedGeneration=2 if right else wrong)
+    s.wait(60).call("ListContainers", {}, {})
 
 
 @pytest.mark.parametrize("busy", [True, False])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pod_status import condition, ended, runs, tell_status
-from running import BROKEN, KEPT, running
+from pod_status import ended, runs, tell_status
+from running import BROKEN, KEPT
 from story import PodHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -48,19 +48,16 @@ def test_statuses_are_patched(wrong: dict[str, Any], verdict: Verdict) -> None:
         {"$setElementOrder/conditions": [], "podIP": None},
     ],
 )
-def test_unchanged_status_is_not_patched(body: dict[str, Any]) -> None:
+@detects("STATUS-01")
+def test_unchanged_status_is_not_patched(s: Story, body: dict[str, Any], *, right: bool) -> None:
     """STATUS-01: a PATCH that changes nothing breaks it, one that does keeps it."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        s.wait(1)
-        write(s, web, {"phase": "Running"})
-        tell_status(s, web, "Running", [runs()])
-        write(s, web, {"phase": "Running"})
-        s.wait(10)
-        write(s, web, {"phase": "Failed"} if right else body)
-
-    assert_bites("STATUS-01", tell)
+    web = s.pod()
+    s.wait(1)
+    write(s, web, {"phase": "Running"})
+    tell_status(s, web, "Running", [runs()])
+    write(s, web, {"phase": "Running"})
+    s.wait(10)
+    write(s, web, {"phase": "Failed"} if right else body)
 
 
 def test_what_others_wrote_may_be_put_back() -> None:
@@ -74,45 +71,6 @@ def test_what_others_wrote_may_be_put_back() -> None:
     write(s, web, {"phase": "Running"})
 
     assert s.judge("STATUS-01").verdict is KEPT
-
-
-def test_foreign_phase_is_put_right() -> None:
-    """STATUS-03: the phase is written again within 10 s."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        tell_status(s, web, "Running", [runs()])
-        web.manifest["status"] = {"phase": "Pending"}
-        s.wait(1).set(web)
-        if right:
-            tell_status(s.wait(9), web, "Running", [runs()])
-        s.wait(30).call("ListContainers", {}, {})
-
-    assert_bites("STATUS-03", tell)
-
-
-def test_successor_has_its_own_status() -> None:
-    """STATUS-04: a pod that has the name of another one does not get that one's containers."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        old = s.pod(uid="old")
-        c1 = s.run_container(old, s.run_sandbox(old))
-        s.unset(old)
-        new = s.pod(uid="new")
-        own = s.run_container(new, s.run_sandbox(new))
-        tell_status(s, new, "Running", [runs(own if right else c1)])
-
-    assert_bites("STATUS-04", tell)
-
-
-@pytest.mark.parametrize(("times", "verdict"), [(2, KEPT), (9, BROKEN)])
-def test_missing_pod_is_let_be(times: int, verdict: Verdict) -> None:
-    """STATUS-05: a pod that is not there is not asked for again and again."""
-    s = Story()
-    for _ in range(times):
-        s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
-
-    assert s.judge("STATUS-05").verdict is verdict
 
 
 @pytest.mark.parametrize(("changes", "verdict"), [(2, KEPT), (0, BROKEN)])
@@ -199,47 +157,3 @@ def test_standalone_kubelet(how: str, verdict: Verdict) -> None:
     s.wait(60).call("ListContainers", {}, {})
 
     assert s.judge("STATUS-15").verdict is verdict
-
-
-def test_finished_pod_can_be_deleted() -> None:
-    """STATUS-19: a pod that ended long ago is deleted soon."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        job = s.pod(restartPolicy="Never")
-        sandbox = s.run_sandbox(job)
-        c1 = s.run_container(job, sandbox)
-        s.wait(10).exited(c1)
-        s.stop_sandbox(sandbox)
-        tell_status(s, job, "Succeeded", [ended(0, c1)])
-        s.wait(20).delete(job, 0)
-        if right:
-            s.wait(5).record("api", verb="delete", resource="pods", uid=job.uid, code=200)
-        s.wait(30).call("ListContainers", {}, {})
-
-    assert_bites("STATUS-19", tell)
-
-
-def test_failed_write_is_repeated() -> None:
-    """STATUS-20: what the API server could not take is written again."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        write(s, web, {"phase": "Running"}, code=500)
-        if right:
-            write(s.wait(9), web, {"phase": "Running"})
-        s.wait(30).call("ListContainers", {}, {})
-
-    assert_bites("STATUS-20", tell)
-
-
-@pytest.mark.parametrize(("kept", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_conditions_told_by_others_are_kept(*, kept: bool, verdict: Verdict) -> None:
-    """STATUS-06: a condition that somebody wrote after the last status is still there in the next."""
-    s, web, _, c1 = running()
-    tell_status(s, web, "Running", [runs(c1)])
-    mark = condition("example.com/up")
-    web.manifest["status"] = {"phase": "Running", "conditions": [condition("PodScheduled"), mark]}
-    s.wait(1).set(web)
-    tell_status(s.wait(1), web, "Running", [ended(1, c1)], conditions=[mark] if kept else [])
-
-    assert s.judge("STATUS-06").verdict is verdict

@@ -35,26 +35,3 @@ def test_each_row(situation: Situation, base: int, timeouts: tuple[int, ...]) ->
 
     assert row.seconds(GRACES) == base
     assert [list(one) for one in found] == [[seconds] for seconds in timeouts]
-
-
-def test_every_row_is_shown() -> None:
-    """The rows above are all that there are."""
-    shown = test_each_row.pytestmark[0].args[1]  # type: ignore[attr-defined]
-
-    assert {row[0] for row in shown} == set(STOPS)
-
-
-@pytest.mark.parametrize(
-    ("situation", "seconds"), [("deleted", 30), ("probe failed", 30), ("lost record", 30)]
-)
-def test_spec_counts_where_nobody_asked(situation: Situation, seconds: int) -> None:
-    """Without a grace of its own a kill begins with that of the pod."""
-    assert STOPS[situation].seconds(Graces(30)) == seconds
-
-
-def test_wait_is_known_to_the_second_only() -> None:
-    """A wait of 6 to 8 s leaves 4 to 6 of 12, and never less than 2."""
-    row = STOPS["ended"]
-
-    assert list(stop_timeouts(row, 12, (6, 8), NEW)) == [4, 5, 6]
-    assert list(stop_timeouts(row, 5, (6, 8), NEW)) == [2]

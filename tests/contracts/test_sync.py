@@ -8,12 +8,11 @@ import pytest
 from outside_world import heal, outage
 from running import running
 from story import ContainerHandle, PodHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 TWO = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:2"}]
-INIT = [{"name": "i1", "image": "img:1"}]
 START_TIME = "2026-01-01T00:00:00Z"
 
 
@@ -28,18 +27,15 @@ def pull(s: Story, pod: PodHandle, image: str = "img:1", *, error: str | None = 
     s.call("PullImage", request, {"image_ref": f"sha256:{image}"}, error=error)
 
 
-def test_status_is_older_than_the_sync() -> None:
+@detects("SYNC-01")
+def test_status_is_older_than_the_sync(s: Story, *, right: bool) -> None:
     """SYNC-01 breaks when a container is shown running before anybody read that it runs."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        c1 = s.create(web, s.run_sandbox(web))
-        s.start(c1)
-        if right:
-            s.container_status(c1, state="CONTAINER_RUNNING")
-        s.status(web, containerStatuses=[shown(c1, running={})])
-
-    assert_bites("SYNC-01", tell)
+    web = s.pod()
+    c1 = s.create(web, s.run_sandbox(web))
+    s.start(c1)
+    if right:
+        s.container_status(c1, state="CONTAINER_RUNNING")
+    s.status(web, containerStatuses=[shown(c1, running={})])
 
 
 WAITING = [{"name": "c1", "state": {"waiting": {"reason": "ContainerCreating"}}}]
@@ -47,20 +43,17 @@ RUNNING: list[dict[str, Any]] = [{"name": "c1", "state": {"running": {}}}]
 
 
 @pytest.mark.parametrize("wrong", ["phase", "container", "time"])
-def test_first_status_shows_nothing_done(wrong: str) -> None:
+@detects("SYNC-01")
+def test_first_status_shows_nothing_done(s: Story, wrong: str, *, right: bool) -> None:
     """SYNC-01 breaks when a pod's first status is ahead of its first sync, or has no start time."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        s.status(web, "Pending")
-        fields: dict[str, Any] = {"containerStatuses": WAITING, "startTime": START_TIME}
-        if not right and wrong == "container":
-            fields["containerStatuses"] = RUNNING
-        elif not right and wrong == "time":
-            fields |= {"startTime": None, "conditions": [{"type": "Ready", "status": "False"}]}
-        s.status(web, "Running" if not right and wrong == "phase" else "Pending", **fields)
-
-    assert_bites("SYNC-01", tell)
+    web = s.pod()
+    s.status(web, "Pending")
+    fields: dict[str, Any] = {"containerStatuses": WAITING, "startTime": START_TIME}
+    if not right and wrong == "container":
+        fields["containerStatuses"] = RUNNING
+    elif not right and wrong == "time":
+        fields |= {"startTime": None, "conditions": [{"type": "Ready", "status": "False"}]}
+    s.status(web, "Running" if not right and wrong == "phase" else "Pending", **fields)
 
 
 @pytest.mark.parametrize("is_away", [True, False])
@@ -94,51 +87,30 @@ def test_first_status_may_be_of_another_life(*, again: bool) -> None:
     assert bool(s.judge("SYNC-01").breaks) is not again
 
 
-def test_one_step_at_a_time() -> None:
-    """SYNC-03 breaks when a container is made while a kill of the pod has not been answered."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=TWO)
-        sandbox = s.run_sandbox(web)
-        c1 = s.run_container(web, sandbox)
-        call_id = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-        if right:
-            s.end("StopContainer", call_id)
-        s.run_container(web, sandbox, "c2")
-
-    assert_bites("SYNC-03", tell)
-
-
-def test_collecting_an_old_sandbox_is_no_step() -> None:
+@detects("SYNC-03")
+def test_collecting_an_old_sandbox_is_no_step(s: Story, *, right: bool) -> None:
     """SYNC-03: an old sandbox that is empty may be stopped meanwhile, one with containers may not."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        old = s.run_sandbox(web)
-        c1 = s.run_container(web, old)
-        s.sandbox_died(old)
-        s.stop_sandbox(old)
-        if right:
-            s.remove(c1)
-        new = s.run_sandbox(web, attempt=1)
-        s.begin("StopPodSandbox", {"pod_sandbox_id": old.id})
-        s.run_container(web, new, attempt=1)
-
-    assert_bites("SYNC-03", tell)
+    web = s.pod()
+    old = s.run_sandbox(web)
+    c1 = s.run_container(web, old)
+    s.sandbox_died(old)
+    s.stop_sandbox(old)
+    if right:
+        s.remove(c1)
+    new = s.run_sandbox(web, attempt=1)
+    s.begin("StopPodSandbox", {"pod_sandbox_id": old.id})
+    s.run_container(web, new, attempt=1)
 
 
 @pytest.mark.parametrize("after", ["sandbox", "image"])
-def test_sync_goes_on(after: str) -> None:
+@detects("SYNC-03")
+def test_sync_goes_on(s: Story, after: str, *, right: bool) -> None:
     """SYNC-03 breaks when nothing follows a new sandbox, or a pulled image."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web)
-        if after == "image":
-            pull(s, web)
-        s.wait(1 if right else 30).run_container(web, sandbox)
-
-    assert_bites("SYNC-03", tell)
+    web = s.pod()
+    sandbox = s.run_sandbox(web)
+    if after == "image":
+        pull(s, web)
+    s.wait(1 if right else 30).run_container(web, sandbox)
 
 
 def test_obstacle_excuses_what_does_not_follow() -> None:
@@ -153,110 +125,64 @@ def test_obstacle_excuses_what_does_not_follow() -> None:
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_containers_come_in_spec_order(*, failing: bool) -> None:
+@detects("SYNC-04")
+def test_containers_come_in_spec_order(s: Story, *, right: bool, failing: bool) -> None:
     """SYNC-04 breaks when the second container is made before the first one."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=TWO)
-        sandbox = s.run_sandbox(web)
-        for name in ("c1", "c2") if right else ("c2", "c1"):
-            if failing:
-                s.create(web, sandbox, name, error="INTERNAL")
-            else:
-                s.run_container(web, sandbox, name)
-
-    assert_bites("SYNC-04", tell)
+    web = s.pod(containers=TWO)
+    sandbox = s.run_sandbox(web)
+    for name in ("c1", "c2") if right else ("c2", "c1"):
+        if failing:
+            s.create(web, sandbox, name, error="INTERNAL")
+        else:
+            s.run_container(web, sandbox, name)
 
 
 @pytest.mark.parametrize("outcome", ["started", "not made", "not started", "not pulled"])
-def test_next_container_is_tried(outcome: str) -> None:
+@detects("SYNC-04")
+def test_next_container_is_tried(s: Story, outcome: str, *, right: bool) -> None:
     """SYNC-04 breaks when a container is never tried, whatever became of the one before."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=TWO)
-        sandbox = s.run_sandbox(web)
-        if outcome == "started":
-            s.run_container(web, sandbox)
-        elif outcome == "not made":
-            s.create(web, sandbox, error="INTERNAL")
-        elif outcome == "not started":
-            s.start(s.create(web, sandbox), error="INTERNAL")
-        else:
-            pull(s, web, error="INTERNAL")
-        if right:
-            s.run_container(web, sandbox, "c2")
-
-    assert_bites("SYNC-04", tell)
-
-
-@pytest.mark.parametrize("step", ["create", "start"])
-def test_failed_init_start_ends_the_sync(step: str) -> None:
-    """SYNC-05 breaks when an app container is made after a failed init start."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(initContainers=INIT)
-        sandbox = s.run_sandbox(web)
-        if step == "create":
-            s.create(web, sandbox, "i1", error="INTERNAL")
-        else:
-            s.start(s.create(web, sandbox, "i1"), error="INTERNAL")
-        s.run_container(web, sandbox, "i1" if right else "c1")
-
-    assert_bites("SYNC-05", tell)
+    web = s.pod(containers=TWO)
+    sandbox = s.run_sandbox(web)
+    if outcome == "started":
+        s.run_container(web, sandbox)
+    elif outcome == "not made":
+        s.create(web, sandbox, error="INTERNAL")
+    elif outcome == "not started":
+        s.start(s.create(web, sandbox), error="INTERNAL")
+    else:
+        pull(s, web, error="INTERNAL")
+    if right:
+        s.run_container(web, sandbox, "c2")
 
 
 @pytest.mark.parametrize("wrong", ["unread", "none"])
-def test_sandbox_is_read_first(wrong: str) -> None:
+@detects("SYNC-07")
+def test_sandbox_is_read_first(s: Story, wrong: str, *, right: bool) -> None:
     """SYNC-07 breaks when a container is made before its sandbox was read, or was there at all."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        if right or wrong == "unread":
-            sandbox = s.run_sandbox(web, read=right)
-        else:
-            sandbox = s.run_sandbox(web, error="INTERNAL")
-        s.create(web, sandbox)
-
-    assert_bites("SYNC-07", tell)
-
-
-@pytest.mark.parametrize("wrong", ["container", "second sandbox", "nothing"])
-def test_unread_sandbox_is_read_again(wrong: str) -> None:
-    """SYNC-20 breaks when a sandbox that could not be read is used, replaced or forgotten."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod()
-        sandbox = s.run_sandbox(web, read=False)
-        s.call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, error="INTERNAL")
-        if right:
-            s.wait(11).sandbox_status(sandbox)
-        elif wrong == "container":
-            s.create(web, sandbox)
-        elif wrong == "second sandbox":
-            s.run_sandbox(web, attempt=1)
-
-    assert_bites("SYNC-20", tell)
+    web = s.pod()
+    if right or wrong == "unread":
+        sandbox = s.run_sandbox(web, read=right)
+    else:
+        sandbox = s.run_sandbox(web, error="INTERNAL")
+    s.create(web, sandbox)
 
 
 @pytest.mark.parametrize("wrong", ["container", "sandbox"])
 @pytest.mark.parametrize("reported", [False, True])
-def test_finished_pod_is_let_be(wrong: str, *, reported: bool) -> None:
+@detects("SYNC-08")
+def test_finished_pod_is_let_be(s: Story, wrong: str, *, right: bool, reported: bool) -> None:
     """SYNC-08 breaks when something is made after the end of a pod, before or after it is reported."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(restartPolicy="Never")
-        sandbox = s.run_sandbox(web)
-        s.exited(s.run_container(web, sandbox))
-        if right or reported:
-            s.status(web, "Succeeded")
-        if not right and wrong == "container":
-            s.create(web, sandbox, attempt=1, error="INTERNAL")
-        elif not right:
-            s.run_sandbox(web, attempt=1)
-        if not right and not reported:
-            s.status(web, "Succeeded")
-
-    assert_bites("SYNC-08", tell)
+    web = s.pod(restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    s.exited(s.run_container(web, sandbox))
+    if right or reported:
+        s.status(web, "Succeeded")
+    if not right and wrong == "container":
+        s.create(web, sandbox, attempt=1, error="INTERNAL")
+    elif not right:
+        s.run_sandbox(web, attempt=1)
+    if not right and not reported:
+        s.status(web, "Succeeded")
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -305,15 +231,12 @@ def network(s: Story, *, ready: bool) -> None:
 
 
 @pytest.mark.parametrize("host", [False, True])
-def test_pod_waits_for_the_network(*, host: bool) -> None:
+@detects("SYNC-09")
+def test_pod_waits_for_the_network(s: Story, *, right: bool, host: bool) -> None:
     """SYNC-09 breaks when a pod gets its sandbox while the network is not ready."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        network(s, ready=False)
-        web = s.pod(hostNetwork=host and right)
-        s.wait(1)
-        if right and not host:
-            network(s, ready=True)
-        s.run_sandbox(web)
-
-    assert_bites("SYNC-09", tell)
+    network(s, ready=False)
+    web = s.pod(hostNetwork=host and right)
+    s.wait(1)
+    if right and not host:
+        network(s, ready=True)
+    s.run_sandbox(web)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
-from twice import assert_bites
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -29,43 +29,20 @@ def pull(s: Story, web: PodHandle) -> None:
     s.call("PullImage", request, {"image_ref": "sha256:img:1"})
 
 
-@pytest.mark.parametrize("reason", ["deletion", "image", "sandbox", "told late"])
-def test_container_is_stopped_for_a_reason(reason: str) -> None:
-    """SYNC-13 breaks when a healthy container is stopped out of the blue."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c1 = running(s)
-        if right and reason == "deletion":
-            s.delete(web)
-        elif right and reason == "image":
-            web.manifest["spec"]["containers"][0]["image"] = "img:2"
-            s.set(web)
-        elif right and reason == "sandbox":
-            s.sandbox_died(sandbox)
-        s.stop(c1)
-        if right and reason == "told late":
-            s.deleted(web)
-
-    assert_bites("SYNC-13", tell)
-
-
-def test_another_image_may_be_the_reason_all_the_same() -> None:
+@detects("SYNC-13", kubernetes="1.26")
+def test_another_image_may_be_the_reason_all_the_same(s: Story, *, right: bool) -> None:
     """SYNC-13: an older kubelet's sync made a container by the manifest of before, and does not say so."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod(containers=[{"name": "c1", "image": "img:1"}])
-        sandbox = s.run_sandbox(web)
-        s.call("ImageStatus", {"image": {"image": "img:1"}}, {"image": {"id": "sha256:img:1"}})
-        web.manifest["spec"]["containers"][0]["image"] = "img:2"
-        s.set(web)
-        s.wait(0.1 if right else 20)
-        s.call("ImageStatus", {"image": {"image": "img:2"}}, {"image": {"id": "sha256:img:2"}})
-        made_of = {"image": "sha256:img:1" if right else "sha256:img:2"}
-        c1 = s.create(web, sandbox, config=s.container_config(web, "c1", image=made_of))
-        s.start(c1)
-        s.stop(c1)
-
-    assert_bites("SYNC-13", tell, kubernetes="1.26")
+    web = s.pod(containers=[{"name": "c1", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    s.call("ImageStatus", {"image": {"image": "img:1"}}, {"image": {"id": "sha256:img:1"}})
+    web.manifest["spec"]["containers"][0]["image"] = "img:2"
+    s.set(web)
+    s.wait(0.1 if right else 20)
+    s.call("ImageStatus", {"image": {"image": "img:2"}}, {"image": {"id": "sha256:img:2"}})
+    made_of = {"image": "sha256:img:1" if right else "sha256:img:2"}
+    c1 = s.create(web, sandbox, config=s.container_config(web, "c1", image=made_of))
+    s.start(c1)
+    s.stop(c1)
 
 
 def test_unseen_probe_may_be_the_reason() -> None:
@@ -77,91 +54,50 @@ def test_unseen_probe_may_be_the_reason() -> None:
     assert s.judge("SYNC-13").verdict is Verdict.KEPT
 
 
-def test_sidecars_go_with_a_pod_that_fails() -> None:
+@detects("SYNC-13")
+def test_sidecars_go_with_a_pod_that_fails(s: Story, *, right: bool) -> None:
     """SYNC-13: under Never sidecars are stopped when the last app container fails its probe for good."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        probe = {"exec": {"command": ["alive"]}, "failureThreshold": 1, "periodSeconds": 1}
-        app = {"name": "c1", "image": "img:1", "startupProbe": probe}
-        sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
-        web = s.pod(containers=[app], initContainers=[sidecar], restartPolicy="Never")
-        sandbox = s.run_sandbox(web)
-        s1, c1 = (s.run_container(web, sandbox, name) for name in ("s1", "c1"))
-        run = {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}
-        s.call("ExecSync", run, {"exit_code": 1 if right else 0})
-        s.wait(1).stop(s1)
-
-    assert_bites("SYNC-13", tell)
+    probe = {"exec": {"command": ["alive"]}, "failureThreshold": 1, "periodSeconds": 1}
+    app = {"name": "c1", "image": "img:1", "startupProbe": probe}
+    sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
+    web = s.pod(containers=[app], initContainers=[sidecar], restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    s1, c1 = (s.run_container(web, sandbox, name) for name in ("s1", "c1"))
+    run = {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}
+    s.call("ExecSync", run, {"exit_code": 1 if right else 0})
+    s.wait(1).stop(s1)
 
 
-def test_removal_that_is_heard_of_late_is_a_reason() -> None:
+@detects("SYNC-13")
+def test_removal_that_is_heard_of_late_is_a_reason(s: Story, *, right: bool) -> None:
     """SYNC-13: a sandbox goes because the pod's file had gone, of which the kubelet could not hear before."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web = s.pod("web-node-1", source="file", uid="static")
-        listed = s.begin("ListContainers", {"filter": {}})
-        if not right:
-            s.end("ListContainers", listed, {"containers": []})
-        s.wait(5).unset(web)
-        s.wait(5).set(web)
-        if right:
-            s.end("ListContainers", listed, {"containers": []})
-        sandbox = s.run_sandbox(web)
-        s.wait(1).stop_sandbox(sandbox)
-        s.wait(5)
-
-    assert_bites("SYNC-13", tell)
+    web = s.pod("web-node-1", source="file", uid="static")
+    listed = s.begin("ListContainers", {"filter": {}})
+    if not right:
+        s.end("ListContainers", listed, {"containers": []})
+    s.wait(5).unset(web)
+    s.wait(5).set(web)
+    if right:
+        s.end("ListContainers", listed, {"containers": []})
+    sandbox = s.run_sandbox(web)
+    s.wait(1).stop_sandbox(sandbox)
+    s.wait(5)
 
 
 @pytest.mark.parametrize("wrong", ["sandbox", "container", "image"])
-def test_healthy_pod_is_let_be(wrong: str) -> None:
+@detects("SYNC-13")
+def test_healthy_pod_is_let_be(s: Story, wrong: str, *, right: bool) -> None:
     """SYNC-13 breaks when a ready sandbox is stopped, or what runs is made or pulled for again."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c1 = running(s)
-        if right:
-            s.exited(c1, code=1)
-            pull(s, web)
-            s.run_container(web, sandbox, attempt=1)
-            s.delete(web)
-            s.stop_sandbox(sandbox)
-        elif wrong == "sandbox":
-            s.stop_sandbox(sandbox)
-        elif wrong == "container":
-            s.create(web, sandbox, attempt=1)
-        else:
-            pull(s, web)
-
-    assert_bites("SYNC-13", tell)
-
-
-@pytest.mark.parametrize("wrong", ["made again", "forgotten"])
-def test_failed_kill_is_repeated_first(wrong: str) -> None:
-    """SYNC-06 breaks when a container is made beside one whose kill failed, or the kill is given up."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c1 = running(s, **PROBE)
-        s.stop(c1, error="INTERNAL")
-        if right:
-            s.wait(11).stop(c1)
-        if right or wrong == "made again":
-            s.run_container(web, sandbox, attempt=1)
-
-    assert_bites("SYNC-06", tell)
-
-
-@pytest.mark.parametrize("wrong", ["another container", "sandbox"])
-def test_failed_kill_ends_the_sync(wrong: str) -> None:
-    """SYNC-24 breaks when anything of the pod is made in the sync in which a kill failed."""
-
-    def tell(s: Story, *, right: bool) -> None:
-        web, sandbox, c1 = running(s, **PROBE)
-        s.stop(c1, error="INTERNAL")
-        if right:
-            s.wait(11).stop(c1)
-        if right or wrong != "sandbox":
-            s.run_container(web, sandbox, "c2", attempt=1)
-        else:
-            s.run_sandbox(web, attempt=1)
-
-    assert_bites("SYNC-24", tell)
+    web, sandbox, c1 = running(s)
+    if right:
+        s.exited(c1, code=1)
+        pull(s, web)
+        s.run_container(web, sandbox, attempt=1)
+        s.delete(web)
+        s.stop_sandbox(sandbox)
+    elif wrong == "sandbox":
+        s.stop_sandbox(sandbox)
+    elif wrong == "container":
+        s.create(web, sandbox, attempt=1)
+    else:
+        pull(s, web)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from outside_world import file_pod, start_static, static_config
-from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running, two_running
+from running import KEPT, POST_START, PRE_STOP, hook, running, two_running
 from story import ContainerHandle, PodHandle, SandboxHandle, Story
 
 OTHER = [{"name": "c1", "image": "img:2"}]
@@ -221,21 +221,6 @@ def test_deadline_that_passed_while_the_kubelet_was_down(limit: int, *, breaks: 
     assert bool(s.judge("RESTARTKUBELET-04").breaks) is breaks
 
 
-@pytest.mark.parametrize("kills", [True, False])
-def test_kill_comes_before_a_start(*, kills: bool) -> None:
-    """RESTARTKUBELET-04: a kubelet that has something to stop first makes the other one again after that."""
-    s, web, sandbox, c1, c2 = two_running()
-    s.record("kubelet", op="killed")
-    s.exited(c1, 1, seen=False)
-    s.wait(2).record("kubelet", op="started")
-    s.wait(1)
-    if kills:
-        s.stop(c2, takes=30)
-    s.wait(20).run_container(web, sandbox, "c1", 1)
-
-    assert bool(s.judge("RESTARTKUBELET-04").breaks) is not kills
-
-
 @pytest.mark.parametrize(("t", "verdict"), [(5, False), (25, True)])
 def test_kill_lasts_beyond_the_deadline(t: int, *, verdict: bool) -> None:
     """DEADLINE-01: a worker that is at a kill when the pod's time is over ends the pod after that."""
@@ -265,22 +250,6 @@ def test_edit_meets_a_replacement(*, lasts: bool) -> None:
     start_static(s.wait(3), again)
 
     assert bool(s.judge("STATIC-02").breaks) is not lasts
-
-
-@pytest.mark.parametrize(("lasts", "verdict"), [(30, KEPT), (0, BROKEN)])
-def test_grace_of_a_sync_that_began_before(lasts: int, verdict: object) -> None:
-    """TERM-03: what a sync stops that began before the deletion has the grace that held then."""
-    s, web, _, c1 = running(lifecycle=POST_START)
-    warm = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
-    s.wait(1)
-    if not lasts:
-        s.end("ExecSync", warm, {"exit_code": 1})
-    s.delete(web, 10)
-    if lasts:
-        s.wait(lasts).end("ExecSync", warm, {"exit_code": 1})
-    s.wait(0 if lasts else 30).stop(c1, 30)
-
-    assert s.judge("TERM-03").verdict is verdict
 
 
 @pytest.mark.parametrize("answered", [True, False])

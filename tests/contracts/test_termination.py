@@ -3,46 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running, two_running
+from running import BROKEN, KEPT, POST_START, running, two_running
 from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
-
-
-@pytest.mark.parametrize(("order", "verdict"), [("cs", KEPT), ("sc", BROKEN), ("s", BROKEN), ("c", BROKEN)])
-def test_containers_before_sandbox(order: str, verdict: Verdict) -> None:
-    """TERM-01: first the container (c), then the sandbox (s), and neither is left out."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    for step in order:
-        if step == "c":
-            s.stop(c1)
-        else:
-            s.stop_sandbox(sandbox)
-
-    assert s.judge("TERM-01").verdict is verdict
-
-
-@pytest.mark.parametrize(("seen", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_what_seems_to_run_is_stopped(*, seen: bool, verdict: Verdict) -> None:
-    """TERM-01: a container whose exit was not read is stopped all the same."""
-    s, web, sandbox, c1, c2 = two_running()
-    s.exited(c1, seen=seen)
-    s.delete(web)
-    s.stop(c2)
-    s.stop_sandbox(sandbox)
-
-    assert s.judge("TERM-01").verdict is verdict
-
-
-def test_sandbox_waits_for_the_reply() -> None:
-    """TERM-01: StopPodSandbox while StopContainer is not answered breaks it."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    s.stop_sandbox(sandbox)
-
-    assert s.judge("TERM-01").verdict is BROKEN
 
 
 @pytest.mark.parametrize("restarts", [True, False])
@@ -71,33 +35,6 @@ def test_object_goes_last(*, stopped: bool, verdict: Verdict) -> None:
     s.deleted(web)
 
     assert s.judge("TERM-01").verdict is verdict
-
-
-@pytest.mark.parametrize(("serial", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_containers_stop_together(*, serial: bool, verdict: Verdict) -> None:
-    """TERM-02: the second container is not kept waiting for the end of the first."""
-    s, web, _, c1, c2 = two_running()
-    s.delete(web)
-    first = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    if not serial:
-        s.stop(c2)
-    s.wait(8).end("StopContainer", first)
-    if serial:
-        s.stop(c2)
-
-    assert s.judge("TERM-02").verdict is verdict
-
-
-@pytest.mark.parametrize(("exited", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_hook_for_running_containers_only(*, exited: bool, verdict: Verdict) -> None:
-    """TERM-08: no preStop hook in a container that is known to have exited."""
-    s, web, _, c1 = running(lifecycle=PRE_STOP)
-    if exited:
-        s.exited(c1)
-    s.wait(10).delete(web)
-    hook(s, c1, "drain")
-
-    assert s.judge("TERM-08").verdict is verdict
 
 
 @pytest.mark.parametrize(("goes_on", "verdict"), [(True, KEPT), (False, BROKEN)])
@@ -133,24 +70,6 @@ def test_finished_pod_keeps_its_object(*, deletes: bool, verdict: Verdict) -> No
     assert s.judge("TERM-20").verdict is verdict
 
 
-@pytest.mark.parametrize(
-    ("policy", "code", "waits", "verdict"),
-    [
-        ("Never", 1, 1, KEPT),
-        ("OnFailure", 0, 1, KEPT),
-        ("Never", 0, 60, BROKEN),
-        ("OnFailure", 0, 60, BROKEN),
-    ],
-)
-def test_finished_pod_gives_up_its_sandbox(policy: str, code: int, waits: float, verdict: Verdict) -> None:
-    """TERM-21: the sandbox of a finished pod is stopped soon."""
-    s, _, sandbox, c1 = running(policy=policy)
-    s.exited(c1, code)
-    s.wait(waits).stop_sandbox(sandbox)
-
-    assert s.judge("TERM-21").verdict is verdict
-
-
 def test_failed_init_container_ends_a_pod() -> None:
     """TERM-21: the sandbox of a pod whose init container failed for good is stopped, too."""
     for stops, verdict in ((True, KEPT), (False, BROKEN)):
@@ -164,34 +83,6 @@ def test_failed_init_container_ends_a_pod() -> None:
         assert s.judge("TERM-21").verdict is verdict
 
 
-@pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("is stopped", BROKEN), ("stays", BROKEN)])
-def test_finished_pod_goes_quickly(how: str, verdict: Verdict) -> None:
-    """TERM-22: deleting a finished pod needs no stop, and is soon done."""
-    s, web, sandbox, c1 = running(policy="Never")
-    s.exited(c1)
-    s.stop_sandbox(sandbox)
-    s.status(web, "Succeeded")
-    s.wait(10).delete(web)
-    if how == "is stopped":
-        s.stop(c1)
-    if how != "stays":
-        s.wait(1).deleted(web)
-
-    assert s.judge("TERM-22").verdict is verdict
-
-
-@pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_pod_that_never_started_goes(*, goes: bool, verdict: Verdict) -> None:
-    """TERM-24: a pod of which nothing was made goes without a stop."""
-    s = Story()
-    web = s.pod()
-    s.wait(1).delete(web)
-    if goes:
-        s.wait(1).deleted(web)
-
-    assert s.judge("TERM-24").verdict is verdict
-
-
 @pytest.mark.parametrize("fails", [True, False])
 def test_container_whose_hook_failed_is_stopped_alone(*, fails: bool) -> None:
     """TERM-01: its sandbox stays, though with its end the pod has come to its own."""
@@ -203,19 +94,6 @@ def test_container_whose_hook_failed_is_stopped_alone(*, fails: bool) -> None:
     s.wait(60).call("Version", {}, {})
 
     assert bool(s.judge("TERM-01").breaks) is not fails
-
-
-@pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_failed_kill_is_told(*, told: bool, verdict: Verdict) -> None:
-    """TERM-25: a failed StopPodSandbox gives an event."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    s.stop(c1)
-    s.stop_sandbox(sandbox, error="INTERNAL")
-    if told:
-        s.record("event", uid=web.uid, type="Warning", reason="FailedKillPod", message="error killing pod")
-
-    assert s.judge("TERM-25").verdict is verdict
 
 
 @pytest.mark.parametrize("first", ["died", "stopped"])
@@ -252,37 +130,6 @@ def test_exit_in_the_grace_is_final(wrong: str) -> None:
     s.end("StopContainer", calls[1])
 
     assert s.judge("TERM-29").verdict is (BROKEN if wrong else KEPT)
-
-
-@pytest.mark.parametrize(("ends", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_grace_may_end_while_the_kubelet_is_down(*, ends: bool, verdict: Verdict) -> None:
-    """TERM-29: where nobody is left to hear the answer, a container has had its grace once it has ended."""
-    s, web, sandbox, c1, c2 = two_running()
-    s.delete(web)
-    for each in (c1, c2):
-        s.begin("StopContainer", {"container_id": each.id, "timeout": "30"})
-    s.record("kubelet", op="killed")
-    s.wait(1).exited(c1, seen=False)
-    if ends:
-        s.wait(1).exited(c2, seen=False)
-    s.wait(20).record("kubelet", op="started")
-    s.stop_sandbox(sandbox)
-
-    assert s.judge("TERM-29").verdict is verdict
-
-
-@pytest.mark.parametrize(("stops", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_pod_deleted_at_its_end_goes_without_a_stop(*, stops: bool, verdict: Verdict) -> None:
-    """TERM-22: a pod whose containers are known to have ended goes without a stop of them."""
-    s, web, sandbox, c1 = running(policy="Never")
-    s.exited(c1)
-    s.delete(web)
-    if stops:
-        s.stop(c1)
-    s.stop_sandbox(sandbox)
-    s.wait(1).deleted(web)
-
-    assert s.judge("TERM-22").verdict is verdict
 
 
 def test_kill_for_a_change_ends_no_pod() -> None:

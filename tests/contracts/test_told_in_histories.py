@@ -27,26 +27,6 @@ def test_dead_sandbox_may_be_replaced_when_its_pod_is_to_go(dies: str) -> None:
     assert s.judge("WORK-04").verdict is (BROKEN if dies == "never" else KEPT)
 
 
-@pytest.mark.parametrize(("holds_up", "breaks"), [("list", False), ("API server", False), ("", True)])
-def test_deletion_is_heard_of_late(holds_up: str, *, breaks: bool) -> None:
-    """WORK-04: a pod may be made as long as its kubelet cannot have heard that it is to go."""
-    s = Story()
-    web = s.pod()
-    if holds_up == "API server":
-        s.record("fault", what="the API server is away")
-    s.delete(web)
-    listing = s.begin("ListContainers", {})
-    s.wait(30 if holds_up == "list" else 0).end("ListContainers", listing, {})
-    s.wait(0 if holds_up == "list" else 30)
-    sandbox = s.run_sandbox(web)
-    if holds_up == "API server":
-        s.record("fault", what="healed: the API server is back")
-    s.stop_sandbox(sandbox)
-    s.wait(1).deleted(web)
-
-    assert bool(s.judge("WORK-04").breaks) is breaks
-
-
 @pytest.mark.parametrize(("lasts", "hears", "breaks"), [(20, 40, False), (20, 60, True), (1, 20, True)])
 @pytest.mark.parametrize("contract", ["RESTART-06", "WORK-04"])
 def test_api_server_is_asked_again_after_a_while(
@@ -123,33 +103,6 @@ def test_the_reason_may_be_that_of_the_image_before(
     tell_status(s, web, "Pending", [waits(reason)])
 
     assert bool(s.judge(contract).breaks) is breaks
-
-
-@pytest.mark.parametrize("dies", [True, False])
-def test_with_a_new_sandbox_records_go_in_any_order(*, dies: bool) -> None:
-    """LOOP-10: where the sandbox has died, no order of removals is owed."""
-    s, web, sandbox, c1 = running()
-    s.exited(c1, 1)
-    again = s.run_container(web, sandbox, "c1", 1)
-    s.wait(20).exited(again, 1)
-    if dies:
-        s.sandbox_died(sandbox)
-    s.remove(again)
-
-    assert bool(s.judge("LOOP-10").breaks) is not dies
-
-
-@pytest.mark.parametrize("takes_place", [True, False])
-def test_sandbox_of_a_failed_call_is_used(*, takes_place: bool) -> None:
-    """SANDBOX-10: a call that failed and took place needs no second one."""
-    s = Story()
-    web = s.pod()
-    sandbox = s.run_sandbox(web, error="INTERNAL")
-    if takes_place:
-        s.wait(12).create(web, sandbox)
-    s.wait(60)
-
-    assert bool(s.judge("SANDBOX-10").breaks) is not takes_place
 
 
 @pytest.mark.parametrize("held_up", [True, False])

@@ -98,24 +98,6 @@ def test_period_counts_from_the_first_try(retries: int, *, breaks: bool) -> None
     assert bool(s.judge("PROBE-05").breaks) is breaks
 
 
-@pytest.mark.parametrize(("late", "breaks"), [(20, False), (1, True)])
-def test_tick_in_the_instance_before(late: float, *, breaks: bool) -> None:
-    """PROBE-05: the worker goes on in the next instance, at once where it comes late, then on its grid."""
-    s, web, sandbox, c1 = running(livenessProbe=ALIVE)
-    request = {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}
-    tried = s.begin("ExecSync", request)
-    s.exited(c1, 1)
-    again = s.run_container(web, sandbox, "c1", 1)
-    s.wait(late).end("ExecSync", tried, error="UNAVAILABLE")
-    for _ in range(2):
-        s.call("ExecSync", request, error="NOT_FOUND")
-    probe(s, again, 0)
-    probe(s.wait(1), again, 0)
-    s.exited(again)
-
-    assert bool(s.judge("PROBE-05").breaks) is breaks
-
-
 @pytest.mark.parametrize("stopped", [True, False])
 def test_success_that_nobody_had_read(*, stopped: bool) -> None:
     """SANDBOX-07: what is stopped after its end was not known to have succeeded, and runs again."""

@@ -40,39 +40,6 @@ def test_update_does_not_undo_a_kill(how: str, verdict: Verdict) -> None:
     assert s.judge("WORK-03").verdict is verdict
 
 
-@pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("starts", BROKEN), ("starts late", BROKEN)])
-def test_termination_is_irreversible(how: str, verdict: Verdict) -> None:
-    """WORK-04: nothing of a deleted pod is started after its kill began, or long after the deletion."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    if how == "starts late":
-        s.wait(20).create(web, sandbox, "c1", 1)
-    s.stop(c1)
-    if how == "starts":
-        s.create(web, sandbox, "c1", 1)
-    s.stop_sandbox(sandbox)
-    s.wait(1).deleted(web)
-
-    assert s.judge("WORK-04").verdict is verdict
-
-
-def test_sync_under_way_may_end() -> None:
-    """WORK-04: what is left of the sync under way, here after a pull, may still be done (TERM-26)."""
-    s = Story()
-    web = s.pod()
-    sandbox = s.run_sandbox(web)
-    pull = s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config})
-    s.wait(1).delete(web)
-    s.wait(20).end("PullImage", pull, {"image_ref": "img"})
-    c1 = s.create(web, sandbox)
-    s.start(c1)
-    s.stop(c1)
-    s.stop_sandbox(sandbox)
-    s.wait(1).deleted(web)
-
-    assert s.judge("WORK-04").verdict is KEPT
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
 @pytest.mark.parametrize("cause", ["deleted", "removed", "ended"])
 def test_every_cause_stops_the_pod(cause: str, waits: float, verdict: Verdict) -> None:
@@ -88,48 +55,6 @@ def test_every_cause_stops_the_pod(cause: str, waits: float, verdict: Verdict) -
     s.wait(waits).stop(c1)
 
     assert s.judge("WORK-05").verdict is verdict
-
-
-@pytest.mark.parametrize(("how", "verdict"), [("again", KEPT), ("given up", BROKEN), ("deleted", BROKEN)])
-def test_failed_kill_is_tried_again(how: str, verdict: Verdict) -> None:
-    """WORK-10: a failed kill is repeated, and the object stays until it succeeds."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    s.stop(c1, error="INTERNAL")
-    s.stop_sandbox(sandbox, error="INTERNAL")
-    if how == "deleted":
-        s.deleted(web)
-    if how == "again":
-        s.wait(12).stop_sandbox(sandbox)
-
-    assert s.judge("WORK-10").verdict is verdict
-
-
-@pytest.mark.parametrize(("again", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_stop_is_not_believed_blindly(*, again: bool, verdict: Verdict) -> None:
-    """WORK-11: a container that is read as running after its stop is stopped again before the pod ends."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    s.call("StopContainer", {"container_id": c1.id, "timeout": "30"}, {})
-    s.stop_sandbox(sandbox)
-    s.container_status(c1, state="CONTAINER_RUNNING")
-    if again:
-        s.wait(12).stop(c1)
-    s.status(web, "Failed")
-
-    assert s.judge("WORK-11").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_stopped_pod_goes(waits: float, verdict: Verdict) -> None:
-    """WORK-12: when all is stopped, the object goes."""
-    s, web, sandbox, c1 = running()
-    s.delete(web)
-    s.stop(c1)
-    s.stop_sandbox(sandbox)
-    s.wait(waits).deleted(web)
-
-    assert s.judge("WORK-12").verdict is verdict
 
 
 @pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
@@ -158,37 +83,6 @@ def test_final_status_has_the_exit_codes(told: int, verdict: Verdict) -> None:
     assert s.judge("WORK-13").verdict is verdict
 
 
-@pytest.mark.parametrize(("restarts", "verdict"), [(False, KEPT), (True, BROKEN)])
-@pytest.mark.parametrize("contract_id", ["WORK-14", "WORK-29"])
-def test_finished_pod_is_left_alone(contract_id: str, *, restarts: bool, verdict: Verdict) -> None:
-    """WORK-14 and WORK-29: a pod that has ended, here or before it was first seen, is not started again."""
-    if contract_id == "WORK-14":
-        s, web, sandbox, c1 = running(policy="Never")
-        s.exited(c1, 1)
-        s.stop_sandbox(sandbox)
-        s.status(web, "Failed")
-    else:
-        s = Story()
-        web = s.pod()
-        web.manifest["status"] = {"phase": "Succeeded"}
-        s.set(web)
-    if restarts:
-        s.wait(5).run_sandbox(web)
-
-    assert s.judge(contract_id).verdict is verdict
-
-
-@pytest.mark.parametrize(("exits", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_container_is_not_made_twice(*, exits: bool, verdict: Verdict) -> None:
-    """WORK-17: a second instance is made when the first has ended."""
-    s, web, sandbox, c1 = running()
-    if exits:
-        s.exited(c1)
-    s.create(web, sandbox, "c1", 1)
-
-    assert s.judge("WORK-17").verdict is verdict
-
-
 def test_container_is_not_made_again_before_its_end_is_read() -> None:
     """WORK-17: a kubelet that has not read the exit, and did not stop the container, cannot know."""
     s, web, sandbox, c1 = running()
@@ -196,31 +90,6 @@ def test_container_is_not_made_again_before_its_end_is_read() -> None:
     s.create(web, sandbox, "c1", 1)
 
     assert s.judge("WORK-17").verdict is BROKEN
-
-
-def test_container_is_not_created_twice_before_its_start() -> None:
-    """WORK-17: a second CreateContainer right after the first breaks it."""
-    s = Story()
-    web = s.pod()
-    sandbox = s.run_sandbox(web)
-    s.create(web, sandbox)
-    s.create(web, sandbox)
-
-    assert s.judge("WORK-17").verdict is BROKEN
-
-
-@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_first_sync_waits_for_the_relist(*, early: bool, verdict: Verdict) -> None:
-    """WORK-19: a kubelet that starts again runs no sandbox before it has listed what is there."""
-    s, *_ = running()
-    s.record("kubelet", op="killed")
-    s.record("kubelet", op="started")
-    if early:
-        s.run_sandbox(s.pod("other"))
-    s.call("ListContainers", {}, {})
-    s.run_sandbox(s.pod("third"))
-
-    assert s.judge("WORK-19").verdict is verdict
 
 
 def orphaned(kubernetes: str) -> tuple[Story, str]:

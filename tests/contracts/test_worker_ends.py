@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import PodHandle, Story
+from story import Story
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -24,27 +24,6 @@ def test_wait_for_volumes_is_cut(version: str, waits: float, verdict: Verdict) -
     s.wait(waits).deleted(web)
 
     assert s.judge("WORK-06").verdict is verdict
-
-
-def _again(story: Story, pod: PodHandle) -> None:
-    """The manifest goes and comes back."""
-    story.unset(pod)
-    story.wait(1).set(pod)
-
-
-@pytest.mark.parametrize(("comes", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_ended_pod_does_not_come_again(*, comes: bool, verdict: Verdict) -> None:
-    """WORK-23: a static pod that had its run is not run again for a manifest that comes back too soon."""
-    s, web, sandbox, c1 = running(source="file", policy="Never")
-    s.exited(c1, 1)
-    stop = s.begin("StopPodSandbox", {"pod_sandbox_id": sandbox.id})
-    _again(s, web)
-    s.wait(5).end("StopPodSandbox", stop)
-    s.wait(2)
-    if comes:
-        s.run_sandbox(web, 1)
-
-    assert s.judge("WORK-23").verdict is verdict
 
 
 @pytest.mark.parametrize(("timeout", "waits", "verdict"), [(12, 3, KEPT), (2, 3, BROKEN), (12, 300, BROKEN)])
@@ -79,22 +58,6 @@ def test_waiting_pod_ends_without_a_call(how: str, verdict: Verdict) -> None:
         s.run_sandbox(other)
 
     assert s.judge("WORK-28").verdict is verdict
-
-
-@pytest.mark.parametrize(("stops", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_leftovers_of_an_ended_pod_are_stopped(*, stops: bool, verdict: Verdict) -> None:
-    """WORK-30: a kubelet that starts stops what runs of a pod that is over."""
-    s, web, sandbox, c1 = running()
-    s.record("kubelet", op="killed")
-    web.manifest["status"] = {"phase": "Failed"}
-    s.set(web)
-    s.wait(1).record("kubelet", op="started")
-    s.wait(3)
-    if stops:
-        s.stop(c1)
-        s.stop_sandbox(sandbox)
-
-    assert s.judge("WORK-30").verdict is verdict
 
 
 @pytest.mark.parametrize(("first", "verdict"), [("container", KEPT), ("volume", BROKEN), ("folder", BROKEN)])

@@ -30,31 +30,6 @@ def test_only_the_newest_update_is_carried_out(image: str, verdict: Verdict) -> 
     assert s.judge("WORK-02").verdict is verdict
 
 
-@pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (30, BROKEN)])
-def test_next_stop_has_the_shorter_grace(timeout: int, verdict: Verdict) -> None:
-    """WORK-09: what was asked for during a stop that failed holds for the next."""
-    s, web, _, c1 = running()
-    s.delete(web, 30)
-    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    s.wait(2).delete(web, 5)
-    s.wait(2).end("StopContainer", stop, error="INTERNAL")
-    s.wait(10).stop(c1, timeout)
-
-    assert s.judge("WORK-09").verdict is verdict
-
-
-@pytest.mark.parametrize(("waits", "verdict"), [(12, KEPT), (60, BROKEN)])
-def test_failed_sync_comes_again(waits: float, verdict: Verdict) -> None:
-    """WORK-15: a container that could not be made is tried again 15 s later."""
-    s = Story()
-    web = s.pod()
-    sandbox = s.run_sandbox(web)
-    s.create(web, sandbox, error="INTERNAL")
-    s.wait(waits).run_container(web, sandbox)
-
-    assert s.judge("WORK-15").verdict is verdict
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(70, KEPT), (300, BROKEN)])
 def test_healthy_pod_is_synced_again(waits: float, verdict: Verdict) -> None:
     """WORK-15: a mirror pod that could not be made in an outage is made with the next sync."""

@@ -21,7 +21,7 @@ from zlib import crc32
 
 from kubelet_conformance.contract.frame import Contract
 from kubelet_conformance.contract.judge import Judge
-from kubelet_conformance.contract.verdicts import Outcome, Verdict
+from kubelet_conformance.contract.verdicts import Outcome
 from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.trace.reader import Reader
@@ -29,8 +29,8 @@ from kubelet_conformance.trace.world import World
 
 FULL_CHANNELS = {"cri": "full", "pods": "sent", "api": "full", "events": "full"}
 NOON = 1_750_000_000
-SHOWN: dict[str, set[Verdict]] = {}
-"""The verdicts that stories have shown of each contract in this run."""
+BROKEN_CLAUSES: set[tuple[str, str]] = set()
+"""The clauses, by contract and name, that stories of this process have broken."""
 
 
 @dataclass
@@ -364,7 +364,7 @@ class Story:
     def judge(self, contract_id: str) -> Outcome:
         """The outcome of one contract on this story."""
         outcome = self.judge_with(every_contract()[contract_id])
-        SHOWN.setdefault(contract_id, set()).add(outcome.verdict)
+        BROKEN_CLAUSES.update((contract_id, clause) for clause, _ in outcome.broken_clauses)
         return outcome
 
     def world(self) -> World:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from kubelet_bugs import Bug, every_bug, find_bug
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
+from kubelet_conformance.reports.played import Played
 from kubelet_conformance.runtime_checks.judging import stories_for, the_runtimes, told_directly
 from kubelet_conformance.runtime_checks.stories import every_story
 from kubelet_conformance.scenarios import every_scenario
@@ -26,11 +28,32 @@ MOST_BROKEN = 15
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One scenario played, or story told, once: its trace, what it breaks, and how the suite failed in it."""
+    """One scenario played, or story told, once: its trace, what it breaks, and how the suite failed in it.
+
+    `clauses` are those broken, each as the contract's id and, after a space, the clause's name if it has one.
+    """
 
     trace: bytes
     broken: frozenset[str]
+    clauses: frozenset[str]
     failed: str
+
+    @classmethod
+    def of(cls, trace: bytes, played: Played) -> Life:
+        """What a trace shows."""
+        outcomes = played.judged.outcomes.items()
+        clauses = {
+            f"{each} {clause}".strip() for each, found in outcomes for clause, _ in found.broken_clauses
+        }
+        return cls(trace, frozenset(played.broken), frozenset(clauses), played.failed)
+
+
+@cache
+def broken_clauses() -> dict[str, list[str]]:
+    """The clauses that each bug is known to break, in the order of their ids."""
+    path = Path(__file__).with_name("broken_clauses.toml")
+    rows: dict[str, list[str]] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return rows
 
 
 @cache
@@ -46,7 +69,7 @@ def lived(choice: Choice, scenario: str) -> Life:
         story = every_scenario()[scenario]
         version = scenario_of(story).nearest(choice.kubernetes)
         played = play(story, scenario, stage(choice), every_contract().values(), path, version)
-        return Life(path.read_bytes(), frozenset(played.broken), played.failed)
+        return Life.of(path.read_bytes(), played)
 
 
 @cache
@@ -59,7 +82,7 @@ def told(runtime: str, bug: Bug) -> dict[str, Life]:
     """Tell a runtime the stories about the contracts that a bug declares."""
     stories = stories_for(every_story(), bug.breaks)
     return {
-        name: Life(trace, frozenset(played.broken), played.failed)
+        name: Life.of(trace, played)
         for name, (trace, played) in told_directly(runtime, stories, bug.kubernetes).items()
     }
 
@@ -87,6 +110,7 @@ def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
     if bug.is_of_runtimes:
         right |= told("fake", bug)
         wrong |= told(f"bug:{bug.id}", bug)
+    clauses = {clause for name, life in wrong.items() for clause in life.clauses - right[name].clauses}
     newly = {name: life.broken - right[name].broken for name, life in wrong.items()}
     broken = frozenset[str]().union(*newly.values())
 
@@ -94,6 +118,7 @@ def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
     assert set(bug.breaks) <= broken
     assert all(wrong[name].trace != right[name].trace for name, ids in newly.items() if ids)
     assert len(broken) <= MOST_BROKEN, sorted(broken)
+    assert sorted(clauses) == broken_clauses()[bug.id]
 
 
 def test_every_bug_declares_what_is_there() -> None:
