@@ -23,7 +23,7 @@ from kubelet_conformance.trace.under_way import is_the_workers
 from kubelet_conformance.trace.views import Container, Pod, Sandbox, Stop
 
 _KILLS = ("StopContainer", "StopPodSandbox")
-_STEPS = (
+_STARTING = (
     "RunPodSandbox",
     "PullImage",
     "CreateContainer",
@@ -32,7 +32,7 @@ _STEPS = (
     "StopPodSandbox",
 )
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
-_ANSWERED = done(*_STEPS).either(failed(*_STEPS))
+_START_OR_STOP_ANSWERED = done(*_STARTING).either(failed(*_STARTING))
 _ASIDE = done("ExecSync", "RemoveContainer").either(failed("ExecSync", "RemoveContainer"))
 """What a sync waits for in some cases only: hooks, and the records of init containers that are made again."""
 
@@ -103,7 +103,7 @@ def sync_under_way_is_remembered(m: Moment) -> None:
         work.killing_when_asked = is_dead or any(one.rpc in _KILLS for one in open_calls)
 
 
-@observer(on=_ANSWERED)
+@observer(on=_START_OR_STOP_ANSWERED)
 def steps_are_remembered(m: Moment) -> None:
     """Remember when a step was answered: what follows it belongs to the same sync."""
     if m.pod is not None:
