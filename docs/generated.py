@@ -10,7 +10,7 @@ from mkdocs.structure.files import File
 from kubelet_conformance.coverage import gather
 from kubelet_conformance.coverage.decisions import decisions_page
 from kubelet_conformance.coverage.pages import pages
-from kubelet_conformance.targets.zoo import bug_card, bug_ids
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

@@ -11,12 +11,12 @@ from typing import Any, cast
 import pytest
 from stitching import History, histories, mix, stitch
 
+from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.views import Container, Entity, Pod, Sandbox
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.world.views import Container, Entity, Pod, Sandbox
 from kubelet_fixtures import traces
 
 EARLY_ROUND, LATE_ROUND = 2, 11

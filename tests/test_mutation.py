@@ -22,7 +22,7 @@ from scene import Scene
 from survivors import listed
 
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
-from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.format.reader import Reader
 from kubelet_fixtures import traces
 
 SAMPLE_PER_CLASS = 10

@@ -25,12 +25,12 @@ from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
 
 from kubelet_fakes.runtime.service import RuntimeParts
-from kubelet_reference.container_statuses import ContainerStatusRules
-from kubelet_reference.parts import Parts
-from kubelet_reference.pod_actions import ActionRules
-from kubelet_reference.probe_worker import ProbeWorker
-from kubelet_reference.prober import Prober
-from kubelet_reference.sidecar_progress import SidecarRules
+from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules
+from kubelet_reference.kuberuntime.actions.sidecars import SidecarRules
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.prober.worker import ProbeWorker
+from kubelet_reference.status.container_statuses import ContainerStatusRules
 
 WrongParts: TypeAlias = "Parts | RuntimeParts"
 """The parts of a kubelet, or of a container runtime, of which one is wrong."""

@@ -11,14 +11,14 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.garbage_collection import GarbageCollector
-from kubelet_reference.housekeeping import Housekeeping
-from kubelet_reference.image_garbage import ImageCollector
-from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.record_remover import RecordRemover
-from kubelet_reference.records import ListedPod
-from kubelet_reference.worker import KnownPod
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ListedPod
+from kubelet_reference.images.image_gc_manager import ImageCollector
+from kubelet_reference.kubelet.housekeeping import Housekeeping
+from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
+from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.worker import KnownPod
 
 _OLD_NS = 100 * 10**9
 

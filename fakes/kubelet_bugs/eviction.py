@@ -9,17 +9,17 @@ from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import conditions, pods
-from kubelet_reference.eviction import Threshold
-from kubelet_reference.eviction_manager import EvictionManager
-from kubelet_reference.kill_now import PodKiller
-from kubelet_reference.pod_handlers import EVICTED, PodHandlers
-from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.records import PodRecords
-from kubelet_reference.status_manager import Kept, StatusManager
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.updates import Update
-from kubelet_reference.worker import Worker
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import PodRecords
+from kubelet_reference.eviction.eviction_manager import EvictionManager
+from kubelet_reference.eviction.eviction_rules import Threshold
+from kubelet_reference.eviction.pod_killer import PodKiller
+from kubelet_reference.kubelet.pod_handlers import EVICTED, PodHandlers
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
+from kubelet_reference.pod_workers.worker import Update, Worker
+from kubelet_reference.status import conditions
+from kubelet_reference.status.status_manager import Kept, StatusManager
 
 _FOR_EVER = 10.0**9
 

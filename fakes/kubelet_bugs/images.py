@@ -11,20 +11,20 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod, Secret
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.backoff import Backoff
-from kubelet_reference.cri_client import CriClient, OperationMeter
-from kubelet_reference.events import Reason
-from kubelet_reference.image_decision import ImageFacts, ImageStep, Presence, image_decision
-from kubelet_reference.image_names import with_default_tag
-from kubelet_reference.images import EnsuredImage, ImageManager, WantedImage
-from kubelet_reference.keyring import Credential
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.ports import ImageService, RuntimeService
-from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.settings import Settings
-from kubelet_reference.start_container import ContainerStarter, PodToStart
-from kubelet_reference.sync_result import Failure, StartError
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.sync_result import Failure, StartError
+from kubelet_reference.cri.client import CriClient, OperationMeter
+from kubelet_reference.images.image_manager import EnsuredImage, ImageManager, WantedImage
+from kubelet_reference.images.image_names import with_default_tag
+from kubelet_reference.images.image_pull_rules import ImageFacts, ImageStep, Presence, image_decision
+from kubelet_reference.images.keyring import Credential
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.util.backoff import Backoff
+from kubelet_reference.util.ports import ImageService, RuntimeService
+from kubelet_reference.util.settings import Settings
 
 
 @bug("MUT-IMAGE-01", breaks="IMAGE-01")

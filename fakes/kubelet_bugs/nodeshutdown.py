@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import bug
-from kubelet_reference.conditions import StatusChange, ended_by_kubelet
-from kubelet_reference.node_shutdown import MESSAGE, REASON, Group, NodeShutdown
-from kubelet_reference.settings import Settings
+from kubelet_reference.eviction.nodeshutdown import MESSAGE, REASON, Group, NodeShutdown
+from kubelet_reference.status.conditions import StatusChange, ended_by_kubelet
+from kubelet_reference.util.settings import Settings
 
 
 @bug("MUT-SHUT-01", breaks="SHUT-01")

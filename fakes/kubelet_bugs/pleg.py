@@ -10,13 +10,13 @@ import grpc
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference.evented_pleg import EventedPleg
-from kubelet_reference.labels import container_record, containers_of
-from kubelet_reference.pleg import USUAL, Happening, Pleg, PodLifecycleEvent
-from kubelet_reference.pod_cache import PodCache
-from kubelet_reference.pod_news import PodNews
-from kubelet_reference.records import ContainerRecord, ListedPod, PodRecords
-from kubelet_reference.runtime_reader import RuntimeReader
+from kubelet_reference.api.records import ContainerRecord, ListedPod, PodRecords
+from kubelet_reference.cri.container_events import PodNews
+from kubelet_reference.cri.labels import container_record, containers_of
+from kubelet_reference.cri.runtime_reader import RuntimeReader
+from kubelet_reference.pleg.cache import PodCache
+from kubelet_reference.pleg.evented import EventedPleg
+from kubelet_reference.pleg.generic import USUAL, Happening, Pleg, PodLifecycleEvent
 
 
 @bug("K8S-22155", breaks=("LOOP-09", "RESTART-01"), aliases="K41")

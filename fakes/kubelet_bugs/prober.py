@@ -9,14 +9,18 @@ from lightkube.models.core_v1 import Container, ContainerStatus, ExecAction, GRP
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.network_probes import NetworkProbes
-from kubelet_reference.pod_actions import ActionRules, Verdict
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.ports import HttpAnswer
-from kubelet_reference.probe_results import ProbeUpdate, ResultCache
-from kubelet_reference.probe_runner import ProbeRunner, ProbeTarget, probe_of
-from kubelet_reference.probe_worker import (
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord
+from kubelet_reference.api.results import Answer, KillReason, ProbeKind, ProbeOutcome
+from kubelet_reference.kubelet.sync_loop import SyncLoop
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Verdict
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.prober.network_probes import NetworkProbes
+from kubelet_reference.prober.prober import ProbeRunner, ProbeTarget, probe_of
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.prober.results import ProbeUpdate, ResultCache
+from kubelet_reference.prober.worker import (
     Conclusion,
     ProbeState,
     ProbeTools,
@@ -27,13 +31,9 @@ from kubelet_reference.probe_worker import (
     conclude,
     tick,
 )
-from kubelet_reference.prober import Prober
-from kubelet_reference.records import ContainerRecord
-from kubelet_reference.results import Answer, KillReason, ProbeKind, ProbeOutcome
-from kubelet_reference.sync_input import Situation
-from kubelet_reference.sync_loop import SyncLoop
-from kubelet_reference.ticker import Ticker
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.util.ports import HttpAnswer
+from kubelet_reference.util.ticker import Ticker
+from kubelet_reference.util.versions import Behaviour
 
 _PAST_ANY_THRESHOLD = 10**6
 

@@ -8,20 +8,20 @@ from typing import Any, Self, TypeAlias, cast
 
 import grpc
 
-from kubelet_conformance.targets.api_adapter import KubeletApi, WorldApi
-from kubelet_conformance.targets.tap import Tap
-from kubelet_conformance.trace.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
+from kubelet_conformance.targets.in_process.api_server import KubeletApi, WorldApi
+from kubelet_conformance.targets.in_process.recorded_runtime import Tap
+from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
 from kubelet_fakes.api import ApiCore, ApiStatusError, Change, FrozenDict, Request
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.web import MemoryUrl
-from kubelet_reference.clocks import LoopClock, SeededChance
-from kubelet_reference.kubelet import Kubelet
-from kubelet_reference.parts import Parts
-from kubelet_reference.ports import FetchError, ImageService, PodEvent, Ports, RuntimeService
-from kubelet_reference.settings import Settings
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.kubelet.kubelet import Kubelet
+from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.util.clock import LoopClock, SeededChance
+from kubelet_reference.util.ports import FetchError, ImageService, PodEvent, Ports, RuntimeService
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 EPOCH_NS = 1_767_225_600_000_000_000
 NODE = "node-1"

@@ -20,10 +20,10 @@ from typing import Any
 from stitching import histories, mix, stitch
 
 from kubelet_conformance.contract.checking import judge_file
-from kubelet_conformance.contract.frame import Answered, Broken, Clause, Contract, Findings, Kept
+from kubelet_conformance.contract.definition import Answered, Broken, Clause, Contract, Findings, Kept
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.world.moment import Moment
 from kubelet_fixtures import traces
 
 RECORDS = 1_000_000

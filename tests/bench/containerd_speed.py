@@ -28,7 +28,7 @@ from kubelet_conformance.targets.stage import Act
 sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
 from bare_cri import BarePod, at_socket
 
-from kubelet_conformance.targets.protocols import Target
+from kubelet_conformance.targets.controls import Target
 
 PODS = 50
 REPEATS = 3

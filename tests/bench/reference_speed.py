@@ -19,8 +19,8 @@ from typing import Any
 from bare_node import BareNode, pod, replay
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.contract.collecting import seldom_collected
-from kubelet_conformance.trace.recorder import RecordedCall
+from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.trace.format.recorder import RecordedCall
 from kubelet_fakes.clock import run
 
 PODS = 1_000

@@ -31,17 +31,17 @@ from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 from hpack import Encoder
 
-from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.deferred_gc import seldom_collected
 from kubelet_conformance.recording.bodies import Bodies
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.decoder import Decoder
+from kubelet_conformance.tap.events import Answered, CallBegan, Heard, StreamItem
 from kubelet_conformance.tap.frames import PREFACE, Kind
-from kubelet_conformance.tap.heard import Answered, CallBegan, Heard, StreamItem
 from kubelet_conformance.tap.pipeline import Pipeline, give_way, hear
 from kubelet_conformance.tap.relay import Relay
-from kubelet_conformance.trace.header import Header
-from kubelet_conformance.trace.redaction import Redactor
-from kubelet_conformance.trace.writer import Writer
+from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.writer import Writer
+from kubelet_conformance.trace.redaction.redactor import Redactor
 
 ROUNDS = 40
 CALLS = 100

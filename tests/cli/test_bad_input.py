@@ -10,7 +10,7 @@ from command import in_process, in_subprocess
 from lines import HEADER, call, end, record, reply, trace
 from story import Story
 
-from kubelet_conformance.trace import world
+from kubelet_conformance.trace.world import world
 
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x00\u202egnp\u2028"

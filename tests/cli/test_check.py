@@ -12,11 +12,11 @@ from lines import end, record, trace
 from story import Story
 
 from kubelet_conformance.contract.baseline import clause_names
-from kubelet_conformance.contract.frame import Findings, contract
-from kubelet_conformance.contract.frame import broken as broken_here
-from kubelet_conformance.contract.words import call
+from kubelet_conformance.contract.definition import Findings, contract
+from kubelet_conformance.contract.definition import broken as broken_here
+from kubelet_conformance.contract.patterns import call
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.world.moment import Moment
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_broken_should_fails_only_when_strict(
 ) -> None:
     """A broken SHOULD is reported and fails on --strict alone."""
     monkeypatch.setattr(
-        "kubelet_conformance.cli.check.every_contract", lambda: {"CRI-04": nobody_runs_a_sandbox}
+        "kubelet_conformance.cli.commands.check.every_contract", lambda: {"CRI-04": nobody_runs_a_sandbox}
     )
     lenient = in_process(capsys, "check", kept)
     strict = in_process(capsys, "check", kept, "--strict")
@@ -193,7 +193,7 @@ def test_judge_that_fails_is_an_internal_error(
 ) -> None:
     """A judge that raises makes its contract an error and the exit code 4; --debug shows where."""
     every = {each.id: each for each in (judge_that_fails, nobody_runs_a_sandbox)}
-    monkeypatch.setattr("kubelet_conformance.cli.check.every_contract", lambda: every)
+    monkeypatch.setattr("kubelet_conformance.cli.commands.check.every_contract", lambda: every)
     ended = in_process(capsys, "check", kept)
     machine = in_process(capsys, "check", kept, "--format", "json")
     debugged = in_process(capsys, "check", kept, "--debug")

@@ -14,16 +14,17 @@ from command import in_process
 from jsonschema import Draft202012Validator
 from playing_run import runs_of
 
-from kubelet_conformance.cli.check import traces_of
+from kubelet_conformance.cli.commands.check import traces_of
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.play import play
-from kubelet_conformance.reports.breaks import BREAKS_SHOWN
+from kubelet_conformance.reports.trace_text.breaks import BREAKS_SHOWN
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.trace import reader, records, replies, world
+from kubelet_conformance.trace.format import reader, records, replies
+from kubelet_conformance.trace.world import world
 from kubelet_fixtures import traces
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"

@@ -20,7 +20,7 @@ from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.output import as_json
 from kubelet_conformance.reports.run import Run
 from kubelet_conformance.reports.terminal import TerminalReport
-from kubelet_conformance.trace.errors import TraceError
+from kubelet_conformance.trace.format.errors import TraceError
 from kubelet_fixtures import traces
 
 LINES = (traces() / "kubernetes-1.32" / "sidecar_two_delete.jsonl").read_text(encoding="utf-8").splitlines()

@@ -18,7 +18,7 @@ from command import Ended, in_process, in_subprocess
 from jsonschema import Draft202012Validator
 from playing_run import BUG, BUGGY, KEPT, Runs, runs_of
 
-from kubelet_conformance.cli import playing
+from kubelet_conformance.cli import pytest_process
 
 VALIDATOR: Any = Draft202012Validator(
     json.loads(
@@ -178,7 +178,7 @@ def test_module_that_cannot_be_imported_is_four(
     path = tmp_path / "test_wrong.py"
     path.write_text("raise ValueError('wrong')\n")
     monkeypatch.chdir(tmp_path)
-    code = playing.main([str(path), "--kc-contract=SANDBOX-02"])
+    code = pytest_process.main([str(path), "--kc-contract=SANDBOX-02"])
     err = capsys.readouterr().err
 
     assert code == 4
@@ -365,7 +365,7 @@ def test_options_reach_the_process(
     in_process(capsys, "run", "A-1", "B-*", "--seed", "3", "--strict", "--debug", "--scenario", "a.b")
     [arguments] = given
 
-    assert arguments[1:4] == ["-P", "-m", "kubelet_conformance.cli.playing"]
+    assert arguments[1:4] == ["-P", "-m", "kubelet_conformance.cli.pytest_process"]
     assert sorted(arguments[4:]) == [
         "--kc-contract=A-1",
         "--kc-contract=B-*",

@@ -24,7 +24,7 @@ from kubelet_conformance.targets.containerd import (
     configuration,
     leftovers,
 )
-from kubelet_reference.clocks import LoopClock
+from kubelet_reference.util.clock import LoopClock
 
 INTERRUPTED = 130
 

@@ -17,7 +17,7 @@ import pytest
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.containerd import PrivateContainerd
-from kubelet_conformance.targets.live.endpoint import connected
+from kubelet_conformance.targets.cri_endpoint import connected
 
 SHARED = (
     "restart.crashed_container_is_run_again_alone",

@@ -15,9 +15,9 @@ import pytest
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.judging import the_runtimes
-from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_story
 from kubelet_conformance.targets.containerd import PrivateContainerd
-from kubelet_conformance.targets.live.endpoint import connected
+from kubelet_conformance.targets.cri_endpoint import connected
 
 NEWER_THAN_1_6 = {"CRI-30", "CRI-31", "CRI-39"}
 """What the CRI of containerd 1.6 does not have: events, time stamps of statuses, image_id."""

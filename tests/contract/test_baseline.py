@@ -8,11 +8,11 @@ import pytest
 from story import Story
 
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline, BaselineError, clause_names
-from kubelet_conformance.contract.frame import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
+from kubelet_conformance.contract.patterns import call, kubelet
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
-from kubelet_conformance.contract.words import call, kubelet
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.world.moment import Moment
 
 
 @contract("SANDBOX-01", on=call("ImageStatus"))

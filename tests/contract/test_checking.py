@@ -9,14 +9,14 @@ import pytest
 from lines import HEADER, call, end, record, trace
 from story import Story
 
+from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.checking import Check, Result, judge_file
-from kubelet_conformance.contract.frame import KEPT, Contract, Findings, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Contract, Findings, broken, contract
+from kubelet_conformance.contract.patterns import call as begun
+from kubelet_conformance.contract.patterns import kubelet
 from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX, Evidence, Outcome, Verdict, merged
-from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call as begun
-from kubelet_conformance.contract.words import kubelet
-from kubelet_conformance.trace.errors import TraceError
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.format.errors import TraceError
+from kubelet_conformance.trace.world.moment import Moment
 
 
 @contract("SANDBOX-02", on=begun("ImageStatus"))

@@ -6,13 +6,12 @@ import pytest
 from outside_world import file_pod, static_config
 from story import FULL_CHANNELS, Story
 
-from kubelet_conformance.contract.frame import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, ByVersion, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
-from kubelet_conformance.contract.needs import CRI, EVERY_EVENT, PODS
+from kubelet_conformance.contract.patterns import call, done, pod_unset
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, merged
-from kubelet_conformance.contract.versions import ByVersion, since
-from kubelet_conformance.contract.words import call, done, pod_unset
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.trace.world.moment import Moment
 
 
 @contract("START-01", on=done("RunPodSandbox"))

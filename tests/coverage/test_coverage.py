@@ -11,9 +11,9 @@ from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.coverage import Gathered, Witness, gather
 from kubelet_conformance.coverage.pages import AREAS, pages
-from kubelet_conformance.coverage.telling import coverage_report
+from kubelet_conformance.coverage.report import coverage_report
 from kubelet_conformance.reports.catalogue import Fate, entries
-from kubelet_conformance.targets.zoo import bug_card, bug_ids
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 EXCLUDED_MAX = 0.05
 """The part of the rules on kubelets that may be left out."""

@@ -7,7 +7,7 @@ import pytest
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.web import MemoryUrl
-from kubelet_reference.ports import Disk, FetchError, ManifestUrl
+from kubelet_reference.util.ports import Disk, FetchError, ManifestUrl
 
 
 def test_disk_fits() -> None:

@@ -19,8 +19,8 @@ from kubelet_conformance.histories.history import (
     kept_in,
     name_of,
 )
-from kubelet_conformance.histories.playing import PlayedHistory, as_scenario, as_words, play
-from kubelet_conformance.histories.seeking import chunks, seek
+from kubelet_conformance.histories.play import PlayedHistory, as_scenario, as_words, play
+from kubelet_conformance.histories.search import chunks, seek
 from kubelet_conformance.histories.steps import (
     AddAgain,
     Delete,
@@ -42,8 +42,8 @@ from kubelet_conformance.histories.steps import (
 )
 from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.protocols import Target
 
 REFERENCE = Choice(kubernetes="1.32")
 CONTRACTS = list(every_contract().values())

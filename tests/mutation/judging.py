@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from mutants import Mutant
 from recording import Recording, encoded
 
+from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
-from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.format.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

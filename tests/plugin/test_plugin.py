@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 from stories import ASSERTS, GOOD, PLAIN, RAISES, VAIN, scenario_file
 
-from kubelet_conformance.plugin.scenarios import Scenarios
-from kubelet_conformance.targets.in_process import InProcessStage
+from kubelet_conformance.plugin.hooks import Scenarios
+from kubelet_conformance.targets.in_process.stage import InProcessStage
 
 pytest_plugins = ["pytester"]
 

@@ -19,7 +19,7 @@ from pod_life import stubs
 from recorder_command import recording
 from tapped import serving
 
-from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.format.reader import Reader
 from kubelet_fixtures import traces
 
 TRACE = traces() / "kubernetes-1.32" / "hooks.jsonl"

@@ -12,8 +12,8 @@ from kubelet_command import manifest, on_machine
 from loop import in_a_loop
 from recorder_command import recording
 
-from kubelet_conformance.trace.header import Header
-from kubelet_conformance.trace.reader import Reader
+from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.reader import Reader
 
 pytestmark = pytest.mark.slow
 

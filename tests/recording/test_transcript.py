@@ -9,13 +9,13 @@ import pytest
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.recording.bodies import Bodies, name_of
-from kubelet_conformance.recording.pieces import Pieces
+from kubelet_conformance.recording.rotation import Pieces
 from kubelet_conformance.recording.transcript import Transcript
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
-from kubelet_conformance.trace.header import Channels, Header
-from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Call, Fault, Message, PodChange, Record, Reply
-from kubelet_conformance.trace.redaction import Redactor
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
+from kubelet_conformance.trace.format.header import Channels, Header
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.records import Call, Fault, Message, PodChange, Record, Reply
+from kubelet_conformance.trace.redaction.redactor import Redactor
 
 RUNTIME = "runtime.v1.RuntimeService"
 VERSION = cri.VersionResponse(version="0.1.0").SerializeToString()

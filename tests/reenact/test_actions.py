@@ -9,7 +9,7 @@ from story import Story
 
 from kubelet_conformance.node.actions import Action, act
 from kubelet_conformance.reenact.actions import read_actions
-from kubelet_conformance.targets.protocols import FaultPlan
+from kubelet_conformance.targets.controls import FaultPlan
 from kubelet_fixtures import traces
 
 CREATE, UPDATE, RECORD = "node.api.create", "node.api.update", "node.target.recorder.record"

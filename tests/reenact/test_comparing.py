@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubelet_conformance.reenact.comparing import sequence
-from kubelet_conformance.reports.steps import Step
+from kubelet_conformance.reports.trace_text.steps import Step
 
 #: Each step as TIME WHAT WHOM DETAIL.
 FREE: dict[str, tuple[str, str]] = {

@@ -15,9 +15,9 @@ import pytest
 from kubelet_conformance.reenact.actions import read_actions
 from kubelet_conformance.reenact.comparing import RETRY_SECONDS_MAX, differences
 from kubelet_conformance.reenact.replay import replay
-from kubelet_conformance.targets.protocols import StoryError
-from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Event
+from kubelet_conformance.targets.controls import StoryError
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.records import Event
 from kubelet_fixtures import traces
 
 TRACES = [

@@ -19,7 +19,7 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.output import as_json
 from kubelet_conformance.reports.run import Run
-from kubelet_conformance.trace.errors import TraceError
+from kubelet_conformance.trace.format.errors import TraceError
 
 SCHEMA: dict[str, Any] = json.loads(
     resources.files("kubelet_conformance.reports").joinpath("check.schema.json").read_text("utf-8")

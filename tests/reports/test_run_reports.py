@@ -14,7 +14,7 @@ from kubelet_conformance.contract.baseline import Baseline, Deviation, clause_na
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS, in_form
-from kubelet_conformance.reports.played import Played, PlayedRun
+from kubelet_conformance.reports.played_run import Played, PlayedRun
 from kubelet_conformance.reports.run import Exit, gravest
 
 HOSTILE = "\x1b[31m``` \x00 ]]> \u202e & <b>\ud800"

@@ -15,17 +15,17 @@ from lines import call as begun
 from rich.console import Console
 from story import Story
 
+from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.catalogue import row
 from kubelet_conformance.contract.checking import Check, judge_file
-from kubelet_conformance.contract.frame import KEPT, Contract, Findings, answered, broken, contract
-from kubelet_conformance.contract.versions import since
-from kubelet_conformance.contract.words import call, event
+from kubelet_conformance.contract.definition import KEPT, Contract, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, event
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.breaks import BREAKS_SHOWN
 from kubelet_conformance.reports.run import Run
 from kubelet_conformance.reports.terminal import TerminalReport
-from kubelet_conformance.trace.moment import Moment
+from kubelet_conformance.reports.trace_text.breaks import BREAKS_SHOWN
+from kubelet_conformance.trace.world.moment import Moment
 
 
 @contract("START-01", on=call("StartContainer"))

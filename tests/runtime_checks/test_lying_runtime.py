@@ -14,8 +14,8 @@ from google.protobuf.message import Message
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
 from kubelet_conformance.runtime_checks.running import Told, tell
-from kubelet_conformance.runtime_checks.stories import every_story
-from kubelet_conformance.targets.direct import on_virtual_time, opened_in_process
+from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.targets.runtime import on_virtual_time, opened_in_process
 from kubelet_fakes.runtime import CallError
 
 SILENT = {

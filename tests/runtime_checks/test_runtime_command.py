@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.runtime_checks import baselines
-from kubelet_conformance.targets.live.endpoint import shipped_baseline
+from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 
 VALIDATOR: Any = Draft202012Validator(
     json.loads(
@@ -181,6 +181,8 @@ def test_the_guides_story_is_one_of_ours() -> None:
     """The story that the guide shows stands in the package, word for word."""
     page = GUIDE.read_text(encoding="utf-8")
     shown = re.findall(r"^```python\n(@story.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    every = resources.files("kubelet_conformance.runtime_checks.stories").joinpath("sandboxes.py").read_text()
+    every = (
+        resources.files("kubelet_conformance.runtime_checks.scenarios").joinpath("sandboxes.py").read_text()
+    )
 
     assert [each in every for each in shown] == [True]

@@ -12,8 +12,8 @@ from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.runtime_checks import baselines
 from kubelet_conformance.runtime_checks.judging import the_runtimes
-from kubelet_conformance.runtime_checks.stories import every_story
-from kubelet_conformance.targets.live.endpoint import shipped_baseline
+from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 
 FILES = [Path(str(each)) for each in resources.files(baselines).iterdir() if each.name.endswith(".toml")]
 

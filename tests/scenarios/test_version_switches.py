@@ -14,10 +14,10 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import judge, perform
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets import in_process
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.in_process import stage
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.util.versions import Behaviour
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +141,7 @@ def test_flipped_switch_breaks_its_contract(monkeypatch: pytest.MonkeyPatch, swi
     """The contract is kept as the version does it, and broken when this switch alone is flipped."""
     scenario, version, contract = SHOWN[switch]
     right = trace_of(scenario, version)
-    monkeypatch.setattr(in_process, "Behaviour", Flipped(switch))
+    monkeypatch.setattr(stage, "Behaviour", Flipped(switch))
     wrong = trace_of(scenario, version)
 
     verdicts = [judged(scenario, trace, contract)[contract].verdict for trace in (right, wrong)]
@@ -153,7 +153,7 @@ def test_flipped_switch_gives_another_trace(monkeypatch: pytest.MonkeyPatch, swi
     """What no contract speaks of shows in the trace all the same; what one notices belongs above."""
     scenario, version, _ = UNJUDGED[switch]
     right = trace_of(scenario, version)
-    monkeypatch.setattr(in_process, "Behaviour", Flipped(switch))
+    monkeypatch.setattr(stage, "Behaviour", Flipped(switch))
     wrong = trace_of(scenario, version)
 
     assert wrong != right

@@ -10,10 +10,10 @@ import msgspec
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
-from kubelet_reference import pods
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Recorder
 from kubelet_reference.config import Mux, PodUpdate
-from kubelet_reference.events import Recorder
-from kubelet_reference.ports import ApiError, PodEvent, WatchEvent
+from kubelet_reference.util.ports import ApiError, PodEvent, WatchEvent
 
 
 def a_pod(

@@ -7,13 +7,13 @@ from typing import Any
 
 from lightkube.models.core_v1 import Container, Pod
 
-from kubelet_reference.container_hash import container_hash
-from kubelet_reference.pod_actions import Actions, compute_actions
-from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
-from kubelet_reference.results import ProbeOutcome
-from kubelet_reference.sandbox_changed import sandbox_changed
-from kubelet_reference.sync_input import Situation
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
+from kubelet_reference.api.results import ProbeOutcome
+from kubelet_reference.kuberuntime.actions.container_hash import container_hash
+from kubelet_reference.kuberuntime.actions.pod_actions import Actions, compute_actions
+from kubelet_reference.kuberuntime.actions.sandbox_changed import sandbox_changed
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.util.versions import Behaviour
 
 BEHAVIOUR = Behaviour()
 START_NS = 1_700_000_000_000_000_000

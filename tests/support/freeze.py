@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kubelet_conformance.contract.releases import is_on
-from kubelet_conformance.contract.versions import parse_version
+from kubelet_conformance.contract.applicability import is_on, parse_version
 from kubelet_conformance.contracts import every_contract
 
 FOLDER = Path(__file__).parents[2] / "conformance/kubelet_conformance/contract/requirements"

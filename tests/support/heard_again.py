@@ -10,16 +10,25 @@ from typing import Any, cast
 from google.protobuf.json_format import ParseDict
 
 from kubelet_conformance.recording.bodies import Bodies
-from kubelet_conformance.recording.observing import TICK_SECONDS, Observer
-from kubelet_conformance.recording.pieces import Pieces
+from kubelet_conformance.recording.observer import TICK_SECONDS, Observer
+from kubelet_conformance.recording.pod_sources import Look, PodKey, WantedPod, kept_status
+from kubelet_conformance.recording.rotation import Pieces
 from kubelet_conformance.recording.transcript import Transcript
-from kubelet_conformance.recording.wanted import Look, PodKey, WantedPod, kept_status
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard, Note
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard, Note
 from kubelet_conformance.tap.messages import method
-from kubelet_conformance.trace.header import Channels, Header
-from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Body, Call, Deleted, End, PodChange, Record, Reply, Status
-from kubelet_conformance.trace.redaction import Redactor
+from kubelet_conformance.trace.format.header import Channels, Header
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.records import (
+    Body,
+    Call,
+    Deleted,
+    End,
+    PodChange,
+    Record,
+    Reply,
+    Status,
+)
+from kubelet_conformance.trace.redaction.redactor import Redactor
 
 KEY = b"a key that tests may know"
 _IMAGES = frozenset({"ImageStatus", "ListImages", "PullImage", "RemoveImage", "ImageFsInfo"})

@@ -15,7 +15,7 @@ import aiohttp
 
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.serving.server import RuntimeServer
-from kubelet_reference.process.wall import WallClock
+from kubelet_reference.server.host.system_clock import WallClock
 
 Json = dict[str, Any]
 #: Nothing here takes long; this only keeps a test that waits in vain from hanging.
@@ -204,7 +204,7 @@ async def begun(*arguments: str) -> asyncio.subprocess.Process:
         sys.executable,
         "-P",
         "-m",
-        "kubelet_reference.process",
+        "kubelet_reference.server",
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

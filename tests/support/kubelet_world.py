@@ -5,18 +5,18 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kubelet_conformance.targets.api_adapter import KubeletApi, WorldApi
-from kubelet_conformance.trace.recorder import Recorder
+from kubelet_conformance.targets.in_process.api_server import KubeletApi, WorldApi
+from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
-from kubelet_reference.clocks import FirstChance, LoopClock
-from kubelet_reference.kubelet import Kubelet
-from kubelet_reference.parts import Parts
-from kubelet_reference.ports import PodEvent, Ports
-from kubelet_reference.settings import Settings
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.kubelet.kubelet import Kubelet
+from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.util.clock import FirstChance, LoopClock
+from kubelet_reference.util.ports import PodEvent, Ports
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 Json = dict[str, Any]
 

@@ -8,8 +8,7 @@ import grpc
 import msgspec
 from lightkube.models.core_v1 import Pod, PodStatus
 
-from kubelet_reference.clocks import LoopClock
-from kubelet_reference.records import (
+from kubelet_reference.api.records import (
     ContainerRecord,
     ContainerState,
     ListedPod,
@@ -17,6 +16,7 @@ from kubelet_reference.records import (
     PodRecords,
     SandboxRecord,
 )
+from kubelet_reference.util.clock import LoopClock
 
 START_NS = 1_767_225_600_000_000_000
 """2026-01-01T00:00:00Z."""

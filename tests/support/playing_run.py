@@ -9,7 +9,7 @@ from typing import Protocol
 import pytest
 from command import Ended
 
-from kubelet_conformance.cli import main, playing
+from kubelet_conformance.cli import main, pytest_process
 
 KEPT = ("SANDBOX-02", "--scenario", "sandbox.killed_sandbox_is_replaced")
 """A run of one scenario that keeps what it is judged by."""
@@ -31,7 +31,7 @@ def runs_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     """The command with its exec turned into a call."""
 
     def execv(_: str, arguments: list[str]) -> None:
-        raise SystemExit(playing.main(arguments[arguments.index("-m") + 2 :]))
+        raise SystemExit(pytest_process.main(arguments[arguments.index("-m") + 2 :]))
 
     def run(*arguments: str | Path) -> Ended:
         capsys.readouterr()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_reference import mounts_os
-from kubelet_reference.clocks import LoopClock
-from kubelet_reference.disk_os import OsDisk
+from kubelet_reference.server.host import mounts
+from kubelet_reference.server.host.disk import OsDisk
+from kubelet_reference.util.clock import LoopClock
 
 _MNT_DETACH = 2
 
@@ -23,8 +23,8 @@ def plain_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> OsDisk:
     def refused(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(mounts_os, "mount_memory", refused)
-    monkeypatch.setattr(mounts_os, "bind", refused)
+    monkeypatch.setattr(mounts, "mount_memory", refused)
+    monkeypatch.setattr(mounts, "bind", refused)
     return OsDisk(LoopClock(0), (str(root),))
 
 
@@ -35,13 +35,13 @@ def mounting(root: Path) -> Generator[OsDisk]:
         pytest.skip("only root may mount")
     probe = root / "probe"
     probe.mkdir()
-    if not mounts_os.mount_memory(str(probe), 4096):
+    if not mounts.mount_memory(str(probe), 4096):
         pytest.skip("this root may not mount: it lacks CAP_SYS_ADMIN")
-    mounts_os.unmount(str(probe))
+    mounts.unmount(str(probe))
     probe.rmdir()
     try:
         yield OsDisk(LoopClock(0), (str(root),))
     finally:
-        for path in mounts_os.mounts_below(os.path.realpath(root)):
+        for path in mounts.mounts_below(os.path.realpath(root)):
             with suppress(OSError):
                 ctypes.CDLL(None).umount2(os.fsencode(path), _MNT_DETACH)

@@ -18,8 +18,8 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.containerd import PrivateContainerd, leftovers
+from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.targets.opening import open_live_stage
-from kubelet_conformance.targets.protocols import Target
 from kubelet_conformance.targets.stage import Act, Ended
 
 Story = Callable[[Node], Awaitable[None]]

@@ -12,20 +12,20 @@ from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.service import FakeRuntime
-from kubelet_reference import pods
-from kubelet_reference.clocks import FirstChance
-from kubelet_reference.cri_client import CriClient
-from kubelet_reference.events import Recorder
-from kubelet_reference.metrics import Metrics
-from kubelet_reference.pod_files import PodFiles
-from kubelet_reference.ports import ApiServer, HttpGet, NodeStats, PodEvent
-from kubelet_reference.records import ContainerRecord, PodRecords
-from kubelet_reference.results import ProbeOutcome
-from kubelet_reference.runtime_side import Neighbours, RuntimeParts, build_runtime_side
-from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.settings import Settings
-from kubelet_reference.sync_result import SyncResult
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.metrics import Metrics
+from kubelet_reference.api.records import ContainerRecord, PodRecords
+from kubelet_reference.api.results import ProbeOutcome
+from kubelet_reference.api.sync_result import SyncResult
+from kubelet_reference.cri.client import CriClient
+from kubelet_reference.kuberuntime.components import Neighbours, RuntimeParts, build_runtime_side
+from kubelet_reference.kuberuntime.pod_files import PodFiles
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.util.clock import FirstChance
+from kubelet_reference.util.ports import ApiServer, HttpGet, NodeStats, PodEvent
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 READS = frozenset(
     {

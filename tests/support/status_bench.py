@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from kubelet_fakes.api.merging import merged
 from kubelet_fakes.api.objects import frozen
 from kubelet_fakes.clock import LoopClock, run
-from kubelet_reference import pods
-from kubelet_reference.ports import ApiError
-from kubelet_reference.status_manager import PodSafety, StatusManager
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import pods
+from kubelet_reference.status.status_manager import PodSafety, StatusManager
+from kubelet_reference.util.ports import ApiError
+from kubelet_reference.util.versions import Behaviour
 
 
 class Api:

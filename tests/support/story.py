@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 from zlib import crc32
 
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.applicability import parse_version
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Outcome
-from kubelet_conformance.contract.versions import parse_version
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.world import World
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.world.world import World
 
 FULL_CHANNELS = {"cri": "full", "pods": "sent", "api": "full", "events": "full"}
 NOON = 1_750_000_000

@@ -10,7 +10,7 @@ from hpack import Encoder
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.heard import Heard
+from kubelet_conformance.tap.events import Heard
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9

@@ -14,7 +14,7 @@ from pod_life import stubs
 
 from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
 from kubelet_conformance.tap.relay import Relay
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore

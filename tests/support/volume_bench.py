@@ -11,13 +11,13 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ConfigMap, Pod, Secret
 
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_reference import pods
-from kubelet_reference.clocks import FirstChance, LoopClock
-from kubelet_reference.pod_files import PodFiles
-from kubelet_reference.ports import Disk
-from kubelet_reference.settings import Settings
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.volumes import Volumes, VolumeTools
+from kubelet_reference.api import pods
+from kubelet_reference.kuberuntime.pod_files import PodFiles
+from kubelet_reference.util.clock import FirstChance, LoopClock
+from kubelet_reference.util.ports import Disk
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
+from kubelet_reference.volumemanager import Volumes, VolumeTools
 
 Json = dict[str, Any]
 ROOT = "/var/lib/kubelet"

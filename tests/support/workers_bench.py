@@ -9,17 +9,17 @@ from lightkube.models.core_v1 import Container, Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_fakes.clock import run
-from kubelet_reference import names, pods
-from kubelet_reference.clocks import FirstChance, LoopClock
-from kubelet_reference.events import Recorder
-from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.ports import PodEvent
-from kubelet_reference.records import ContainerRecord, ContainerState, ListedPod, PodRecords
-from kubelet_reference.updates import SyncFailed, Update, UpdateKind, Waits
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.work_queue import WorkQueue
-from kubelet_reference.worker_rules import Timing, WorkerRules, WorkerTools
-from kubelet_reference.worker_states import WorkerTable, worker_table
+from kubelet_reference.api import names, pods
+from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.worker import SyncFailed, Update, UpdateKind, Waits
+from kubelet_reference.pod_workers.worker_rules import Timing, WorkerRules, WorkerTools
+from kubelet_reference.pod_workers.worker_table import WorkerTable, worker_table
+from kubelet_reference.util.clock import FirstChance, LoopClock
+from kubelet_reference.util.ports import PodEvent
+from kubelet_reference.util.versions import Behaviour
+from kubelet_reference.util.work_queue import WorkQueue
 
 StatusChange = Callable[[PodStatus], PodStatus]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tap_wire import V1, Peer, Talk, frame, hears, message, told
 
 from kubelet_conformance.tap.chunks import Chunk, What
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Note, PeerChange
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Note, PeerChange
 
 SECOND = 10**9
 BROKEN = "the runtime's connection broke"

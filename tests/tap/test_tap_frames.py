@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tap_wire import Peer, fed, frame
 
+from kubelet_conformance.tap.errors import UndecodableError
 from kubelet_conformance.tap.frames import FrameReader
 from kubelet_conformance.tap.headers import HEADER_BYTES_MAX
-from kubelet_conformance.tap.undecodable import UndecodableError
 
 BLOCK = Encoder().encode([("x", "1"), ("y", "2")])
 

@@ -20,11 +20,11 @@ from tapped import Tapped, serving
 from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.tap.heard import Answered, CallBegan, CallEnded, Heard
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard
 from kubelet_conformance.tap.messages import as_json, method
 from kubelet_conformance.tap.relay import Relay
-from kubelet_conformance.trace.header import Channels, Header
-from kubelet_conformance.trace.writer import Writer
+from kubelet_conformance.trace.format.header import Channels, Header
+from kubelet_conformance.trace.format.writer import Writer
 from kubelet_fakes.runtime.serving.methods import METHODS
 
 OK = "OK"

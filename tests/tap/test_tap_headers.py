@@ -10,8 +10,8 @@ from hpack import Decoder, Encoder
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kubelet_conformance.tap.errors import UndecodableError
 from kubelet_conformance.tap.headers import HEADER_BYTES_MAX, HeaderReader
-from kubelet_conformance.tap.undecodable import UndecodableError
 
 NAMES = st.sampled_from([b":path", b":status", b"grpc-timeout", b"grpc-status", b"x", b"user-agent", b"te"])
 VALUES = st.binary(max_size=12) | st.sampled_from([b"/a/B", b"200", b"0", b"v" * 3000])

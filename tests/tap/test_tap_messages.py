@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_conformance.tap.errors import UndecodableError
 from kubelet_conformance.tap.messages import as_json, method, streams
-from kubelet_conformance.tap.undecodable import UndecodableError
 from kubelet_fakes.runtime.serving.methods import METHODS
 
 RUNTIME, IMAGES = "runtime.v1.RuntimeService", "runtime.v1.ImageService"

@@ -12,8 +12,8 @@ from tap_wire import V1, Peer, Talk, frame, message
 
 from kubelet_conformance.tap import connection as bounds
 from kubelet_conformance.tap.chunks import What
+from kubelet_conformance.tap.events import PeerChange
 from kubelet_conformance.tap.grpc import MESSAGE_BYTES_MAX
-from kubelet_conformance.tap.heard import PeerChange
 
 
 def broken(talk: Talk) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kubelet_conformance.plugin.play import Performed, perform
-from kubelet_conformance.targets.zoo import bug_card, bug_ids
-from kubelet_conformance.zoo import everything
-from kubelet_conformance.zoo.everything import play_on_each, tell_every_story
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
+from kubelet_conformance.zoo import full_hunt
+from kubelet_conformance.zoo.full_hunt import play_on_each, tell_every_story
 from kubelet_conformance.zoo.hunt import Caught
 
 SOME = [*bug_ids()[::4], "CRIO-7004", "K8S-53530", "MUT-PLEG-07"]
@@ -28,7 +28,7 @@ SOME = [*bug_ids()[::4], "CRIO-7004", "K8S-53530", "MUT-PLEG-07"]
 def test_nothing_is_missed(monkeypatch: pytest.MonkeyPatch, scenario: str) -> None:
     """What a scenario breaks on a bug is the same whether bugs are played together or each alone."""
     together = play_on_each(SOME, scenario)
-    monkeypatch.setattr(everything, "_WORTH_IT", len(SOME) + 1)
+    monkeypatch.setattr(full_hunt, "_WORTH_IT", len(SOME) + 1)
 
     assert together == play_on_each(SOME, scenario)
     assert any(broken for broken, _ in together.values())
@@ -42,7 +42,7 @@ def test_bugs_are_played_together(monkeypatch: pytest.MonkeyPatch) -> None:
         plays.append(scenario)
         return perform(story, scenario, *how, **more)
 
-    monkeypatch.setattr(everything, "perform", counted)
+    monkeypatch.setattr(full_hunt, "perform", counted)
     play_on_each(SOME, "sidecar.sidecars_are_refused_without_their_gate")
 
     assert 0 < len(plays) < len(SOME) / 2

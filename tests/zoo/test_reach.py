@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.replaced import Replaced, what_is_replaced
+from kubelet_conformance.targets.in_process.replaced_parts import Replaced, what_is_replaced
 from kubelet_conformance.zoo.reach import reached
-from kubelet_reference.pod_cache import PodCache
-from kubelet_reference.stop_timeout import stop_timeout
+from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
+from kubelet_reference.pleg.cache import PodCache
 
 SOME = list(every_scenario().items())[::20]
 

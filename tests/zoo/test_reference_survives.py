@@ -15,8 +15,8 @@ from kubelet_bugs import every_bug
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.controls import StoryError, Target
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.protocols import StoryError, Target
 
 WITHOUT_EXPECTATION = {
     *("CTRD-CRI-75", "CTRD-5438", "K8S-92057"),

@@ -9,9 +9,9 @@ import pytest
 
 from kubelet_bugs.bug import Bug, BugError, WrongParts, bug, parts_with, registered_bugs
 from kubelet_fakes.runtime import RuntimeCore
-from kubelet_reference.phase import pod_phase
-from kubelet_reference.pleg import Pleg
-from kubelet_reference.pod_actions import ActionRules
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules
+from kubelet_reference.pleg.generic import Pleg
+from kubelet_reference.status.phase import pod_phase
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ from kubelet_bugs import Bug, every_bug, find_bug
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.runtime_checks.judging import stories_for, the_runtimes, told_directly
-from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_story
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage

@@ -13,18 +13,17 @@ from typing import Any
 
 import click
 
-from kubelet_conformance.cli.choosing import known_deviations
+from kubelet_conformance.cli.selection import known_deviations
+from kubelet_conformance.contract.applicability import USUAL_VERSION, is_required
 from kubelet_conformance.contract.checking import Check
-from kubelet_conformance.contract.frame import Contract
-from kubelet_conformance.contract.releases import is_required
-from kubelet_conformance.contract.versions import USUAL_VERSION
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.histories.campaign import Campaign, Wish
 from kubelet_conformance.histories.history import HistoryError, kept_in, read
-from kubelet_conformance.histories.playing import NOT_CONVERGED
+from kubelet_conformance.histories.play import NOT_CONVERGED
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import deliver
-from kubelet_conformance.reports.played import HistoriesRun, Played
+from kubelet_conformance.reports.played_run import HistoriesRun, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.opening import open_stage

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from kubelet_conformance.contract.applicability import Version, parse_version
 from kubelet_conformance.contract.catalogue import areas
-from kubelet_conformance.contract.versions import Version, parse_version
 from kubelet_conformance.reports.safe import safe
 
 F = TypeVar("F", bound="Callable[..., Any]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.trace.manifests import (
+from kubelet_conformance.trace.format.manifests import (
     ContainerState,
     ContainerStatus,
     Kind,
@@ -13,8 +13,8 @@ from kubelet_conformance.trace.manifests import (
     Terminated,
     Waiting,
 )
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.views import Container, Execution, Exit, Node, Pod, Sandbox, Stop
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.views import Container, Execution, Exit, Node, Pod, Sandbox, Stop
 
 __all__ = (
     "Container",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kubelet_conformance.contract.catalogue import UnknownContract, row
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 
 BASELINE_BYTES_MAX = 4 * 1024 * 1024

@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from io import BufferedIOBase
 
+from kubelet_conformance.contract.applicability import Version, is_required, parse_version
 from kubelet_conformance.contract.baseline import Baseline, Deviation
 from kubelet_conformance.contract.catalogue import rows
-from kubelet_conformance.contract.collecting import seldom_collected
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.judge import Judge
-from kubelet_conformance.contract.patience import LatenessPolicy
-from kubelet_conformance.contract.releases import is_required
+from kubelet_conformance.contract.lateness_policy import LatenessPolicy
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver, merged
-from kubelet_conformance.contract.versions import Version, parse_version
-from kubelet_conformance.trace.errors import BodyError, TraceError
-from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import Call, Expect, Record, Reply
+from kubelet_conformance.trace.format.errors import BodyError, TraceError
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.records import Call, Expect, Record, Reply
 
 PROGRESS_RECORDS = 50_000
 """How many records pass between two reports of progress."""

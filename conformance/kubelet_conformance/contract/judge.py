@@ -7,7 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from kubelet_conformance.contract.frame import (
+from kubelet_conformance.contract.applicability import Version
+from kubelet_conformance.contract.clause_index import clause_index_for
+from kubelet_conformance.contract.definition import (
     KEPT,
     Answered,
     Broken,
@@ -18,20 +20,18 @@ from kubelet_conformance.contract.frame import (
     Listener,
     Observer,
 )
-from kubelet_conformance.contract.owed import Ledger, Obligation
-from kubelet_conformance.contract.patience import LatenessPolicy
-from kubelet_conformance.contract.roster import clause_index_for
+from kubelet_conformance.contract.lateness_policy import LatenessPolicy
+from kubelet_conformance.contract.obligations import Ledger, Obligation
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
-from kubelet_conformance.contract.versions import Version
-from kubelet_conformance.trace.errors import BodyError
-from kubelet_conformance.trace.header import Header
-from kubelet_conformance.trace.learning import TEACHING, learn
-from kubelet_conformance.trace.looking import key_of, look
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.records import Call, Record, Reply
-from kubelet_conformance.trace.untold import EVENTS_GATE, HEARING_SECONDS, is_untold
-from kubelet_conformance.trace.views import Entity, Pod
-from kubelet_conformance.trace.world import World
+from kubelet_conformance.trace.format.errors import BodyError
+from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.records import Call, Record, Reply
+from kubelet_conformance.trace.world.missed_updates import EVENTS_GATE, HEARING_SECONDS, is_untold
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.observe import TEACHING, learn
+from kubelet_conformance.trace.world.resolve import key_of, look
+from kubelet_conformance.trace.world.views import Entity, Pod
+from kubelet_conformance.trace.world.world import World
 
 EVIDENCE_MAX = 10
 """How many breaks of one contract are kept as evidence from one trace, beside one of each clause that was

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from kubelet_conformance.contract.catalogue import rows
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.definition import Contract
 
 __all__ = ("every_contract",)
 

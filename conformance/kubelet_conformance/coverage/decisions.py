@@ -16,7 +16,7 @@ from importlib import import_module
 from types import CodeType
 from typing import cast
 
-from kubelet_conformance.targets.decisions import reference_tables
+from kubelet_conformance.targets.reference_tables import reference_tables
 
 TITLES: Mapping[str, str] = {
     "27.1": "Is another sandbox needed?",

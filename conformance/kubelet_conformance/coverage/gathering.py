@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.catalogue import Entry, Fate, entries
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.runtime_checks.judging import told_directly
-from kubelet_conformance.runtime_checks.stories import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_story
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.zoo import bug_card, bug_ids
 
 Counts: TypeAlias = Mapping[str, int]
 """How often contracts were put to the test and kept, by their ids."""

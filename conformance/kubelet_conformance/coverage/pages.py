@@ -7,8 +7,8 @@ from itertools import groupby
 
 from kubelet_conformance.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
-from kubelet_conformance.runtime_checks.story import STORY
-from kubelet_conformance.targets.zoo import BugCard
+from kubelet_conformance.runtime_checks.scenario import STORY
+from kubelet_conformance.targets.bugs import BugCard
 
 AREAS: Mapping[str, str] = {
     "LOOP": "The sync loop",

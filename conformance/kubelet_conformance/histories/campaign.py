@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kubelet_conformance.contract.checking import Check, Trace
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.histories.history import History, KeptHistory, keep, name_of
-from kubelet_conformance.histories.playing import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
-from kubelet_conformance.histories.seeking import chunks, seek
-from kubelet_conformance.reports.played import HistoryFound, Played
+from kubelet_conformance.histories.play import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
+from kubelet_conformance.histories.search import chunks, seek
+from kubelet_conformance.reports.played_run import HistoryFound, Played
 from kubelet_conformance.targets.choice import Choice
 
 FINDS_MAX = 3

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubelet_conformance.histories.steps import Performance, WantedPod
 from kubelet_conformance.node import Node
-from kubelet_conformance.targets.protocols import RuntimeContainer, RuntimeSandbox
+from kubelet_conformance.targets.controls import RuntimeContainer, RuntimeSandbox
 
 Json = dict[str, Any]
 _FINAL = frozenset({"Succeeded", "Failed"})

@@ -15,8 +15,8 @@ import msgspec
 
 from kubelet_conformance.node import Node, PodHandle
 from kubelet_conformance.node.actions import Action, Name, act, awaited
-from kubelet_conformance.node.pods import IMAGE
-from kubelet_conformance.targets.protocols import Effect, RuntimeContainer
+from kubelet_conformance.node.manifests import IMAGE
+from kubelet_conformance.targets.controls import Effect, RuntimeContainer
 
 Json = dict[str, Any]
 T = TypeVar("T")

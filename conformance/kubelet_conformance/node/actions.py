@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, cast
 
-from kubelet_conformance.node.pods import pod_code
+from kubelet_conformance.node.manifests import pod_code
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from kubelet_conformance.node.handle import PodHandle
-from kubelet_conformance.node.pods import Json, pod
-from kubelet_conformance.node.seen import SeenEvent
-from kubelet_conformance.node.waiting import LONG, Limits, Observer
-from kubelet_conformance.targets.protocols import (
+from kubelet_conformance.node.manifests import Json, pod
+from kubelet_conformance.node.observations import SeenEvent
+from kubelet_conformance.node.observer import LONG, Limits, Observer
+from kubelet_conformance.node.pod_handle import PodHandle
+from kubelet_conformance.targets.controls import (
     ApiControl,
     Effect,
     Fault,

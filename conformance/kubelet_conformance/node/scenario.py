@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kubelet_conformance.contract.versions import USUAL_VERSION, parse_version
+from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_version
 
 F = TypeVar("F", bound="Callable[..., object]")
 _ATTRIBUTE = "kubelet_conformance_scenario"

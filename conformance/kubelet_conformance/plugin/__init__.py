@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kubelet_conformance.plugin.hooks import Scenarios as _Scenarios
 from kubelet_conformance.plugin.options import add_options as _add_options
-from kubelet_conformance.plugin.scenarios import Scenarios as _Scenarios
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kubelet_conformance.contract.catalogue import Level, UnknownContract, select
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.targets.choice import Choice
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
-from kubelet_conformance.contract.collecting import seldom_collected
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, scenario_of
-from kubelet_conformance.reports.played import Played
-from kubelet_conformance.targets.protocols import StoryError, Target
+from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.targets.controls import StoryError, Target
 from kubelet_conformance.targets.stage import Stage
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.controls import StoryError, Target
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.protocols import StoryError, Target
-from kubelet_conformance.trace.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
+from kubelet_conformance.trace.format.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 
 _BY_KIND = frozenset({"api.put", "api.remove"})
 """Controls of which it matters to what kind of object they are applied."""

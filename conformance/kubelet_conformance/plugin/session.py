@@ -11,16 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.contract.versions import USUAL_VERSION
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.plugin.live import LiveRun
+from kubelet_conformance.plugin.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
-from kubelet_conformance.reports.played import Played, PlayedRun
+from kubelet_conformance.reports.played_run import Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.opening import open_stage

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from google.protobuf.message import Message
 
+from kubelet_conformance.tap.errors import UndecodableError
 from kubelet_conformance.tap.messages import as_json, as_v1, method
-from kubelet_conformance.tap.undecodable import UndecodableError
-from kubelet_conformance.trace.records import NAME_CHARS_MAX
-from kubelet_conformance.trace.redaction import Redactor
-from kubelet_conformance.trace.secret_fields import redacted_request, redacted_response
+from kubelet_conformance.trace.format.records import NAME_CHARS_MAX
+from kubelet_conformance.trace.redaction.cri_secrets import redacted_request, redacted_response
+from kubelet_conformance.trace.redaction.redactor import Redactor
 
 
 def name_of(service: str, rpc: str) -> str:

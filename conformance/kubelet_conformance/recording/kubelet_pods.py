@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.recording.wanted import Look, LookError, PodKey, WantedPod, is_pod, kept_status
-from kubelet_conformance.trace.json_values import Json, is_list, is_object, object_of, text_of
-from kubelet_conformance.trace.written_keys import STATIC_SOURCES, Annotation
+from kubelet_conformance.recording.pod_sources import Look, LookError, PodKey, WantedPod, is_pod, kept_status
+from kubelet_conformance.trace.format.json_values import Json, is_list, is_object, object_of, text_of
+from kubelet_conformance.trace.format.labels import STATIC_SOURCES, Annotation
 
 TIMEOUT_SECONDS = 2.0
 """How long one answer may take."""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from kubelet_conformance.recording.wanted import Look, LookError, PodKey, WantedPod, is_pod
-from kubelet_conformance.trace.json_values import Json, is_list, is_object, object_of, text_of
+from kubelet_conformance.recording.pod_sources import Look, LookError, PodKey, WantedPod, is_pod
+from kubelet_conformance.trace.format.json_values import Json, is_list, is_object, object_of, text_of
 
 FILE_BYTES_MAX = 10 * 1024 * 1024
 """A larger file is no manifest; a kubelet reads no more either (config/common.go)."""

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from kubelet_conformance.recording.bodies import Bodies, name_of
-from kubelet_conformance.recording.pieces import Piece, Pieces
-from kubelet_conformance.tap.heard import (
+from kubelet_conformance.recording.rotation import Piece, Pieces
+from kubelet_conformance.tap.events import (
     CLIENT_GONE,
     UNDECODABLE,
     Answered,
@@ -26,12 +26,12 @@ from kubelet_conformance.tap.heard import (
     StreamItem,
 )
 from kubelet_conformance.tap.messages import streams
-from kubelet_conformance.trace.header import Header
-from kubelet_conformance.trace.records import Record
-from kubelet_conformance.trace.secret_manifests import redacted_fields
-from kubelet_conformance.trace.standing import Standing
-from kubelet_conformance.trace.under_way import RUNTIME_AWAY
-from kubelet_conformance.trace.writer import Writer
+from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.records import Record
+from kubelet_conformance.trace.format.writer import Writer
+from kubelet_conformance.trace.redaction.api_secrets import redacted_fields
+from kubelet_conformance.trace.redaction.carried_over import Standing
+from kubelet_conformance.trace.world.in_flight import RUNTIME_AWAY
 
 BACK = f"healed: {RUNTIME_AWAY}"
 """What is recorded when it can be reached again."""

@@ -14,19 +14,16 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kubelet_conformance.node.actions import Action, act, awaited
-from kubelet_conformance.reports.steps import MUTATING
-from kubelet_conformance.targets.protocols import FaultPlan
-from kubelet_conformance.trace.bodies import (
+from kubelet_conformance.reports.trace_text.steps import MUTATING
+from kubelet_conformance.targets.controls import FaultPlan
+from kubelet_conformance.trace.format.bodies import (
     ExecSyncReply,
     ExecSyncRequest,
     ImageStatusReply,
     ImageStatusRequest,
 )
-from kubelet_conformance.trace.learning import learn
-from kubelet_conformance.trace.looking import is_stopped, key_of, look
-from kubelet_conformance.trace.moment import Moment
-from kubelet_conformance.trace.reader import Reader
-from kubelet_conformance.trace.records import (
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.records import (
     Deleted,
     Fault,
     Kubelet,
@@ -36,7 +33,10 @@ from kubelet_conformance.trace.records import (
     RuntimeEvent,
     Unknown,
 )
-from kubelet_conformance.trace.world import World
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.observe import learn
+from kubelet_conformance.trace.world.resolve import is_stopped, key_of, look
+from kubelet_conformance.trace.world.world import World
 
 Json = dict[str, Any]
 Timed: TypeAlias = tuple[float, tuple[Action, ...]]

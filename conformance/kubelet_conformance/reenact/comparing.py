@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import chain
 
-from kubelet_conformance.reports.steps import MUTATING, Step, steps
+from kubelet_conformance.reports.trace_text.steps import MUTATING, Step, steps
 
 RETRY_SECONDS_MAX = 20.0
 """What one kubelet did, another may do this much later: the longest retry and its slack."""

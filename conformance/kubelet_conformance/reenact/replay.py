@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from kubelet_conformance.node import Node
 from kubelet_conformance.reenact.actions import RecordedActions
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.controls import FaultPlan, RuntimeControl, Target
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.protocols import FaultPlan, RuntimeControl, Target
 
 _CALL_SECONDS = 0.01
 """How long a real kubelet and its runtime take to make something. Where it took no time at all, a container

@@ -11,10 +11,10 @@ from typing import Any
 
 from rich.console import Console
 
+from kubelet_conformance.contract.applicability import Need
 from kubelet_conformance.contract.baseline import clause_names
 from kubelet_conformance.contract.catalogue import Row, row, rows
-from kubelet_conformance.contract.frame import Contract
-from kubelet_conformance.contract.needs import Need
+from kubelet_conformance.contract.definition import Contract
 
 _WIDTH_MAX = 110
 _RULE_CHARS = 70

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.reports.junit import as_junit
 from kubelet_conformance.reports.markdown import as_markdown
 from kubelet_conformance.reports.output import as_json, drawn
-from kubelet_conformance.reports.played import PlayedRun
+from kubelet_conformance.reports.played_run import PlayedRun
 from kubelet_conformance.reports.terminal import RunReport
 
 FORMS = ("terminal", "json", "junit", "markdown")

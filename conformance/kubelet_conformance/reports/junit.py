@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 from kubelet_conformance.contract.checking import Result
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.breaks import shown
-from kubelet_conformance.reports.played import Played, PlayedRun
+from kubelet_conformance.reports.played_run import Played, PlayedRun
 from kubelet_conformance.reports.run import fails
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.trace_text.breaks import shown
 
 _TEXT_MAX = 4000
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract.checking import REPORTED, Result
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.breaks import shown
-from kubelet_conformance.reports.played import HistoryFound, PlayedRun
+from kubelet_conformance.reports.played_run import HistoryFound, PlayedRun
 from kubelet_conformance.reports.run import by_area
 from kubelet_conformance.reports.safe import counted, safe
+from kubelet_conformance.reports.trace_text.breaks import shown
 
 
 def as_markdown(run: PlayedRun) -> str:

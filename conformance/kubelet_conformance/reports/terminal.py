@@ -11,10 +11,10 @@ from rich.text import Text
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE, clause_names
 from kubelet_conformance.contract.checking import REPORTED, Check, Result
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
-from kubelet_conformance.reports.breaks import Break, chosen, lines_of
-from kubelet_conformance.reports.played import HistoryFound, Played, PlayedRun
+from kubelet_conformance.reports.played_run import HistoryFound, Played, PlayedRun
 from kubelet_conformance.reports.run import Exit, Run, by_area, concluded
 from kubelet_conformance.reports.safe import counted, in_shell, safe
+from kubelet_conformance.reports.trace_text.breaks import Break, chosen, lines_of
 
 WIDTH_MAX = 110
 _STYLES = {

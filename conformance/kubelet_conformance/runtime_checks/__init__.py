@@ -6,6 +6,6 @@ kubelet and a runtime said to each other. So a rule has one judge.
 
 from __future__ import annotations
 
-from kubelet_conformance.runtime_checks.story import Story, story
+from kubelet_conformance.runtime_checks.scenario import Story, story
 
 __all__ = ("Story", "story")

@@ -9,14 +9,14 @@ from pathlib import Path
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.catalogue import row
 from kubelet_conformance.contract.checking import Check, Judged, Trace, judge_file
-from kubelet_conformance.contract.collecting import seldom_collected
-from kubelet_conformance.contract.frame import Contract
+from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.runtime_checks.running import Told, run_stories
-from kubelet_conformance.runtime_checks.story import Story
-from kubelet_conformance.targets.direct import Wanted
+from kubelet_conformance.runtime_checks.scenario import Story
+from kubelet_conformance.targets.runtime import Wanted
 
 _OF_THE_CALLER = frozenset({"CRI-41", "CRI-42"})
 """Of the area of the runtime, but what they hold to their word is who calls it."""

@@ -14,12 +14,13 @@ from typing import Any
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.deferred_gc import seldom_collected
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.runtime_checks.runtime import RUN_LABEL, Runtime
-from kubelet_conformance.runtime_checks.story import Story
+from kubelet_conformance.runtime_checks.scenario import Story
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.direct import (
+from kubelet_conformance.targets.controls import NotPossibleError
+from kubelet_conformance.targets.runtime import (
     DirectRuntime,
     Wanted,
     is_in_process,
@@ -27,9 +28,8 @@ from kubelet_conformance.targets.direct import (
     opened,
     opened_in_process,
 )
-from kubelet_conformance.targets.protocols import NotPossibleError
-from kubelet_conformance.trace.header import FORMAT_VERSION, Channels, Header
-from kubelet_conformance.trace.recorder import RecordedReply, Recorder
+from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, Header
+from kubelet_conformance.trace.format.recorder import RecordedReply, Recorder
 
 CONCURRENCY = 8
 STORY_SECONDS = 120.0

@@ -11,9 +11,9 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
-from kubelet_conformance.runtime_checks.recorded import CALL_SECONDS, Recorded
-from kubelet_conformance.targets.direct import DirectRuntime
-from kubelet_conformance.trace.recorder import Recorder
+from kubelet_conformance.runtime_checks.recorded_calls import CALL_SECONDS, Recorded
+from kubelet_conformance.targets.runtime import DirectRuntime
+from kubelet_conformance.trace.format.recorder import Recorder
 
 RUN_LABEL = "kubelet-conformance/run"
 """A label of every sandbox and container that is made: its value is the run's."""

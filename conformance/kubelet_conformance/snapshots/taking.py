@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from kubelet_conformance.node import Node, WaitTimeoutError, scenario_of
-from kubelet_conformance.reports.behaviour import behaviour
+from kubelet_conformance.reports.trace_text.behaviour import behaviour
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.controls import StoryError, Target
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.protocols import StoryError, Target
-from kubelet_conformance.trace.errors import TraceError
+from kubelet_conformance.trace.format.errors import TraceError
 
 
 @dataclass(frozen=True, slots=True)

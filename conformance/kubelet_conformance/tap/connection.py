@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kubelet_conformance.tap.errors import UndecodableError
+from kubelet_conformance.tap.events import CLIENT_GONE, Answered, CallBegan, CallEnded, Heard, StreamItem
 from kubelet_conformance.tap.frames import FrameReader, Kind
 from kubelet_conformance.tap.grpc import (
     MessageReader,
@@ -15,9 +17,7 @@ from kubelet_conformance.tap.grpc import (
     whole_message,
 )
 from kubelet_conformance.tap.headers import HeaderReader
-from kubelet_conformance.tap.heard import CLIENT_GONE, Answered, CallBegan, CallEnded, Heard, StreamItem
 from kubelet_conformance.tap.messages import streams
-from kubelet_conformance.tap.undecodable import UndecodableError
 
 CALLS_MAX: Final = 10_000
 """How many calls may be under way on one connection."""

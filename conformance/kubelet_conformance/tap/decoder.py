@@ -6,8 +6,8 @@ from itertools import count
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.connection import Connection
-from kubelet_conformance.tap.heard import UNDECODABLE, Heard, Note, PeerChange
-from kubelet_conformance.tap.undecodable import UndecodableError
+from kubelet_conformance.tap.errors import UndecodableError
+from kubelet_conformance.tap.events import UNDECODABLE, Heard, Note, PeerChange
 
 
 class Decoder:

@@ -6,8 +6,8 @@ import struct
 from enum import IntEnum
 from typing import Final
 
+from kubelet_conformance.tap.errors import UndecodableError
 from kubelet_conformance.tap.headers import HEADER_BYTES_MAX
-from kubelet_conformance.tap.undecodable import UndecodableError
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """What a client says first."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from kubelet_conformance.tap.undecodable import UndecodableError
+from kubelet_conformance.tap.errors import UndecodableError
 
 MESSAGE_BYTES_MAX: Final = 16 << 20
 """The longest message: what a kubelet and containerd allow, in bytes."""

@@ -16,7 +16,7 @@ from hpack.hpack import decode_integer
 from hpack.huffman_table import decode_huffman
 from hpack.table import HeaderTable
 
-from kubelet_conformance.tap.undecodable import UndecodableError
+from kubelet_conformance.tap.errors import UndecodableError
 
 HEADER_BYTES_MAX: Final = 1 << 20
 """The longest header block, packed or unpacked, and the largest dynamic table, in bytes."""

@@ -11,7 +11,7 @@ from cri_api.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
 
-from kubelet_conformance.tap.undecodable import UndecodableError
+from kubelet_conformance.tap.errors import UndecodableError
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Self
 
 from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.heard import Heard
+from kubelet_conformance.tap.events import Heard
 from kubelet_conformance.tap.spool import Spool, read_chunks
 
 _NICE = 10

@@ -17,6 +17,6 @@ def open_live_stage(choice: Choice) -> LiveStage:
 def open_stage(choice: Choice) -> Stage:
     """The stage for a choice; raises `UnknownTargetError`."""
     # Late: judging and listing need neither a kubelet nor a runtime.
-    from kubelet_conformance.targets.in_process import InProcessStage  # noqa: PLC0415
+    from kubelet_conformance.targets.in_process.stage import InProcessStage  # noqa: PLC0415
 
     return InProcessStage(choice)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kubelet_conformance.targets.protocols import Target
+from kubelet_conformance.targets.controls import Target
 
 
 class Stage(Protocol):

@@ -8,17 +8,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from kubelet_conformance.contract.collecting import seldom_collected
+from kubelet_conformance.contract.deferred_gc import seldom_collected
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, judge, perform
-from kubelet_conformance.reports.played import Played
+from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.runtime_checks.judging import stories_for, told_directly
-from kubelet_conformance.runtime_checks.stories import every_story
-from kubelet_conformance.runtime_checks.story import Story
+from kubelet_conformance.runtime_checks.scenario import Story
+from kubelet_conformance.runtime_checks.scenarios import every_story
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bugs import BugCard, bug_card
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.zoo import BugCard, bug_card
 from kubelet_conformance.zoo.reach import choice_of
 
 Outcome: TypeAlias = tuple[tuple[str, ...], str]

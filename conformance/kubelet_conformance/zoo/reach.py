@@ -16,10 +16,14 @@ import msgspec
 
 from kubelet_conformance.plugin.play import Performed, perform
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.in_process.replaced_parts import (
+    Replaced,
+    open_stage_beside,
+    what_is_replaced,
+)
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.replaced import Replaced, open_stage_beside, what_is_replaced
-from kubelet_conformance.targets.zoo import bug_card, bug_ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from lightkube.models.core_v1 import Node, Pod, PodStatus
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import pods
-from kubelet_reference.admission import (
+from kubelet_reference.allocation.admission import (
     HANDLERS,
     Candidate,
     Handler,
@@ -20,13 +19,14 @@ from kubelet_reference.admission import (
     node_ports,
     sidecars_allowed,
 )
-from kubelet_reference.deadline import Deadlines
-from kubelet_reference.events import Recorder
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.pods import is_critical
-from kubelet_reference.ports import Clock
-from kubelet_reference.preemption import Preemption
-from kubelet_reference.resources import requests
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.pods import is_critical
+from kubelet_reference.api.resources import requests
+from kubelet_reference.eviction.preemption import Preemption
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.pod_workers.active_deadline import Deadlines
+from kubelet_reference.util.ports import Clock
 
 
 @bug("MUT-ADMIT-01", breaks="ADMIT-01")

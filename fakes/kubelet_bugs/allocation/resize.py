@@ -9,19 +9,19 @@ from lightkube.models.core_v1 import Container, Pod, PodStatus
 from msgspec.structs import replace as changed
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import pods
-from kubelet_reference.allocation import Allocated, Allocations, Refusal
-from kubelet_reference.pleg import Pleg
-from kubelet_reference.pod_actions import ActionRules
-from kubelet_reference.records import ContainerRecord, PodRecords
-from kubelet_reference.resize_status import with_resize
-from kubelet_reference.resizer import Resizer
-from kubelet_reference.resizing import CapsChange, changes_of
-from kubelet_reference.resources import MEMORY
-from kubelet_reference.sync_input import Situation
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.updates import Update, Waits
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.allocation.allocation_manager import Allocated, Allocations, Refusal
+from kubelet_reference.allocation.resize_rules import CapsChange, changes_of
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ContainerRecord, PodRecords
+from kubelet_reference.api.resources import MEMORY
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.container.resize import Resizer
+from kubelet_reference.pleg.generic import Pleg
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
+from kubelet_reference.pod_workers.worker import Update, Waits
+from kubelet_reference.status.resize_status import with_resize
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("MUT-RESIZE-01", breaks=("RESIZE-01", "RESIZE-03"), kubernetes="1.33")

@@ -9,11 +9,11 @@ from lightkube.models.meta_v1 import ObjectMeta
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
+from kubelet_reference.api import pods
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, Op, Source, classify_change
-from kubelet_reference.pod_activity import PodActivity
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.ports import ApiError, FetchError
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.pod_workers.pod_state_queries import PodActivity
+from kubelet_reference.util.ports import ApiError, FetchError
 
 
 @bug("MUT-CONFIG-01", breaks=("CONFIG-01", "STATIC-20"))

@@ -10,18 +10,18 @@ from lightkube.models.core_v1 import Node, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import names, pods
+from kubelet_reference.api import names, pods
 from kubelet_reference.config import FileSource
-from kubelet_reference.config.problems import ManifestError
+from kubelet_reference.config.field_errors import ManifestError
+from kubelet_reference.config.mirror_client import MirrorClient, is_mirror_of, mirror_pod
 from kubelet_reference.config.static_pods import Source, static_pod
-from kubelet_reference.housekeeping import Housekeeping
-from kubelet_reference.mirror_client import MirrorClient, is_mirror_of, mirror_pod
-from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.status_manager import Kept, StatusManager
-from kubelet_reference.updates import SyncFailed, UpdateKind
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTable, worker_table
+from kubelet_reference.kubelet.housekeeping import Housekeeping
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.pod_workers.worker import SyncFailed, UpdateKind
+from kubelet_reference.pod_workers.worker_table import Action, Event, Row, State, WorkerTable, worker_table
+from kubelet_reference.status.phase import pod_phase
+from kubelet_reference.status.status_manager import Kept, StatusManager
+from kubelet_reference.util.versions import Behaviour
 
 
 def _changed(pod: Pod, **metadata: object) -> Pod:

@@ -8,12 +8,12 @@ from lightkube.models.core_v1 import LifecycleHandler, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import pods
-from kubelet_reference.events import NORMAL, Reason, Recorder
-from kubelet_reference.hooks import HookError, Hooks
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.sync_result import Failure, StartError
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import NORMAL, Reason, Recorder
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.sync_result import Failure, StartError
+from kubelet_reference.kuberuntime.container.hooks import HookError, Hooks
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
 
 _QUEUE = 4
 

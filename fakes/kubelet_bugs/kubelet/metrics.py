@@ -10,15 +10,14 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.metrics import Metrics
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.runtime_classes import RuntimeClasses
-from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.sandbox_maker import SandboxMaker
-from kubelet_reference.start_container import PodToStart
-from kubelet_reference.sync_result import Failure, StartError
+from kubelet_reference.api import pods
+from kubelet_reference.api.metrics import Metrics
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.sync_result import Failure, StartError
+from kubelet_reference.kuberuntime.container.start_container import PodToStart
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxMaker
 
 
 @bug("MUT-METRIC-01", breaks="METRIC-01")

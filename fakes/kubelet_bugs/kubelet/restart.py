@@ -10,20 +10,20 @@ from lightkube.models.core_v1 import Pod, PodStatus, Secret
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import pods
-from kubelet_reference.mirror_client import MirrorClient
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.ports import ApiError, ApiServer
-from kubelet_reference.probe_worker import Conclusion, ProbeState, conclude
-from kubelet_reference.records import PodRecords
-from kubelet_reference.results import ProbeKind, ProbeOutcome
-from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
-from kubelet_reference.start_container import ContainerStarter, PodToStart
-from kubelet_reference.status_manager import StatusManager
-from kubelet_reference.sync_result import SyncResult
-from kubelet_reference.updates import SyncFailed
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import PodRecords
+from kubelet_reference.api.results import ProbeKind, ProbeOutcome
+from kubelet_reference.api.sync_result import SyncResult
+from kubelet_reference.config.mirror_client import MirrorClient
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.pod_workers.worker import SyncFailed
+from kubelet_reference.prober.worker import Conclusion, ProbeState, conclude
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.util.ports import ApiError, ApiServer
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("MUT-RESTARTKUBELET-02", breaks="RESTARTKUBELET-02")

@@ -9,21 +9,21 @@ from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ListedPod
 from kubelet_reference.config import Op, PodUpdate
-from kubelet_reference.cri_client import CriClient
-from kubelet_reference.housekeeping import Housekeeping, HouseTools
-from kubelet_reference.pleg import PodLifecycleEvent
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.records import ListedPod
-from kubelet_reference.runtime_reader import RuntimeReader
-from kubelet_reference.runtime_state import RuntimeState
-from kubelet_reference.sandbox_config import sandbox_config
-from kubelet_reference.settings import Settings
-from kubelet_reference.stop_timeout import stop_timeout
-from kubelet_reference.sync_loop import Item, SyncLoop
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.worker import KnownPod
+from kubelet_reference.cri.client import CriClient
+from kubelet_reference.cri.runtime_reader import RuntimeReader
+from kubelet_reference.kubelet.housekeeping import Housekeeping, HouseTools
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.kubelet.runtime_state import RuntimeState
+from kubelet_reference.kubelet.sync_loop import Item, SyncLoop
+from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
+from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
+from kubelet_reference.pleg.generic import PodLifecycleEvent
+from kubelet_reference.pod_workers.worker import KnownPod
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 _NODES_SERVERS = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
 

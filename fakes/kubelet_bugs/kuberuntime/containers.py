@@ -11,24 +11,29 @@ from lightkube.models.core_v1 import EnvVarSource, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import names, pods
-from kubelet_reference.backoff import Backoff
-from kubelet_reference.crash_backoff import CrashBackoff
-from kubelet_reference.cri_errors import wrapped_text
-from kubelet_reference.environment import Environment
-from kubelet_reference.expansion import ConfigError
-from kubelet_reference.hooks import HookError
-from kubelet_reference.images import EnsuredImage
-from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_files import HOSTS_PATH, PodFiles
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
-from kubelet_reference.runtime_reader import RuntimeReader
-from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.start_container import ContainerStarter, ImageVolumes, PodToStart, StartParts
-from kubelet_reference.sync_result import Failure, StartError
-from kubelet_reference.updates import SyncFailed
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import names, pods
+from kubelet_reference.api.expansion import ConfigError
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.sync_result import Failure, StartError
+from kubelet_reference.cri.errors import wrapped_text
+from kubelet_reference.cri.runtime_reader import RuntimeReader
+from kubelet_reference.images.image_manager import EnsuredImage
+from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
+from kubelet_reference.kuberuntime.container.environment import Environment
+from kubelet_reference.kuberuntime.container.hooks import HookError
+from kubelet_reference.kuberuntime.container.start_container import (
+    ContainerStarter,
+    ImageVolumes,
+    PodToStart,
+    StartParts,
+)
+from kubelet_reference.kuberuntime.pod_files import HOSTS_PATH, PodFiles
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.pod_workers.worker import SyncFailed
+from kubelet_reference.status.phase import pod_phase
+from kubelet_reference.util.backoff import Backoff
+from kubelet_reference.util.versions import Behaviour
 
 _PULL_FAILURES = frozenset({Failure.ERR_IMAGE_PULL, Failure.IMAGE_PULL_BACK_OFF})
 

@@ -8,22 +8,22 @@ from lightkube.models.core_v1 import Container, EphemeralContainer, Pod, PodCond
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.conditions import pod_conditions
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, ContainerState
+from kubelet_reference.api.results import KillReason
+from kubelet_reference.api.sync_result import ActionResult
 from kubelet_reference.config import Op, classify_change
-from kubelet_reference.container_hash import container_hash
-from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
-from kubelet_reference.pod_actions import ActionRules, Actions
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.prober import Prober
-from kubelet_reference.records import ContainerRecord, ContainerState
-from kubelet_reference.results import KillReason
-from kubelet_reference.runtime_manager import EPHEMERAL, RuntimeManager
-from kubelet_reference.start_container import ContainerStarter, PodToStart
-from kubelet_reference.sync_input import Kill, Situation
-from kubelet_reference.sync_result import ActionResult
-from kubelet_reference.termination import ContainerKill, Terminator
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.kuberuntime.actions.container_hash import container_hash
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.runtime_manager import EPHEMERAL, RuntimeManager
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.status.conditions import pod_conditions
+from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, Told
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("MUT-EPH-01", breaks=("EPH-01", "EPH-02"))

@@ -8,14 +8,14 @@ from contextlib import suppress
 from lightkube.models.core_v1 import HTTPGetAction, LifecycleHandler, Pod
 
 from kubelet_bugs.bug import bug
-from kubelet_reference.hooks import Hooks, NoAddressError
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.ports import FetchError, PlainAnswerError
-from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.start_container import ContainerStarter, PodToStart, StartParts
-from kubelet_reference.stop_timeout import stop_timeout
-from kubelet_reference.termination import ContainerKill, Terminator
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.kuberuntime.container.hooks import Hooks, NoAddressError
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart, StartParts
+from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.util.ports import FetchError, PlainAnswerError
+from kubelet_reference.util.versions import Behaviour
 
 StopTimeout = Callable[[int, int | None, float, Behaviour], int]
 

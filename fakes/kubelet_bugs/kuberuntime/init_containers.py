@@ -6,17 +6,17 @@ from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.container_hash import container_hash
-from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
-from kubelet_reference.deadline import Deadlines
-from kubelet_reference.init_progress import InitProgress, progress_by_records
-from kubelet_reference.pod_actions import ActionRules, Actions
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.prober import Prober
-from kubelet_reference.record_remover import RecordRemover
-from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
-from kubelet_reference.sync_input import Situation
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.kuberuntime.actions.container_hash import container_hash
+from kubelet_reference.kuberuntime.actions.init_containers import InitProgress, progress_by_records
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
+from kubelet_reference.pod_workers.active_deadline import Deadlines
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, Told
 
 
 @bug("K8S-36485", breaks=("SANDBOX-05", "INIT-12"), aliases="K8S-55206")

@@ -9,16 +9,17 @@ from lightkube.models.core_v1 import Container, Pod, PodCondition, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import conditions, pods
-from kubelet_reference.images import EnsuredImage
-from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_actions import ActionRules, Actions
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.records import ContainerRecord
-from kubelet_reference.restart_policy import RESTART_ALL
-from kubelet_reference.start_container import ContainerStarter, PodToStart
-from kubelet_reference.sync_input import Situation
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord
+from kubelet_reference.api.restart_policy import RESTART_ALL
+from kubelet_reference.images.image_manager import EnsuredImage
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.status import conditions
+from kubelet_reference.status.phase import pod_phase
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("MUT-RESTART-19", breaks="RESTART-19", kubernetes="1.35")

@@ -12,25 +12,25 @@ from lightkube.models.core_v1 import Container, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import names, pods
-from kubelet_reference.backoff import Backoff
-from kubelet_reference.container_hash import container_hash
-from kubelet_reference.crash_backoff import CrashBackoff
-from kubelet_reference.images import EnsuredImage
-from kubelet_reference.pod_actions import ActionRules, Actions, Verdict
-from kubelet_reference.pod_files import PodFiles
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.ports import Chance, Disk
-from kubelet_reference.records import ContainerRecord, ContainerState, ListedPod, PodRecords
-from kubelet_reference.results import KillReason
-from kubelet_reference.runtime_manager import Decisions, Hands, RuntimeManager
-from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.settings import Settings
-from kubelet_reference.start_container import ContainerStarter, PodToStart
-from kubelet_reference.sync_input import Kill, Situation
-from kubelet_reference.sync_result import StartError, SyncResult
-from kubelet_reference.termination import ContainerKill
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import names, pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
+from kubelet_reference.api.results import KillReason
+from kubelet_reference.api.sync_result import StartError, SyncResult
+from kubelet_reference.images.image_manager import EnsuredImage
+from kubelet_reference.kuberuntime.actions.container_hash import container_hash
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions, Verdict
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.pod_files import PodFiles
+from kubelet_reference.kuberuntime.runtime_manager import Decisions, Hands, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.util.backoff import Backoff
+from kubelet_reference.util.ports import Chance, Disk
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 _KEPT: WeakKeyDictionary[AbstractEventLoop, Backoff] = WeakKeyDictionary()
 """What outlives a kubelet, by the loop of its node."""

@@ -10,23 +10,22 @@ from lightkube.models.core_v1 import Container, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.events import Reason
-from kubelet_reference.pod_actions import ActionRules, Actions
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.records import ListedPod, PodRecords
-from kubelet_reference.runtime_classes import DEFAULT_HANDLER, UnknownClassError
-from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.runtime_reader import RuntimeReader
-from kubelet_reference.sandbox_changed import SandboxChange, sandbox_changed
-from kubelet_reference.sandbox_config import hostname, sandbox_config
-from kubelet_reference.sandbox_maker import SandboxMaker
-from kubelet_reference.settings import Settings
-from kubelet_reference.start_container import ContainerStarter, PodToStart
-from kubelet_reference.sync_input import Situation
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.sync_result import ActionResult, SyncResult
-from kubelet_reference.termination import ContainerKill, Terminator
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ListedPod, PodRecords
+from kubelet_reference.api.sync_result import ActionResult, SyncResult
+from kubelet_reference.cri.runtime_reader import RuntimeReader
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.kuberuntime.sandbox import DEFAULT_HANDLER, SandboxMaker, UnknownClassError
+from kubelet_reference.kuberuntime.sandbox_config import hostname, sandbox_config
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
+from kubelet_reference.util.settings import Settings
 
 
 @bug("K8S-35309", breaks="SANDBOX-06", aliases="K01")

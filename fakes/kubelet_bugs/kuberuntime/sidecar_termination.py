@@ -10,16 +10,15 @@ from lightkube.models.core_v1 import Pod, PodCondition, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.conditions import containers_ready, pod_conditions, put, ready
-from kubelet_reference.phase import PHASES, count
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.records import ListedPod, PodRecords
-from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.sync_result import ActionResult, SyncResult
-from kubelet_reference.termination import ContainerKill, Terminator
-from kubelet_reference.termination_order import TerminationOrder
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ListedPod, PodRecords
+from kubelet_reference.api.sync_result import ActionResult, SyncResult
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, TerminationOrder, Terminator
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.status.conditions import containers_ready, pod_conditions, put, ready
+from kubelet_reference.status.phase import PHASES, count
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("K8S-120620", breaks="SIDECAR-12")

@@ -9,22 +9,28 @@ from lightkube.models.core_v1 import Container, LifecycleHandler, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import pods
-from kubelet_reference.hooks import Hooks
-from kubelet_reference.pod_actions import ActionRules, Actions
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.ports import HttpGet
-from kubelet_reference.probe_worker import ProbeWorker
-from kubelet_reference.prober import Prober
-from kubelet_reference.records import ContainerRecord, ContainerState, PodRecords
-from kubelet_reference.restart_policy import restarts_on_failure
-from kubelet_reference.results import KillReason, ProbeKind, ProbeOutcome
-from kubelet_reference.runtime_manager import INIT, RuntimeManager
-from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.sidecar_progress import InitSight, SidecarProgress, SidecarRow, SidecarRules, Step
-from kubelet_reference.status_manager import StatusManager
-from kubelet_reference.status_rules import resurrected
-from kubelet_reference.sync_input import Situation
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.restart_policy import restarts_on_failure
+from kubelet_reference.api.results import KillReason, ProbeKind, ProbeOutcome
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.sidecars import (
+    InitSight,
+    SidecarProgress,
+    SidecarRow,
+    SidecarRules,
+    Step,
+)
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.container.hooks import Hooks
+from kubelet_reference.kuberuntime.runtime_manager import INIT, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.prober.worker import ProbeWorker
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.status.status_rules import resurrected
+from kubelet_reference.util.ports import HttpGet
 
 
 @bug("K8S-120269", breaks="SIDECAR-26")

@@ -11,28 +11,26 @@ from lightkube.models.core_v1 import LifecycleHandler, Pod
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.cri_client import CriClient
-from kubelet_reference.garbage_collection import GarbageCollector
-from kubelet_reference.grace import MINIMUM_SECONDS, effective_grace
-from kubelet_reference.hooks import HookError, Hooks
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.ports import ApiServer
-from kubelet_reference.records import ContainerState, ListedPod, PodRecords
-from kubelet_reference.results import KillReason
-from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.status_manager import Kept, StatusManager
-from kubelet_reference.stop_timeout import base_grace, probe_grace, stop_timeout
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.sync_result import Action, ActionResult, SyncResult
-from kubelet_reference.termination import ContainerKill, Terminator
-from kubelet_reference.termination_order import TerminationOrder
-from kubelet_reference.updates import KillOptions, SyncFailed, Update, UpdateKind, Waits
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.worker import Worker
-from kubelet_reference.worker_states import Event
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
+from kubelet_reference.api.results import KillReason
+from kubelet_reference.api.sync_result import Action, ActionResult, SyncResult
+from kubelet_reference.cri.client import CriClient
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.kuberuntime.container.hooks import HookError, Hooks
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, TerminationOrder, Terminator
+from kubelet_reference.kuberuntime.container.stop_timeout import base_grace, probe_grace, stop_timeout
+from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
+from kubelet_reference.pod_workers.worker import KillOptions, SyncFailed, Update, UpdateKind, Waits, Worker
+from kubelet_reference.pod_workers.worker_rules import MINIMUM_SECONDS, effective_grace
+from kubelet_reference.pod_workers.worker_table import Event
+from kubelet_reference.status.status_manager import Kept, StatusManager
+from kubelet_reference.util.ports import ApiServer
+from kubelet_reference.util.versions import Behaviour
 
 _FOR_EVER = 10**9
 

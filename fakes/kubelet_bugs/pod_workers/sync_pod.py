@@ -11,30 +11,24 @@ from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus, Secret
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
-from kubelet_reference.container_statuses import ContainerStatuses, Told, container_statuses
-from kubelet_reference.dynamic_resources import DynamicResources, ResourcesError
-from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_actions import ActionRules, Actions
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.records import PodRecords
-from kubelet_reference.results import KillReason
-from kubelet_reference.runtime_classes import RuntimeClasses
-from kubelet_reference.runtime_manager import (
-    APP,
-    INIT,
-    RuntimeManager,
-    _Pass,  # pyright: ignore[reportPrivateUsage]
-)
-from kubelet_reference.runtime_tools import RuntimeTools
-from kubelet_reference.sandbox_maker import SandboxError, SandboxMaker
-from kubelet_reference.start_container import PodToStart
-from kubelet_reference.status_manager import StatusManager
-from kubelet_reference.sync_input import Kill, Situation
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.sync_result import Action, Failure, SyncResult
-from kubelet_reference.updates import NetworkNotReady, SyncFailed, Update, Waits
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.allocation.dynamic_resources import DynamicResources, ResourcesError
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import PodRecords
+from kubelet_reference.api.results import KillReason
+from kubelet_reference.api.sync_result import Action, Failure, SyncResult
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.container.start_container import PodToStart
+from kubelet_reference.kuberuntime.runtime_manager import APP, INIT, RuntimeManager, _Pass
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxError, SandboxMaker
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
+from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.status.container_statuses import ContainerStatuses, Told, container_statuses
+from kubelet_reference.status.phase import pod_phase
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.util.versions import Behaviour
 
 _FAILURES = frozenset({Failure.CREATE_CONTAINER, Failure.RUN_CONTAINER})
 

@@ -9,19 +9,26 @@ from lightkube.models.core_v1 import Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import pods
-from kubelet_reference.housekeeping import Housekeeping, HouseTools
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.ports import ApiServer, Clock
-from kubelet_reference.records import ListedPod, PodRecords
-from kubelet_reference.runtime_manager import RuntimeManager
-from kubelet_reference.status_manager import Kept, KnownPods, PodSafety, StatusManager
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.sync_result import SyncResult
-from kubelet_reference.updates import SyncFailed
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.worker import KnownPod
-from kubelet_reference.worker_states import Action, Event, Guard, Row, State, WorkerTable, worker_table
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ListedPod, PodRecords
+from kubelet_reference.api.sync_result import SyncResult
+from kubelet_reference.kubelet.housekeeping import Housekeeping, HouseTools
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
+from kubelet_reference.pod_workers.worker import KnownPod, SyncFailed
+from kubelet_reference.pod_workers.worker_table import (
+    Action,
+    Event,
+    Guard,
+    Row,
+    State,
+    WorkerTable,
+    worker_table,
+)
+from kubelet_reference.status.status_manager import Kept, KnownPods, PodSafety, StatusManager
+from kubelet_reference.util.ports import ApiServer, Clock
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("MUT-WORK-23", breaks="WORK-23")

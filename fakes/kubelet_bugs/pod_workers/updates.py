@@ -7,25 +7,24 @@ from dataclasses import replace
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import pods
-from kubelet_reference.grace import effective_grace
-from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.records import PodRecords
-from kubelet_reference.runtime_state import RuntimeState
-from kubelet_reference.sync_pod import PodSyncer
-from kubelet_reference.sync_result import SyncResult
-from kubelet_reference.updates import Update, UpdateKind
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.worker import Worker
-from kubelet_reference.worker_rules import (
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import PodRecords
+from kubelet_reference.api.sync_result import SyncResult
+from kubelet_reference.kubelet.runtime_state import RuntimeState
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
+from kubelet_reference.pod_workers.worker import Update, UpdateKind, Worker
+from kubelet_reference.pod_workers.worker_rules import (
     ROUND_ERRORS,
     RecordsCache,
     Rounds,
     Timing,
     WorkerRules,
     WorkerTools,
+    effective_grace,
 )
-from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTable, worker_table
+from kubelet_reference.pod_workers.worker_table import Action, Event, Row, State, WorkerTable, worker_table
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("MUT-WORK-02", breaks="WORK-02")

@@ -7,21 +7,20 @@ from collections.abc import Iterable
 from lightkube.models.core_v1 import Pod
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import PodRecords
+from kubelet_reference.api.results import ProbeKind
 from kubelet_reference.config import PodUpdate
-from kubelet_reference.housekeeping import Housekeeping
-from kubelet_reference.pleg import Happening, PodLifecycleEvent
-from kubelet_reference.pod_handlers import PodHandlers
-from kubelet_reference.pod_workers import PodWorkers
-from kubelet_reference.probe_results import ProbeUpdate
-from kubelet_reference.records import PodRecords
-from kubelet_reference.results import ProbeKind
-from kubelet_reference.sync_loop import SyncLoop
-from kubelet_reference.updates import Update, UpdateKind
-from kubelet_reference.versions import Behaviour
-from kubelet_reference.worker import Worker
-from kubelet_reference.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
-from kubelet_reference.worker_states import Action, Event, Row, State, WorkerTable, worker_table
+from kubelet_reference.kubelet.housekeeping import Housekeeping
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.kubelet.sync_loop import SyncLoop
+from kubelet_reference.pleg.generic import Happening, PodLifecycleEvent
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.worker import Update, UpdateKind, Worker
+from kubelet_reference.pod_workers.worker_rules import RecordsCache, Rounds, WorkerRules, WorkerTools
+from kubelet_reference.pod_workers.worker_table import Action, Event, Row, State, WorkerTable, worker_table
+from kubelet_reference.prober.results import ProbeUpdate
+from kubelet_reference.util.versions import Behaviour
 
 
 @bug("K8S-52641", breaks="WORK-03", aliases="K23")

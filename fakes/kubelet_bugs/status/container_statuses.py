@@ -15,11 +15,11 @@ from lightkube.models.core_v1 import (
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import pods, records
-from kubelet_reference.container_statuses import ContainerStatuses, ContainerStatusRules, Told
-from kubelet_reference.pods import AnyContainer
-from kubelet_reference.prober import Prober
-from kubelet_reference.records import ContainerRecord
+from kubelet_reference.api import pods, records
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, Told
 
 
 def _waits_for(reason: str, message: str = "") -> ContainerState:

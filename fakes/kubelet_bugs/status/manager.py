@@ -9,15 +9,16 @@ from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
 from msgspec import structs
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference import conditions, pods, status_rules
-from kubelet_reference.container_statuses import ContainerStatusRules
-from kubelet_reference.deadline import Deadlines
-from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_status import Ending, lasting_phase
-from kubelet_reference.ports import ApiError, ApiServer
-from kubelet_reference.status_manager import Kept, StatusManager
-from kubelet_reference.updates import SyncFailed
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import pods
+from kubelet_reference.pod_workers.active_deadline import Deadlines
+from kubelet_reference.pod_workers.worker import SyncFailed
+from kubelet_reference.status import conditions, status_rules
+from kubelet_reference.status.container_statuses import ContainerStatusRules
+from kubelet_reference.status.phase import pod_phase
+from kubelet_reference.status.pod_status import Ending, lasting_phase
+from kubelet_reference.status.status_manager import Kept, StatusManager
+from kubelet_reference.util.ports import ApiError, ApiServer
+from kubelet_reference.util.versions import Behaviour
 
 _NOT_FOUND = 404
 

@@ -8,12 +8,13 @@ from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStat
 from msgspec import structs
 
 from kubelet_bugs.bug import bug
-from kubelet_reference import conditions, pods
-from kubelet_reference.conditions import pod_conditions
-from kubelet_reference.phase import pod_phase
-from kubelet_reference.pod_status import lasting_phase
-from kubelet_reference.status_manager import StatusManager
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.api import pods
+from kubelet_reference.status import conditions
+from kubelet_reference.status.conditions import pod_conditions
+from kubelet_reference.status.phase import pod_phase
+from kubelet_reference.status.pod_status import lasting_phase
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.util.versions import Behaviour
 
 
 def _waits(status: ContainerStatus) -> bool:

@@ -25,11 +25,11 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.clock import Clock
 from kubelet_fakes.runtime.core import BegunExec, RuntimeCore
+from kubelet_fakes.runtime.driver import Shell
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.node_calls import NodeCalls, Stats
 from kubelet_fakes.runtime.settings import RuntimeSettings
-from kubelet_fakes.runtime.shell import Shell
 from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
 from kubelet_fakes.runtime.store import OnRuntime, Store
 

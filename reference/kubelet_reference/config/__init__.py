@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kubelet_reference.config.api_source import ApiSource
 from kubelet_reference.config.changes import Op, classify_change
+from kubelet_reference.config.field_errors import ManifestError, Problem
 from kubelet_reference.config.file_source import FileSource
 from kubelet_reference.config.http_source import HttpSource
 from kubelet_reference.config.manifest import read_pod, read_pods
 from kubelet_reference.config.mux import Mux, PodUpdate
-from kubelet_reference.config.problems import ManifestError, Problem
 from kubelet_reference.config.static_pods import Refusals, Source, static_pod
 
 __all__ = (

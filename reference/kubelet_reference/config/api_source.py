@@ -7,10 +7,10 @@ from typing import NoReturn
 
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference import pods
+from kubelet_reference.api import pods
 from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.static_pods import Source
-from kubelet_reference.ports import ApiError, ApiServer, Chance, Clock, WatchEvent
+from kubelet_reference.util.ports import ApiError, ApiServer, Chance, Clock, WatchEvent
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _NODE_CHECK_SECONDS = 1.0

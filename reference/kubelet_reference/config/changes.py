@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference import names, pods
+from kubelet_reference.api import names, pods
 
 LOCAL = (names.CONFIG_SOURCE, names.CONFIG_SEEN, names.CONFIG_MIRROR)
 """Annotations that are this kubelet's own: no change of the pod, and kept across updates (CONFIG-06)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubelet_reference.config.fields import JsonObject
+from kubelet_reference.config.validation.fields import JsonObject
 
 GRACE_SECONDS = 30
 _FILE_MODE = 0o644

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from kubelet_reference.config.problems import ManifestError, Problem
+from kubelet_reference.config.field_errors import ManifestError, Problem
 
 LARGEST = 10 << 20
 """Bytes in a manifest, at most."""

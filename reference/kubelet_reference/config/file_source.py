@@ -7,13 +7,13 @@ import posixpath
 
 from lightkube.models.core_v1 import Pod
 
+from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pod
 from kubelet_reference.config.mux import Mux
-from kubelet_reference.config.problems import ManifestError
 from kubelet_reference.config.static_pods import Refusals, Source, static_pod
-from kubelet_reference.ports import Clock, Disk
-from kubelet_reference.settings import Settings
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.util.ports import Clock, Disk
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 _WATCH_RETRY_SECONDS = 1.0
 _LONGEST_WATCH_RETRY_SECONDS = 20.0

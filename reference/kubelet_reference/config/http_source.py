@@ -6,13 +6,13 @@ import logging
 
 from lightkube.models.core_v1 import Pod
 
+from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pods
 from kubelet_reference.config.mux import Mux
-from kubelet_reference.config.problems import ManifestError
 from kubelet_reference.config.static_pods import Refusals, Source, static_pod
-from kubelet_reference.ports import Clock, FetchError, ManifestUrl
-from kubelet_reference.settings import Settings
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.util.ports import Clock, FetchError, ManifestUrl
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _OK = 200

@@ -13,10 +13,10 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.defaults import with_defaults
 from kubelet_reference.config.documents import parse
-from kubelet_reference.config.fields import JsonObject, read_object
-from kubelet_reference.config.problems import ManifestError, Place
-from kubelet_reference.config.validation import validate
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.config.field_errors import ManifestError, Place
+from kubelet_reference.config.validation.fields import JsonObject, read_object
+from kubelet_reference.config.validation.validation import validate
+from kubelet_reference.util.versions import Behaviour
 
 _USUAL = Behaviour()
 

@@ -18,11 +18,11 @@ import msgspec
 from lightkube.models.core_v1 import Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
 
-from kubelet_reference import names, pods
+from kubelet_reference.api import names, pods
+from kubelet_reference.api.events import Reason, Recorder
 from kubelet_reference.config.changes import LOCAL, Classify, Op, classify_change
 from kubelet_reference.config.static_pods import Source
-from kubelet_reference.events import Reason, Recorder
-from kubelet_reference.ports import Clock
+from kubelet_reference.util.ports import Clock
 
 Part = TypeVar("Part", ObjectMeta, PodSpec, PodStatus)
 

@@ -9,10 +9,10 @@ from hashlib import blake2b
 import msgspec
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference import names, pods
-from kubelet_reference.config.fields import JsonObject
-from kubelet_reference.config.problems import ManifestError
-from kubelet_reference.events import Reason, Recorder
+from kubelet_reference.api import names, pods
+from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.config.field_errors import ManifestError
+from kubelet_reference.config.validation.fields import JsonObject
 
 _TOLERATES_EVERYTHING = {"operator": "Exists", "effect": "NoExecute"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from kubelet_conformance.contracts.facts.timing import ROUNDING
 from kubelet_conformance.contracts.tables.table import Row, Table
-from kubelet_conformance.contracts.timing import ROUNDING
 
 Recorded: TypeAlias = Literal["none", "created", "running", "exited", "unknown"]
 """The state of a container's newest record, as the runtime reports it."""

@@ -14,8 +14,7 @@ import msgspec
 
 from kubelet_conformance.contracts.tables.container import Recorded
 from kubelet_conformance.contracts.tables.table import Row, Table
-from kubelet_conformance.trace.container_specs import ContainerSpec
-from kubelet_conformance.trace.manifests import ContainerStatus, PodSpec, PodStatus
+from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, PodSpec, PodStatus
 
 Said: TypeAlias = Literal["nothing", "waiting", "running", "terminated"]
 """The state that the status before had."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kubelet_conformance.contract.versions import ByVersion, Version
+from kubelet_conformance.contract.applicability import ByVersion, Version
 
 MINIMUM_GRACE = 2
 """Least timeout of a StopContainer (kuberuntime_container.go)."""

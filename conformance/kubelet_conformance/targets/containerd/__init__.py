@@ -2,10 +2,10 @@
 
 from kubelet_conformance.targets.containerd.archive import full_name
 from kubelet_conformance.targets.containerd.home import BASE, Home
-from kubelet_conformance.targets.containerd.needs import CannotRunError, missing, require
-from kubelet_conformance.targets.containerd.private import IMAGES, PrivateContainerd, StartError
-from kubelet_conformance.targets.containerd.remains import leftovers
+from kubelet_conformance.targets.containerd.leftovers import leftovers
+from kubelet_conformance.targets.containerd.private_containerd import IMAGES, PrivateContainerd, StartError
 from kubelet_conformance.targets.containerd.removal import RemovalError
+from kubelet_conformance.targets.containerd.requirements import CannotRunError, missing, require
 
 __all__ = (
     "BASE",

@@ -13,8 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from kubelet_conformance.targets.containerd.needs import BUSYBOX
-from kubelet_conformance.targets.containerd.tools import said_by
+from kubelet_conformance.targets.containerd.host_commands import said_by
+from kubelet_conformance.targets.containerd.requirements import BUSYBOX
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"

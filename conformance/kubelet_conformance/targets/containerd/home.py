@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kubelet_conformance.targets.containerd.machine import boot_id, start_of
+from kubelet_conformance.targets.containerd.host import boot_id, start_of
 
 BASE = Path("/var/lib/kubelet-conformance")
 """Holds a folder for each private containerd, and is there only as long as one of them is."""

@@ -10,8 +10,8 @@ import ipaddress
 import json
 from collections.abc import Iterable, Iterator
 
-from kubelet_conformance.targets.containerd.needs import CannotRunError
-from kubelet_conformance.targets.containerd.tools import said_by
+from kubelet_conformance.targets.containerd.host_commands import said_by
+from kubelet_conformance.targets.containerd.requirements import CannotRunError
 
 Subnet = ipaddress.IPv4Network
 _CANDIDATES = Subnet("10.231.0.0/16")

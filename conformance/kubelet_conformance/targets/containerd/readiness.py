@@ -11,8 +11,8 @@ from pathlib import Path
 import grpc.aio
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.targets.live.endpoint import channel_to, services_at
-from kubelet_reference.clocks import LoopClock
+from kubelet_conformance.targets.cri_endpoint import channel_to, services_at
+from kubelet_reference.util.clock import LoopClock
 
 _POLL_SECONDS = 0.01
 _EAGER = [

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from kubelet_conformance.targets.containerd import machine, remains
+from kubelet_conformance.targets.containerd import host, leftovers
 from kubelet_conformance.targets.containerd.home import Home, homes, locked
-from kubelet_conformance.targets.containerd.tools import ToolError, said_by
+from kubelet_conformance.targets.containerd.host_commands import ToolError, said_by
 
 _ROUNDS_MAX = 50
 _ROUND_MS = 5000
@@ -70,7 +70,7 @@ def note_what_is_not_there(base: Path) -> None:
     """Write down which folders are not there yet, to be removed with the last private containerd."""
     file = base / _MADE
     if not file.exists():
-        groups = (root / remains.NAMESPACE for root in machine.cgroup_roots())
+        groups = (root / leftovers.NAMESPACE for root in host.cgroup_roots())
         absent = (str(folder) for folder in (*_SHARED, *groups) if not folder.exists())
         file.write_text("\n".join(absent), encoding="utf-8")
 
@@ -86,18 +86,18 @@ def _leave(base: Path) -> None:
 
 
 def _removed(home: Home) -> frozenset[str]:
-    known = set(remains.ids(home))
+    known = set(leftovers.ids(home))
     _kill(home)
     # What was under way has ended now, and may have left an id more.
-    known |= remains.ids(home)
+    known |= leftovers.ids(home)
     _unmount(home)
     _unplug(home)
-    for path in (*remains.shim_sockets(home, known), *remains.network_results(home, known)):
+    for path in (*leftovers.shim_sockets(home, known), *leftovers.network_results(home, known)):
         path.unlink(missing_ok=True)
-    for path in remains.cgroups(known):
+    for path in leftovers.cgroups(known):
         _rmdir(path)
     shutil.rmtree(home.folder, ignore_errors=True)
-    left = remains.leftovers(home, known)
+    left = leftovers.leftovers(home, known)
     if left:
         raise RemovalError("\n".join([f"of the private containerd {home.name} there is left:", *left]))
     return frozenset(known)
@@ -110,11 +110,11 @@ def _kill(home: Home) -> None:
     containers: the first process of a PID namespace is not dead before somebody has buried the others.
     """
     for _ in range(_ROUNDS_MAX):
-        started = machine.marked_processes(home.mark)
-        contained = machine.container_processes(home.folder)
+        started = host.marked_processes(home.mark)
+        contained = host.container_processes(home.folder)
         if not started and not contained:
             return
-        shims = [pid for pid in started if _SHIM in machine.words_of(pid)]
+        shims = [pid for pid in started if _SHIM in host.words_of(pid)]
         _kill_all(set(started).difference(shims))
         _kill_all(contained)
         if not contained:
@@ -144,7 +144,7 @@ def _kill_all(pids: Iterable[int]) -> None:
 
 def _unmount(home: Home) -> None:
     for _ in range(_ROUNDS_MAX):
-        points = remains.mount_points(home)
+        points = leftovers.mount_points(home)
         if not points:
             return
         # One that went by itself meanwhile is no failure: what counts is that none is left.
@@ -155,7 +155,7 @@ def _unmount(home: Home) -> None:
 def _unplug(home: Home) -> None:
     """Remove the bridge and the links to pods, which go by themselves too, a while after their namespaces."""
     for _ in range(_ROUNDS_MAX):
-        links = [*machine.bridge_ports(home.name), *({home.name} & machine.links())]
+        links = [*host.bridge_ports(home.name), *({home.name} & host.links())]
         if not links:
             return
         with contextlib.suppress(ToolError):

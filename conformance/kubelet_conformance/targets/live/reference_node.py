@@ -9,29 +9,29 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self, cast
 
-from kubelet_conformance.targets.api_adapter import (
+from kubelet_conformance.targets.controls import MANIFEST_FOLDER
+from kubelet_conformance.targets.cri_endpoint import channel_to, services_at
+from kubelet_conformance.targets.in_process.api_server import (
     KubeletApi,
     RecordedEvents,
     WorldApi,
     node_object,
     record_pods,
 )
-from kubelet_conformance.targets.kubelet_process import InProcessKubelet
-from kubelet_conformance.targets.live.endpoint import channel_to, services_at
-from kubelet_conformance.targets.manifest_source import RootedDisk, WrittenManifests
-from kubelet_conformance.targets.protocols import MANIFEST_FOLDER
-from kubelet_conformance.trace.header import Channels
-from kubelet_conformance.trace.recorder import Recorder
+from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
+from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
+from kubelet_conformance.trace.format.header import Channels
+from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.web import MemoryUrl
-from kubelet_reference.clocks import SeededChance
-from kubelet_reference.disk_os import OsDisk
-from kubelet_reference.kubelet import Kubelet
-from kubelet_reference.parts import Parts
-from kubelet_reference.pod_network import RealPodNetwork
-from kubelet_reference.ports import Clock, FetchError, ImageService, PodEvent, Ports, RuntimeService
-from kubelet_reference.settings import Settings
-from kubelet_reference.versions import Behaviour
+from kubelet_reference.kubelet.kubelet import Kubelet
+from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.disk import OsDisk
+from kubelet_reference.server.host.pod_network import RealPodNetwork
+from kubelet_reference.util.clock import SeededChance
+from kubelet_reference.util.ports import Clock, FetchError, ImageService, PodEvent, Ports, RuntimeService
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
 
 _CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""

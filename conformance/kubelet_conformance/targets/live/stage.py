@@ -13,21 +13,21 @@ from pathlib import Path
 import grpc.aio
 
 from kubelet_conformance.targets.choice import Choice, TargetError
-from kubelet_conformance.targets.in_process import behaviour_of, parts_of
+from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_of, shipped_baseline
+from kubelet_conformance.targets.in_process.stage import behaviour_of, parts_of
 from kubelet_conformance.targets.live import baselines
-from kubelet_conformance.targets.live.endpoint import Endpoint, connected, path_of, shipped_baseline
-from kubelet_conformance.targets.live.life import Life, Surroundings
-from kubelet_conformance.targets.live.own_runtimes import (
+from kubelet_conformance.targets.live.foreign_pods import check_images, check_neighbours, remove_ours
+from kubelet_conformance.targets.live.node_run import Life, Surroundings
+from kubelet_conformance.targets.live.private_runtimes import (
     CONTAINERD_CONTROLS,
     FAKE_CONTROLS,
     own_containerd,
     own_fake,
 )
-from kubelet_conformance.targets.live.residents import check_images, check_neighbours, remove_ours
-from kubelet_conformance.targets.process.clearing import clear
+from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
 from kubelet_conformance.targets.stage import Act, PlayedLife
-from kubelet_reference.parts import Parts
+from kubelet_reference.kubelet.parts import Parts
 
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.controls import KubeletControl, NotPossibleError
 from kubelet_conformance.targets.process.child import Child
-from kubelet_conformance.targets.process.places import Places
+from kubelet_conformance.targets.process.kubelet_paths import Places
 from kubelet_conformance.targets.process.target_file import KubeletTarget
-from kubelet_conformance.targets.protocols import KubeletControl, NotPossibleError
-from kubelet_conformance.trace.recorder import Recorder
-from kubelet_reference.clocks import LoopClock
+from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_reference.util.clock import LoopClock
 
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0

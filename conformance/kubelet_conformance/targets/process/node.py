@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.manifest_source import RootedDisk, WrittenManifests
-from kubelet_conformance.targets.process.clearing import clear
+from kubelet_conformance.targets.controls import MANIFEST_FOLDER, NotPossibleError
+from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
+from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.kubelet import ProcessKubelet
+from kubelet_conformance.targets.process.kubelet_paths import ENTRIES, Places, configuration, free_ports
+from kubelet_conformance.targets.process.manifest_api import FolderApi
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
-from kubelet_conformance.targets.process.places import ENTRIES, Places, configuration, free_ports
+from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
 from kubelet_conformance.targets.process.target_file import KubeletTarget
-from kubelet_conformance.targets.process.wanted import FolderApi
-from kubelet_conformance.targets.process.watching import LogEvents, PodWatch
-from kubelet_conformance.targets.protocols import MANIFEST_FOLDER, NotPossibleError
-from kubelet_conformance.trace.header import Channels
-from kubelet_conformance.trace.recorder import Recorder
-from kubelet_reference.clocks import LoopClock
-from kubelet_reference.disk_os import OsDisk
+from kubelet_conformance.trace.format.header import Channels
+from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_reference.server.host.disk import OsDisk
+from kubelet_reference.util.clock import LoopClock
 
 
 class ProcessNode:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import yaml
 
-from kubelet_conformance.contract.versions import USUAL_VERSION, parse_version
+from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_version
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 PLACEHOLDERS: Mapping[str, str] = {

@@ -1,0 +1,28 @@
+"""`image`: write the images that scenarios use as an archive, for runtimes that are to be played on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kubelet_conformance.cli.options import DEBUG
+from kubelet_conformance.targets.containerd.image_export import ImagesError, write_images
+from kubelet_conformance.targets.containerd.private_containerd import IMAGES
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("-o", "--output", metavar="FILE", required=True, help="The archive to write.")
+@DEBUG
+def image(*, names: tuple[str, ...], output: str) -> None:
+    """Write the images that scenarios use (or those of these names) as an OCI archive.
+
+    They are busybox with a few scripts. `ctr --namespace k8s.io images import FILE` or `podman load -i FILE`
+    brings them to a runtime.
+    """
+    try:
+        written = write_images(Path(output), names or IMAGES)
+    except ImagesError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{', '.join(written)} written to {output}")

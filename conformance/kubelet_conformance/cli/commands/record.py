@@ -1,0 +1,201 @@
+"""`record`: stand between a kubelet and its runtime, and write down what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, reported
+from kubelet_conformance.cli.system_clock import monotonic_ns, rfc3339, wall_now_ns
+from kubelet_conformance.contract.applicability import Version, version_text
+from kubelet_conformance.recording.plan import Plan
+from kubelet_conformance.recording.pod_sources import LookError
+from kubelet_conformance.recording.relay_process import tap
+from kubelet_conformance.recording.writer_process import source_of
+from kubelet_conformance.reports.output import check_writable, complain, deliver
+from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.tap.address import AddressError, connection_error, socket_path
+
+_MIB = 1024 * 1024
+
+
+@click.command()
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    required=True,
+    help="The unix socket to make, such as unix:///run/tap/tap.sock.",
+)
+@click.option(
+    "--to",
+    "upstream",
+    metavar="ADDRESS",
+    required=True,
+    help="The runtime's socket, such as unix:///run/containerd/containerd.sock.",
+)
+@click.option("-o", "output_file", metavar="FILE", required=True, help="The trace, such as trace.jsonl.")
+@click.option("--pods", metavar="FOLDER|URL", help="Manifests, or a kubelet's /pods: what is wanted.")
+@click.option("--insecure", is_flag=True, help="Take any certificate where --pods is https.")
+@click.option("--judge", "judges", is_flag=True, help="Judge while recording, and report at the end.")
+@click.option(
+    "--max-size",
+    "max_mib",
+    metavar="MIB",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="How large a file becomes before the next one begins.",
+)
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many files are kept; the oldest goes.",
+)
+@REDACTS
+@click.option("--node", metavar="NAME", help="The node's name; the host's where none is given.")
+@click.option("--kubernetes", type=VERSION, metavar="V", help="The kubelet's version, such as 1.32.")
+@reported
+@click.pass_context
+def record(  # noqa: PLR0913 - one parameter an option
+    ctx: click.Context,
+    *,
+    listen: str,
+    upstream: str,
+    output_file: str,
+    pods: str | None,
+    insecure: bool,
+    judges: bool,
+    max_mib: int,
+    keep: int,
+    redacts: bool,
+    node: str | None,
+    kubernetes: Version | None,
+    form: str,
+    output: str | None,
+) -> int:
+    """Stand between a kubelet and its runtime, and record what they say, until SIGINT or SIGTERM.
+
+    Point the kubelet at the socket of --listen; everything it sends passes on to that of --to, unchanged.
+    """
+    _check_output(output_file)
+    check_writable(output, output_file)
+    _check_pods(pods)
+    try:
+        paths = str(socket_path(listen)), str(socket_path(upstream))
+    except AddressError as error:
+        raise click.ClickException(str(error)) from None
+    plan = Plan(
+        listen=paths[0],
+        upstream=paths[1],
+        output=output_file,
+        started=rfc3339(wall_now_ns()),
+        started_ns=monotonic_ns(),
+        node=node or socket.gethostname().lower(),
+        kubernetes=None if kubernetes is None else version_text(kubernetes),
+        pods=pods,
+        insecure=insecure,
+        judges=judges,
+        redacts=redacts,
+        max_bytes=max_mib * _MIB,
+        keep=keep,
+        form=form,
+        report=output,
+        debug=ctx.ensure_object(Settings).debug,
+    )
+    _look_first(plan)
+    if node is None and pods is not None:
+        told = f"the node is taken to be called {plan.node}; give --node if its kubelet calls it otherwise"
+        complain(told, note=True)
+    return _tapped(plan)
+
+
+def _check_output(output: str) -> None:
+    """Refuse a folder that nothing can be written to, before a kubelet depends on this."""
+    path = Path(output)
+    if path.is_dir():
+        raise click.ClickException(f"{output}: is a folder; name a file for the trace")
+    if path.exists() and not path.is_file():
+        raise click.ClickException(f"{output}: is no plain file; name one for the trace")
+    if not path.parent.is_dir():
+        raise click.ClickException(f"{output}: its folder does not exist; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise click.ClickException(
+            f"{output}: cannot be written: {error.strerror or error}; name a file in another folder"
+        ) from None
+
+
+def _check_pods(pods: str | None) -> None:
+    if pods is None:
+        return
+    if "://" not in pods:
+        if not Path(pods).exists():
+            complain(f"{pods}: is not there yet; its pods are recorded once it is", note=True)
+        return
+    try:
+        parts = urlsplit(pods)
+        host, scheme = parts.hostname, parts.scheme
+    except ValueError:
+        host, scheme = None, ""
+    if scheme not in {"http", "https"} or not host:
+        raise click.UsageError(
+            f"--pods {safe(pods)} is no folder and no URL; write it like http://127.0.0.1:10255/pods"
+        )
+
+
+def _look_first(plan: Plan) -> None:
+    """Say what is not there yet, for it may come; refuse what can never become good."""
+    error = connection_error(Path(plan.upstream))
+    if error is not None:
+        why = error.strerror or error
+        complain(
+            f"unix://{plan.upstream}: {why}; clients are refused until a runtime answers there", note=True
+        )
+    source = source_of(plan) if plan.pods_url is not None else None
+    if source is None:
+        return
+    try:
+        source.look()
+    except LookError as error:
+        if error.hopeless:
+            raise click.ClickException(f"{error}; name the /pods of a kubelet that may be read") from None
+        complain(f"{error}; it is asked again and again", note=True)
+
+
+def _tapped(plan: Plan) -> int:
+    settled = msgspec.json.encode(plan).decode()
+    command = [sys.executable, "-m", "kubelet_conformance", "record-writer", settled]
+
+    def say(address: str) -> None:
+        text = f"listening at {address} for unix://{plan.upstream}; end it with Ctrl-C"
+        if plan.form == "terminal":
+            deliver(f"{text}\n", None)
+        else:
+            complain(text, note=True)
+
+    try:
+        status = asyncio.run(tap(plan, command, say))
+    except AddressError as error:
+        raise click.ClickException(str(error)) from None
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except OSError as error:
+        told = error.strerror or str(error)
+        raise click.ClickException(f"the process that writes cannot be started: {told}") from None
+    if status < 0:
+        complain(f"the process that writes was ended by signal {-status}: the last file has no `end`")
+        return Exit.INTERNAL_ERROR
+    return status

@@ -1,0 +1,117 @@
+"""`record-writer`: the process that `record` starts to write; nobody else calls it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import click
+import msgspec
+
+from kubelet_conformance.cli.options import Settings
+from kubelet_conformance.cli.system_clock import fresh_key, monotonic_ns
+from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.contract.verdicts import Evidence
+from kubelet_conformance.recording.plan import Plan
+from kubelet_conformance.recording.transcript import Counts
+from kubelet_conformance.recording.writer_process import Recorded, write
+from kubelet_conformance.reports.jsonreport import check_report
+from kubelet_conformance.reports.output import as_json, complain, deliver, drawn
+from kubelet_conformance.reports.progress import Recording
+from kubelet_conformance.reports.run import Exit, Run, concluded
+from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.terminal import print_check
+from kubelet_conformance.tap.pipeline import give_way, hear
+
+SCHEMA = 1
+
+
+@click.command("record-writer", hidden=True)
+@click.argument("settled")
+@click.pass_context
+def record_writer(ctx: click.Context, *, settled: str) -> int:
+    """Write what comes through standard input."""
+    # Whoever relays is told to end, and then ends this by ending its input.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    plan = msgspec.json.decode(settled, type=Plan)
+    ctx.ensure_object(Settings).debug = plan.debug
+    give_way()
+    listener = _Teller()
+    try:
+        recorded = write(plan, hear(sys.stdin.fileno()), fresh_key(), monotonic_ns, listener)
+    except OSError as error:
+        listener.clear()
+        raise click.ClickException(
+            f"{error.filename or plan.output}: cannot be written: {error.strerror or error}; nothing more is "
+            "recorded, and calls go on passing"
+        ) from None
+    listener.clear()
+    return Exit.OK if recorded is None else _concluded(plan, recorded)
+
+
+def _concluded(plan: Plan, recorded: Recorded) -> int:
+    run, check = Run(plan.kubernetes, debug=plan.debug), recorded.check
+    code = Exit.OK if check is None else concluded(check, run)
+    if plan.form == "json":
+        report = {
+            "schema": SCHEMA,
+            "recorded": recorded.as_json(),
+            "exit_code": int(code),
+            "check": None if check is None else check_report(check, run),
+        }
+        deliver(as_json(report), plan.report)
+        return code
+    text = _told(recorded)
+    if check is not None:
+        drawing = drawn(lambda console: print_check(check, run, console), to_file=plan.report is not None)
+        text = drawing + text
+    deliver(text, plan.report)
+    return code
+
+
+def _told(recorded: Recorded) -> str:
+    counts, files = recorded.counts, ", ".join(safe(each) for each in recorded.files[-3:])
+    more = len(recorded.files) - 3
+    older = f" and {more} older" if more > 0 else ""
+    lines = [f"recorded {files}{older}: {counts.records:,} records, {counts.calls:,} calls, {counts.t:.1f} s"]
+    if recorded.removed:
+        lines.append(f"{recorded.removed} older files were removed (--keep)")
+    if counts.undecodable:
+        lines.append(f"{counts.undecodable} connections could not be decoded to their end: calls are missing")
+    return "".join(f"{line}\n" for line in lines)
+
+
+class _Teller:
+    """Tells on standard error how it goes."""
+
+    def __init__(self) -> None:
+        self._line = Recording()
+        self._broken = 0
+
+    def complain(self, problem: str) -> None:
+        """Something could not be read."""
+        self._line.clear()
+        complain(problem, note=True)
+
+    def broken(self, contract: Contract, evidence: Evidence) -> None:
+        """A contract was broken."""
+        self._broken += 1
+        self._line.clear()
+        records = " ".join(f"#{seq}" for seq in evidence.seq)
+        click.echo(
+            f"BROKEN  {contract.id}  {safe(evidence.trace)} {records}: {safe(evidence.text)}", err=True
+        )
+
+    def progress(self, path: str, counts: Counts) -> None:
+        """A second has passed."""
+        broken = f", {self._broken} broken" if self._broken else ""
+        minutes, seconds = divmod(int(counts.t), 60)
+        self._line.tell(
+            f"{minutes:02}:{seconds:02} {safe(path)}: {counts.records:,} records, {counts.calls:,} calls, "
+            f"{counts.clients} connected{broken}"
+        )
+
+    def clear(self) -> None:
+        """Leave no line behind."""
+        self._line.clear()

@@ -1,0 +1,98 @@
+"""`slice`: cut pods or a span of time out of a trace, without secrets, fit to be shown to others."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from kubelet_conformance.cli.options import DEBUG, REDACTS
+from kubelet_conformance.cli.system_clock import fresh_key
+from kubelet_conformance.reports.output import check_writable, deliver
+from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.trace.format.errors import TraceError
+from kubelet_conformance.trace.redaction.redactor import Redactor
+from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
+
+
+@click.command("slice")
+@click.argument("path", metavar="TRACE")
+@click.option(
+    "--pod",
+    "pods",
+    metavar="NAMESPACE/NAME|UID",
+    multiple=True,
+    help="Keep only what is about this pod; repeatable.",
+)
+@click.option("--from", "begin", type=float, metavar="SECONDS", help="Begin here, in the trace's own time.")
+@click.option("--to", "end", type=float, metavar="SECONDS", help="End here.")
+@REDACTS
+@click.option("-o", "--output", metavar="FILE", required=True, help="Where to write the slice.")
+@DEBUG
+def slice_command(  # noqa: PLR0913 - one parameter an option
+    *,
+    path: str,
+    pods: tuple[str, ...],
+    begin: float | None,
+    end: float | None,
+    redacts: bool,
+    output: str,
+) -> None:
+    """Cut pods or a span of time out of TRACE into a trace of its own, which `check` reads."""
+    _check_span(begin, end)
+    for pod in pods:
+        if not pod.strip("/") or pod.count("/") > 1:
+            raise click.UsageError(f"{safe(pod)!r} is no pod: write it as NAMESPACE/NAME, or its UID")
+    if pods and not Path(path).is_file() and Path(path).exists():
+        raise click.ClickException(f"{path}: is no plain file, and cutting pods out reads it twice: copy it")
+    check_writable(output, path)
+    redactor = Redactor(fresh_key()) if redacts else None
+    try:
+        with _whole_or_not_at_all(output) as file:
+            count = slice_trace(path, Cut(tuple(dict.fromkeys(pods)), begin, end), file, redactor)
+    except UnknownPodsError as error:
+        raise click.ClickException(
+            f"{path}: knows no pod {safe(str(error))}: name it as NAMESPACE/NAME or by its UID"
+        ) from None
+    except TraceError as error:
+        raise click.ClickException(str(error)) from None
+    except (RecursionError, ValueError) as error:
+        told = "a record is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise click.ClickException(f"{path}: cannot be cut: {told}") from None
+    except OSError as error:
+        raise click.ClickException(f"{output}: cannot be written: {error.strerror or error}") from None
+    kept = " and ".join(safe(pod) for pod in pods) or "all pods"
+    state = "without secrets; names, images and commands are in the open" if redacts else "with every secret"
+    deliver(f"{output}: {count} records of {kept}, {state}\n", None)
+
+
+def _check_span(begin: float | None, end: float | None) -> None:
+    for name, value in (("--from", begin), ("--to", end)):
+        if value is not None and not (0 <= value < math.inf):
+            raise click.UsageError(f"{name} {value:g} is no time: write seconds since the start of the trace")
+    if begin is not None and end is not None and begin > end:
+        raise click.UsageError(f"--from {begin:g} is after --to {end:g}")
+
+
+@contextlib.contextmanager
+def _whole_or_not_at_all(output: str) -> Generator[BinaryIO]:
+    """A file that takes the place of `output` when all is written to it; a device is written to directly."""
+    target = Path(os.path.realpath(output))
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:
+            yield file
+        return
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        # A trace may hold what is not for everybody.
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            yield file
+        beside.replace(target)
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()

@@ -1,0 +1,76 @@
+"""`snapshot`: write down what a kubelet does in each scenario, as texts to review and to compare."""
+
+from __future__ import annotations
+
+import logging
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+
+from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED
+from kubelet_conformance.contract.applicability import version_text
+from kubelet_conformance.reports.output import complain
+from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.snapshots.taking import scenarios_for, take
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
+
+
+@click.command()
+@click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1)
+@KUBELET
+@click.option("--runtime", default="fake", show_default=True, help="fake.")
+@PLAYED_AS
+@SEED
+@click.option("-o", "--output", metavar="DIR", required=True, help="The folder to write into.")
+@DEBUG
+def snapshot(  # noqa: PLR0913 - one parameter an option
+    *,
+    names: tuple[str, ...],
+    kubelet: str,
+    runtime: str,
+    kubernetes: tuple[int, int] | None,
+    seed: int,
+    output: str,
+) -> int:
+    """Play scenarios (all, if none is named) and write DIR/AREA/SCENARIO.txt for each.
+
+    Two kubelets or versions are compared with `diff -r` of their folders. Other files in DIR stay.
+    """
+    # What a kubelet logs about the faults of a scenario is of no interest here.
+    logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
+    version = "" if kubernetes is None else version_text(kubernetes)
+    choice = Choice(kubelet, runtime, version, seed)
+    scenarios = _chosen(scenarios_for(choice.kubernetes), names)
+    progress = Steps(len(scenarios), "scenarios played")
+    vain: list[str] = []
+    try:
+        for each in scenarios:
+            progress.begin(each)
+            taken = take(each, choice)
+            _write(Path(output, taken.file), taken.text)
+            vain += [each] * taken.vain
+    except UnknownTargetError as error:
+        raise click.ClickException(str(error)) from None
+    finally:
+        progress.clear()
+    click.echo(f"{len(scenarios)} scenarios written to {output}")
+    for each in vain:
+        complain(f"{each} did not come to its end; its file says why")
+    return Exit.INCONCLUSIVE if vain else Exit.OK
+
+
+def _chosen(scenarios: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
+    for name in names:
+        if not any(fnmatchcase(each, name) for each in scenarios):
+            raise click.UsageError(f"no scenario is named {name!r}; an example is {scenarios[0]}")
+    return [each for each in scenarios if not names or any(fnmatchcase(each, name) for name in names)]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path}: cannot be written: {error.strerror}; name a folder") from None

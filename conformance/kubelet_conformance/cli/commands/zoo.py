@@ -1,0 +1,120 @@
+"""`zoo`: show that each bug of the zoo is caught, and by which contracts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+import click
+
+from kubelet_conformance.cli.options import reported
+from kubelet_conformance.reports.output import as_json, check_writable, deliver
+from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
+from kubelet_conformance.zoo.full_hunt import play_on_each, tell_every_story
+from kubelet_conformance.zoo.hunt import Caught, Outcome, hunt
+
+SCHEMA = 1
+
+T = TypeVar("T")
+
+
+@click.command()
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--full", is_flag=True, help="Play every scenario on every bug, not only the witnesses.")
+@click.option("--list", "only_list", is_flag=True, help="Name the bugs and play nothing.")
+@click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores")
+@reported
+def zoo(  # noqa: PLR0913 - one parameter an option
+    *, ids: tuple[str, ...], full: bool, only_list: bool, workers: int, form: str, output: str | None
+) -> int:
+    """Play the witnesses of each bug's declared contracts on it: it must be caught by what it declares."""
+    try:
+        cards = [bug_card(each) for each in ids or bug_ids()]
+    except LookupError as error:
+        raise click.ClickException(str(error)) from None
+    check_writable(output)
+    if only_list:
+        deliver("".join(f"{card.id:<14} {safe(card.title)}\n" for card in cards), output)
+        return Exit.OK
+    caught = list((_hunted_everywhere if full else _hunted)([card.id for card in cards], workers=workers))
+    deliver(as_json(_report(caught)) if form == "json" else "".join(_lines(caught)), output)
+    if any(each.is_in_doubt for each in caught):
+        return Exit.INTERNAL_ERROR
+    return Exit.OK if all(each.is_caught for each in caught) else Exit.FAILED
+
+
+def _hunted(ids: list[str], *, workers: int) -> Iterator[Caught]:
+    """Hunt bug by bug."""
+    return _each(hunt, ids, workers=workers, done="bugs hunted")
+
+
+def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
+    """Play scenario by scenario on all of them, and tell the runtimes among them every story."""
+    found: dict[str, dict[str, Outcome]] = {each: {} for each in ids}
+    scenarios = list(every_scenario())
+    played = _each(partial(play_on_each, ids), scenarios, workers=workers, done="scenarios played")
+    for scenario, outcomes in zip(scenarios, played, strict=True):
+        for bug, outcome in outcomes.items():
+            found[bug][scenario] = outcome
+    runtimes = [each for each in ids if bug_card(each).is_of_runtimes]
+    told = _each(tell_every_story, runtimes, workers=workers, done="wrong runtimes called directly")
+    for bug, outcomes in zip(runtimes, told, strict=True):
+        found[bug] |= outcomes
+    return (Caught.of(bug_card(bug), found[bug]) for bug in ids)
+
+
+def _each(work: Callable[[str], T], names: list[str], *, workers: int, done: str) -> Iterator[T]:
+    """What comes of the work on each of these, in their order."""
+    progress = Steps(len(names), done)
+    try:
+        if min(workers, len(names)) <= 1:
+            for name in names:
+                progress.begin(name)
+                yield work(name)
+            return
+        with ProcessPoolExecutor(min(workers, len(names))) as pool:
+            for name, result in zip(names, pool.map(work, names), strict=True):
+                progress.begin(name)
+                yield result
+    finally:
+        progress.clear()
+
+
+def _report(caught: list[Caught]) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "bugs": [
+            {
+                "id": each.bug.id,
+                "aliases": list(each.bug.aliases),
+                "title": each.bug.title,
+                "kubernetes": each.bug.kubernetes,
+                "declared": list(each.bug.breaks),
+                "caught_by": list(each.caught_by),
+                "scenarios": {name: list(ids) for name, ids in each.scenarios.items()},
+                "failed": each.failed,
+            }
+            for each in caught
+        ],
+    }
+
+
+def _lines(caught: list[Caught]) -> Iterator[str]:
+    for each in caught:
+        verdict = "caught" if each.is_caught else "MISSED"
+        yield f"{each.bug.id:<14} {verdict}  by {' '.join(each.caught_by) or 'nothing'}\n"
+        if each.missed:
+            yield f"{'':<14} declared but not broken: {' '.join(each.missed)}\n"
+        for scenario, reason in each.failed.items():
+            lines = reason.strip().splitlines()
+            yield f"{'':<14} the suite failed in {scenario}: {safe(lines[-1] if lines else '')}\n"
+    survivors = [each.bug.id for each in caught if not each.is_caught]
+    yield f"{len(caught) - len(survivors)} of {len(caught)} bugs caught"
+    yield f"; survivors: {' '.join(survivors)}\n" if survivors else "\n"

@@ -1,0 +1,41 @@
+"""What a command judges by: the contracts that its user named, and the known deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import click
+
+from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.contract.catalogue import UnknownContract, select
+from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.contracts import every_contract
+
+
+def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: str) -> list[Contract]:
+    """The contracts of `every` that the patterns name, all if there are none.
+
+    A pattern that names nothing of the catalogue, or nothing of `every`, is a usage error; `otherwise` says
+    why the latter.
+    """
+    found: dict[str, Contract] = {}
+    for pattern in patterns:
+        try:
+            ids = select([pattern])
+        except UnknownContract as error:
+            raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
+        judged = {each: every[each] for each in ids if each in every}
+        if not judged:
+            raise click.ClickException(f"{pattern}: {otherwise}")
+        found |= judged
+    return list((found or every).values())
+
+
+def known_deviations(path: str | None) -> Baseline | None:
+    """The baseline in that file; one that cannot be read is bad input."""
+    if path is None:
+        return None
+    try:
+        return Baseline.read(path, every_contract())
+    except BaselineError as error:
+        raise click.ClickException(str(error)) from None

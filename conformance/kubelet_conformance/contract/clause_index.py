@@ -1,0 +1,162 @@
+"""Which judges wait for what: the same for all traces of one make, so it is worked out once for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from kubelet_conformance.contract.applicability import Version, is_on, missing
+from kubelet_conformance.contract.definition import (
+    OBSERVERS,
+    Clause,
+    Contract,
+    JudgeFunction,
+    Listener,
+    Observer,
+)
+from kubelet_conformance.contract.verdicts import UNTESTED, Outcome, Verdict
+from kubelet_conformance.trace.format.errors import BodyError
+from kubelet_conformance.trace.format.header import Channels, Header
+from kubelet_conformance.trace.format.manifests import Trait
+from kubelet_conformance.trace.world.moment import Moment
+
+_INDEXES_KEPT = 32
+_Sort: TypeAlias = "tuple[tuple[str, ...], frozenset[Trait] | None]"
+"""The keys of a moment, and the traits of its pod."""
+
+
+class Asked(NamedTuple):
+    """Whom to call at a moment, in this order."""
+
+    first: Sequence[Observer]
+    clauses: Sequence[tuple[JudgeFunction, Clause]]
+    last: Sequence[Observer]
+
+
+class Plan:
+    """The judges to ask at moments of one sort, in order of writing.
+
+    Their conditions are asked first, each once, and then the judges whose conditions hold.
+    """
+
+    __slots__ = ("_keys", "_listeners", "_where_held", "always", "conditions")
+
+    def __init__(self, keys: tuple[str, ...], listeners: list[Listener]) -> None:
+        self._keys = keys
+        self._listeners = listeners
+        every = dict.fromkeys(condition for one in listeners for condition in one.conditions(keys))
+        self.conditions = [(1 << place, condition) for place, condition in enumerate(every)]
+        self._where_held: dict[int, Asked] = {}
+        self.always = None if every else self._chosen(0)
+        """All of them, where there are no conditions."""
+
+    def asked(self, moment: Moment, failed: Callable[[Listener, Moment], None]) -> Asked:
+        """Those whose conditions hold now; `failed` is told whose conditions cannot be asked."""
+        held = 0
+        for bit, condition in self.conditions:
+            try:
+                if condition(moment):
+                    held |= bit
+            except BodyError:
+                raise
+            except Exception:  # noqa: BLE001 - as where a judge itself fails
+                for one in self._listeners:
+                    if condition in one.conditions(self._keys):
+                        failed(one, moment)
+        asked = self._where_held.get(held)
+        if asked is None:
+            asked = self._where_held[held] = self._chosen(held)
+        return asked
+
+    def _chosen(self, held: int) -> Asked:
+        holds = {condition for bit, condition in self.conditions if held & bit}
+        chosen = [one for one in self._listeners if holds.issuperset(one.conditions(self._keys))]
+        observers = [one for one in chosen if isinstance(one, Observer)]
+        return Asked(
+            [one for one in observers if not one.last],
+            [(one.call, one) for one in chosen if isinstance(one, Clause)],
+            [one for one in observers if one.last],
+        )
+
+
+class _Plans(dict[_Sort, Plan]):
+    """The plan for each sort of moments, made on first use."""
+
+    def __init__(self, make: Callable[[_Sort], Plan]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, sort: _Sort) -> Plan:
+        made = self[sort] = self._make(sort)
+        return made
+
+
+class ClauseIndex:
+    """The judges of those contracts that such traces can exercise, and the records they wait for."""
+
+    def __init__(
+        self,
+        contracts: Iterable[Contract],
+        version: Version | None,
+        gates: dict[str, bool],
+        channels: Channels,
+    ) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+        """What comes of each contract that is put to no test, by id; nobody may change it."""
+        self.applicable: list[Contract] = []
+        self._listeners: dict[str, list[Listener]] = defaultdict(list)
+        self.plans: _Plans = _Plans(self._plan)
+        """Whom to ask at a moment with these keys, about a pod that has these traits."""
+        self._add(OBSERVERS)
+        for contract in contracts:
+            reason = _why_not(contract, version, gates, channels)
+            if reason is not None:
+                self.outcomes[contract.id] = Outcome(Verdict.NOT_APPLICABLE, reason=reason)
+            else:
+                self.outcomes[contract.id] = UNTESTED
+                self.applicable.append(contract)
+                self._add(contract.clauses)
+        self.awaited = frozenset(self._listeners)
+        """The keys of all these records."""
+
+    def _add(self, listeners: Iterable[Listener]) -> None:
+        for one in listeners:
+            for key in one.on.keys:
+                self._listeners[key].append(one)
+
+    def _plan(self, sort: _Sort) -> Plan:
+        keys, traits = sort
+        waiting = dict.fromkeys([one for key in keys for one in self._listeners.get(key, ())])
+        return Plan(
+            keys, [one for one in waiting if not isinstance(one, Clause) or one.contract.concerns(traits)]
+        )
+
+
+def clause_index_for(contracts: Iterable[Contract], header: Header, version: Version | None) -> ClauseIndex:
+    """The index for traces with such a header, judged for this version of Kubernetes.
+
+    Contracts that such a trace cannot exercise, for its channels, its feature gates or the version, are not
+    applicable from the start.
+    """
+    return _clause_index(tuple(contracts), version, frozenset(header.feature_gates.items()), header.channels)
+
+
+@lru_cache(maxsize=_INDEXES_KEPT)
+def _clause_index(
+    contracts: tuple[Contract, ...],
+    version: Version | None,
+    gates: frozenset[tuple[str, bool]],
+    channels: Channels,
+) -> ClauseIndex:
+    return ClauseIndex(contracts, version, dict(gates), channels)
+
+
+def _why_not(
+    contract: Contract, version: Version | None, gates: dict[str, bool], channels: Channels
+) -> str | None:
+    gate = contract.gate
+    if gate is not None and not is_on(gate, gates, version):
+        return f"feature gate {gate} is off"
+    return contract.versions.why_not(version) or missing(contract.needs, channels)

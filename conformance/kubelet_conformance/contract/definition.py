@@ -1,0 +1,291 @@
+"""What a contract is: an address, a rule, what it needs, and judges.
+
+A judge is called at the moments its pattern names and answers with findings: `KEPT`, `broken(...)`, or
+`answered(...)` for what must follow. None means that the moment does not concern it. A judge sees the
+trace and nothing else.
+
+What a judge may name as its parameters: it is called only where the moment has all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeAlias, TypeVar, final
+
+import msgspec
+
+from kubelet_conformance.contract.applicability import ALL, CRI, ByVersion, Need
+from kubelet_conformance.contract.catalogue import Row, row
+from kubelet_conformance.contract.patterns import Pattern, Predicate, united
+from kubelet_conformance.trace.format.manifests import Trait
+from kubelet_conformance.trace.world.moment import Moment
+
+_TRAITS_OF_AREA: dict[str, frozenset[Trait]] = {
+    "INIT": frozenset({"init", "sidecar"}),
+    "SIDECAR": frozenset({"sidecar"}),
+    "EPH": frozenset({"ephemeral"}),
+    "HOOK": frozenset({"hook"}),
+    "PROBE": frozenset({"probe"}),
+    "DEADLINE": frozenset({"deadline"}),
+}
+"""The areas whose rules are about some pods only, and what such a pod has."""
+_TRAITS_OF_RULE: dict[str, frozenset[Trait] | None] = {
+    "COND-04": frozenset({"gates"}),
+    "INIT-19": frozenset({"deadline"}),
+    "PHASE-09": frozenset({"init"}),
+    "PROBE-24": None,
+}
+"""The rules about other pods than their area, or about every pod (None)."""
+_BY_THE_PODS_POLICY = frozenset(
+    {
+        *(f"PHASE-{number:02}" for number in range(1, 16)),
+        *("COND-03", "GC-06", "GC-10", "HOOK-05", "INIT-07", "INIT-08", "RESTART-17", "RESTART-18"),
+        *("SANDBOX-05", "STATUS-10", "SYNC-13", "TERM-09"),
+    }
+)
+"""The rules that were read where the pod's policy decides for all of its containers.
+
+Where containers decide themselves (since 1.34), or restart their whole pod, RESTART-19 to RESTART-23 hold.
+"""
+
+
+@cache
+def _about(rule: str) -> frozenset[Trait] | None:
+    """What a pod has if the rule may say something of it; None where it may of every pod."""
+    return _TRAITS_OF_RULE.get(rule, _TRAITS_OF_AREA.get(rule.partition("-")[0]))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The rule was put to the test here and held."""
+
+
+@final
+class Broken(msgspec.Struct, frozen=True):
+    """The rule was broken here."""
+
+    text: str
+    because: tuple[int, ...] = ()
+    """Earlier records (seq) that the slice must show."""
+
+
+@final
+class Answered(msgspec.Struct, frozen=True):
+    """Something is owed from here on; see `answered`."""
+
+    by: Pattern
+    within: float | None
+    unless: Pattern | None
+    not_before: Pattern | None
+    text: str
+    whole_node: bool
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """All that can end it."""
+        keys = self.by.keys
+        if self.unless is not None:
+            keys = united(keys, self.unless.keys)
+        return keys if self.not_before is None else united(keys, self.not_before.keys)
+
+
+KEPT = Kept()
+Finding: TypeAlias = "Kept | Broken | Answered"
+Findings: TypeAlias = "Finding | Iterable[Finding] | None"
+JudgeFunction: TypeAlias = "Callable[[Moment], Findings]"
+_Observe = TypeVar("_Observe", bound=Callable[..., None])
+
+
+def broken(text: str, *because: int | None) -> Broken:
+    """The rule was broken: `text` says what was expected and what came; `because` names earlier records."""
+    return Broken(text, tuple(seq for seq in because if seq))
+
+
+def answered(  # noqa: PLR0913 - each names one way an obligation can end
+    *,
+    by: Pattern,
+    text: str,
+    within: float | None = None,
+    unless: Pattern | None = None,
+    not_before: Pattern | None = None,
+    whole_node: bool = False,
+) -> Answered:
+    """From here on `by` is owed, of the same pod unless `whole_node`.
+
+    Kept when `by` comes; broken when `within` seconds pass or `not_before` comes first; dropped when
+    `unless` comes, or the kubelet goes down. Still open at the end means not exercised. `text` says what
+    was owed.
+    """
+    return Answered(by, within, unless, not_before, text, whole_node)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listener:
+    """A function that is called at the moments of a pattern that have its subjects."""
+
+    on: Pattern
+    call: JudgeFunction
+    subjects: tuple[Predicate, ...]
+    """Whether a moment has what the function names as its parameters."""
+
+    def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
+        """What is left to ask of a moment that has these keys, before the function is called."""
+        return (*self.subjects, *self.on.conditions(keys))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clause(Listener):
+    """One judge of a contract; contracts with several name them."""
+
+    contract: Contract
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observer(Listener):
+    """A function that keeps facts up to date for all judges, and finds nothing itself."""
+
+    name: str
+    last: bool
+    """It is called after the judges of a moment."""
+
+
+OBSERVERS: list[Observer] = []
+"""All of them, in the order in which their modules were imported: what one builds on stands before it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contract:
+    """A rule with its address in the catalogue, and the judges that hold a trace to it."""
+
+    id: str
+    rule: str
+    needs: tuple[Need, ...]
+    versions: ByVersion[Any]
+    gate: str | None
+    module: str
+    clauses: list[Clause] = field(default_factory=list[Clause])
+
+    @property
+    def row(self) -> Row:
+        """Its row in the catalogue: level, source, stimulus."""
+        return row(self.id)
+
+    @property
+    def level(self) -> str:
+        """MUST, SHOULD or MAY."""
+        return str(self.row.level)
+
+    def concerns(self, traits: frozenset[Trait] | None) -> bool:
+        """It may say something of a pod that has these; None where they are not known."""
+        if traits is not None and "own restarts" in traits and self.id in _BY_THE_PODS_POLICY:
+            return False
+        about = _about(self.id)
+        return about is None or traits is None or not about.isdisjoint(traits)
+
+    def clause(self, name: str, *, on: Pattern) -> Callable[[Callable[..., Findings]], Contract]:
+        """Add a judge of another side of the same rule."""
+
+        def add(judge: Callable[..., Findings]) -> Contract:
+            self.clauses.append(Clause(on, *bound(judge), self, name))
+            return self
+
+        return add
+
+
+def contract(  # noqa: PLR0913 - the parts of a contract
+    contract_id: str,
+    *,
+    on: Pattern,
+    needs: tuple[Need, ...] = (CRI,),
+    versions: ByVersion[Any] = ALL,
+    gate: str | None = None,
+    clause: str = "",
+) -> Callable[[Callable[..., Findings]], Contract]:
+    """A contract judged at moments; the function's docstring is the rule. `gate` names a feature gate.
+
+    A judge takes the moment and, as parameters with their types, what the moment must have: it is not called
+    where that is missing (see `subjects`).
+    """
+
+    def make(judge: Callable[..., Findings]) -> Contract:
+        made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__)
+        return made.clause(clause, on=on)(judge)
+
+    return make
+
+
+def observer(*, on: Pattern, last: bool = False) -> Callable[[_Observe], _Observe]:
+    """Keep facts up to date at these moments, for every judge that may ask: before the judges, or `last`.
+
+    Whoever can name the fact has imported its module, and so it is observed. Parameters are as those of
+    judges.
+    """
+
+    def add(observe: _Observe) -> _Observe:
+        OBSERVERS.append(Observer(on, *bound(observe), observe.__qualname__, last))
+        return observe
+
+    return add
+
+
+def _rule(function: Callable[..., object]) -> str:
+    text = inspect.getdoc(function)
+    if not text:
+        raise TypeError(f"{function.__name__} has no docstring: it is the rule")
+    return " ".join(text.split())
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A parameter: its type, where the moment has it, and whether it does."""
+
+    annotation: str
+    path: str
+    is_there: Predicate
+
+
+_SUBJECTS = {
+    "pod": _Subject("Pod", "pod", lambda m: m.pod is not None),
+    "sandbox": _Subject("Sandbox", "sandbox", lambda m: m.sandbox is not None),
+    "container": _Subject("Container", "container", lambda m: m.container is not None),
+    "manifest": _Subject("Manifest", "manifest", lambda m: m.manifest is not None),
+    "status": _Subject("PodStatus", "status", lambda m: m.status is not None),
+    "ended": _Subject("Exit", "exit", lambda m: m.exit is not None),
+    "spec": _Subject("PodSpec", "pod.spec", lambda m: m.pod is not None and m.pod.spec is not None),
+}
+
+
+def bound(function: Callable[..., R]) -> tuple[Callable[[Moment], R], tuple[Predicate, ...]]:
+    """The function of a moment alone, and the conditions under which it may be called.
+
+    Raises TypeError for a parameter that no moment has, or has as another type.
+    """
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    subjects = [_SUBJECTS.get(one.name) for one in parameters]
+    for parameter, subject in zip(parameters, subjects, strict=True):
+        if subject is None or subject.annotation != parameter.annotation:
+            raise TypeError(f"{function.__qualname__}: no moment has {parameter}; it may have {_known()}")
+    known = [one for one in subjects if one is not None]
+    return _called_with(function, [one.path for one in known]), tuple([one.is_there for one in known])
+
+
+def _called_with(function: Callable[..., R], paths: list[str]) -> Callable[[Moment], R]:
+    if not paths:
+        return function
+    of: Callable[[Moment], Any] = attrgetter(*paths)
+    if len(paths) == 1:
+        return lambda m: function(m, of(m))
+    return lambda m: function(m, *of(m))
+
+
+def _known() -> str:
+    return ", ".join(f"{name}: {one.annotation}" for name, one in _SUBJECTS.items())

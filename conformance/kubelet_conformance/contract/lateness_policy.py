@@ -1,0 +1,129 @@
+"""Patience with a kubelet whose calls are held up or fail: what it owes is due once it was let alone.
+
+A scenario is made so that the upper bounds of contracts hold in it. Where faults fall anywhere, as in
+generated histories, any call that comes late or fails may put off whatever the kubelet does next, for as long
+as a retry takes. So an answer that is overdue counts as missing only if nothing of that kind has happened for
+that long. What must never happen is judged as ever.
+"""
+
+from __future__ import annotations
+
+import math
+
+from kubelet_conformance.contract.obligations import Obligation
+from kubelet_conformance.trace.format.records import ApiWrite, Call, Fault, Record, Reply
+
+_RETRY_SECONDS = 35.0
+"""A worker comes back to a pod at most 15 s after an error, a watch that ended within a few seconds."""
+_FIRST_WATCH, _LONGEST_WATCH = 2.0, 60.0
+"""An API server that was away is asked again after 0.8 s, and after twice as long each time, 30 s at most;
+all of these may be doubled (reflector.go).
+"""
+_PROMPT_SECONDS = 0.5
+"""A call that takes longer was held up."""
+_RELIST_SECONDS = 300.0
+"""What a kubelet that hears container events was not told of it finds with the next relist (PLEG-14)."""
+_LISTS = frozenset({"ListPodSandbox", "ListContainers"})
+_INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
+_STREAM = "GetContainerEvents"
+_UNTOLD, _WATCH = "a container event is", "the watch is late"
+_TAKES_ITS_TIME = frozenset({"StopContainer", "StopPodSandbox", "ExecSync", "GetContainerEvents"})
+"""What may take longer all by itself, and holds up no more than its pod."""
+_SERVER_ERRORS = 500
+_API_SERVER = "the API server"
+_HEALED = "healed: "
+
+
+class LatenessPolicy:
+    """Observes every record before it is judged, and tells until when the kubelet is excused."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+        self._open: dict[str, float] = {}
+        """When the calls began that have no reply yet and should be prompt."""
+        self._outages = 0
+        self._away_t = 0.0
+        """Since when the API server is away, or last was."""
+        self._watched_by = -math.inf
+        """By when the watch is there again after that."""
+        self._late_watches = 0
+        self._evented = False
+        self._found_at = -math.inf
+        """When the relist comes that finds what no container event told."""
+        self._now = 0.0
+
+    def observe(self, record: Record) -> None:
+        """Take in a record, before the judge does."""
+        now = self._now = record.t
+        # isinstance() is slow where it says no: these are msgspec's structs.
+        if type(record) is Call:
+            if record.rpc not in _TAKES_ITS_TIME:
+                self._open[record.id] = now
+            elif record.rpc == _STREAM:
+                self._evented = True
+        elif type(record) is Reply:
+            began = self._open.pop(record.call.id, now)
+            if record.error is not None and record.error.code != "NOT_FOUND":
+                self._last = now
+                if self._comes_with_a_relist(record):
+                    self._found_at = now + _RELIST_SECONDS
+            elif now - began > _PROMPT_SECONDS:
+                self._last = now
+        else:
+            self._observe_other(record)
+
+    def _observe_other(self, record: Record) -> None:
+        """What is no call and no reply."""
+        if isinstance(record, ApiWrite):
+            if record.code is not None and (record.code >= _SERVER_ERRORS or record.code == 0):
+                self._last = record.t
+        elif isinstance(record, Fault):
+            self._last = record.t
+            self._take_fault(record)
+        elif record.kind == "kubelet":
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Nobody waits for an answer any more; what hung until now has held the kubelet up until now."""
+        if self._is_held_up():
+            self._last = self._now
+        self._open.clear()
+
+    def _take_fault(self, record: Fault) -> None:
+        """What stands from now on, or no longer does."""
+        what, more = record.what.removeprefix(_HEALED), -1 if record.what.startswith(_HEALED) else 1
+        if what.startswith(_API_SERVER):
+            self._api_server(more)
+        elif what == _WATCH:
+            self._late_watches += more
+        elif what.startswith(_UNTOLD):
+            self._untold(record)
+
+    def _api_server(self, more: int) -> None:
+        """It goes, or comes back: then the kubelet may wait for its next try, the longer the more it had."""
+        was_away, self._outages = self._outages > 0, max(0, self._outages + more)
+        if not was_away:
+            self._away_t = self._now
+        elif not self._outages:
+            wait = min(2 * (self._now - self._away_t) + _FIRST_WATCH, _LONGEST_WATCH)
+            self._watched_by = self._now + wait
+
+    def _comes_with_a_relist(self, failed: Reply) -> bool:
+        """Whether what this was to tell is known after a relist only: it is repeated by none before."""
+        rpc, is_awaited = failed.call.rpc, self._found_at >= failed.t
+        return self._evented and (rpc in _INSPECTIONS or (rpc in _LISTS and is_awaited))
+
+    def _untold(self, record: Fault) -> None:
+        """The kubelet hears of it later, or finds it with a relist."""
+        seconds = record.values.get("seconds")
+        self._found_at = max(self._found_at, record.t + (float(seconds) if seconds else _RELIST_SECONDS))
+
+    def _is_held_up(self) -> bool:
+        """Some call should have been answered by now."""
+        return any(self._now - t > _PROMPT_SECONDS for t in self._open.values())
+
+    def until(self, obligation: Obligation) -> float:
+        """Until when, in seconds since the start, this may still be answered, whatever its deadline."""
+        held_up = self._outages > 0 or self._late_watches > 0 or self._is_held_up()
+        last = self._now if held_up else max(self._last, min(self._found_at, self._now))
+        return max(last + _RETRY_SECONDS, self._watched_by) + (obligation.due.within or 0.0)

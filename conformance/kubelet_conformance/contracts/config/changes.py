@@ -1,0 +1,303 @@
+"""CONFIG: which pods a change of a source concerns, and what one does to them.
+
+CONFIG: two manifests of one name in the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, since
+from kubelet_conformance.contract.definition import Answered, Finding, Findings, answered, contract, observer
+from kubelet_conformance.contract.patterns import (
+    Pattern,
+    call,
+    event,
+    exited,
+    kubelet,
+    pod_set,
+    pod_unset,
+    status,
+)
+from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
+from kubelet_conformance.contracts.facts.pod import (
+    DISK,
+    FAULT,
+    MANIFEST,
+    TERMINATION_ASKED,
+    Fresh,
+    about,
+    of,
+    starts,
+)
+from kubelet_conformance.contracts.facts.sandbox import why_replaced
+from kubelet_conformance.contracts.facts.static_pod import FullName, kubelet_works, sent_static
+from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, STOP_SLACK
+from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.trace.format.bodies import CreateContainerRequest
+from kubelet_conformance.trace.format.records import Disk, Fault, PodChange
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+
+_CHANGE: Pattern = pod_set().either(pod_unset())
+
+
+class _Change:
+    """The latest change of a source."""
+
+    def __init__(self) -> None:
+        self.t = float("-inf")
+        self.source = ""
+        self.pods: tuple[Pod | None, ...] = ()
+        """The pods it is about, as far as they were known then."""
+
+
+@contract("CONFIG-02", on=_CHANGE, needs=(CRI, PODS), clause="no-sandbox")
+def change_concerns_its_pod_alone(m: Moment) -> Findings:
+    """When a source brings a new pod, changes one or drops one, its other pods are neither run again nor
+    stopped.
+    """
+    if not isinstance(m.record, PodChange) or not kubelet_works(m):
+        return None
+    source, changed = m.record.source, (m.pod, m.replaced)
+    others = [pod for pod in m.world.names.values() if pod.source == source and _is_settled(pod)]
+    others = [pod for pod in others if pod not in changed]
+    if not others:
+        return None
+    begun = m.t
+
+    def is_run_again(n: Moment) -> bool:
+        return n.pod in others and _is_settled(n.pod) and why_replaced(n.pod) is None
+
+    return answered(
+        by=call("Status", "ListContainers").where(lambda n: n.t - begun > REACTION).either(LIFE_ENDS),
+        not_before=call("RunPodSandbox").where(is_run_again),
+        unless=FAULT,
+        whole_node=True,
+        text=f"{REACTION:g} s pass without another sandbox for a pod that was not changed",
+    )
+
+
+def _is_settled(pod: Pod) -> bool:
+    """It is wanted and runs in a good sandbox."""
+    sandbox = pod.sandbox
+    if not pod.wanted or pod.termination is not None or pod.finished or sandbox is None or sandbox.stops:
+        return False
+    return sandbox.state == "ready" and any(c.state == "running" for c in pod.every_container())
+
+
+@change_concerns_its_pod_alone.clause("no-stop", on=call("StopContainer"))
+def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
+    """None of their containers is stopped because of it."""
+    change = m.node.note(_Change)
+    if m.t - change.t > REACTION or pod.source != change.source or pod in change.pods:
+        return None
+    if explained(m):
+        return None
+    return to_be_explained(f"there is a reason to stop {pod.name}, another pod having been changed,")
+
+
+@observer(on=_CHANGE)
+def _source_changes(m: Moment) -> None:
+    """Take the change in."""
+    if isinstance(m.record, PodChange):
+        change = m.node.note(_Change)
+        together = change.t == m.t and change.source == m.record.source
+        change.pods = (*(change.pods if together else ()), m.pod, m.replaced)
+        change.t, change.source = m.t, m.record.source
+
+
+@contract("CONFIG-07", on=pod_set(), needs=(CRI, PODS))
+def deletion_and_change_are_one_thing(m: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
+    """A pod that is changed while it is deleted is terminated once: each container is stopped, none of them
+    again meanwhile, and none is created.
+    """
+    old = pod.manifest
+    if old is None or pod.source != "api" or not pod.born or pod.finished:
+        return
+    grace = manifest.metadata.deletion_grace_period_seconds
+    if (
+        not manifest.metadata.deletion_timestamp
+        or not grace
+        or not _differ(old, manifest)
+        or not kubelet_works(m)
+    ):
+        return
+    if kubelet_view(m).is_cut_off(m.t):
+        return
+    for container in pod.every_container():
+        if container.state == "running" and container.born:
+            yield answered(
+                by=exited().where(about(container)),
+                within=grace + RETRY + RETRY_SLACK + STOP_SLACK,
+                not_before=_stopped_twice(container).either(call("CreateContainer").where(of(pod))),
+                unless=FAULT.either(_grace_is_cut(pod, grace)),
+                whole_node=True,
+                text=f"container {container.name} of {pod.name} is stopped once",
+            )
+
+
+def _differ(old: Manifest, new: Manifest) -> bool:
+    """More than the deletion is new."""
+    return old.spec != new.spec or (old.metadata.labels or {}) != (new.metadata.labels or {})
+
+
+def _stopped_twice(container: Container) -> Pattern:
+    return call("StopContainer").where(about(container)).where(lambda _: container.stopping)
+
+
+def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
+    """Another deletion leaves it less time: it is stopped again for that."""
+
+    def is_less(n: Moment) -> bool:
+        now = n.manifest.metadata.deletion_grace_period_seconds if n.manifest is not None else None
+        return n.pod is pod and (now is None or now < grace)
+
+    return TERMINATION_ASKED.where(is_less)
+
+
+def _node_is_there(m: Moment) -> bool:
+    return isinstance(m.record, Fault) and not kubelet_view(m).node_gone
+
+
+class _Waits:
+    """The kubelet that runs now has started without the node's object, which is still missing."""
+
+    def __init__(self) -> None:
+        self.waits = False
+
+
+@contract("CONFIG-11", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"), clause="waits")
+def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
+    """A kubelet that starts asks for the API server's pods once its node's object is there, not before."""
+    known = kubelet_view(m)
+    if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
+        return None
+    return answered(
+        by=FAULT.where(_node_is_there),
+        not_before=call("RunPodSandbox").where(lambda n: n.pod is not None and n.pod.source == "api"),
+        whole_node=True,
+        text="the node's object is there before a pod of the API server is run",
+    )
+
+
+def _awaits(pod: Pod) -> bool:
+    """It has come from the API server, and no kubelet has run it."""
+    plain = pod.spec is not None and not pod.spec.volumes and pod.spec.runtime_class_name is None
+    return pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and plain
+
+
+@pods_are_asked_for_after_the_node.clause("then", on=FAULT)
+def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
+    """Then they are run."""
+    note = m.node.note(_Waits)
+    if not note.waits or kubelet_view(m).node_gone:
+        return
+    note.waits = False
+    if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
+        return
+    for pod in m.world.names.values():
+        if _awaits(pod) and pod.termination is None and not pod.finished:
+            fresh = Fresh(pod.uid, pod.namespace, pod.name, pod.source)
+            yield starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
+
+
+@observer(on=kubelet("started"))
+def _node_is_told(m: Moment) -> None:
+    """Take in whether the node's object is there when the kubelet starts."""
+    m.node.note(_Waits).waits = kubelet_view(m).node_gone
+
+
+@contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
+def gate_is_noticed(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> Findings:
+    """When somebody opens or shuts a pod's readiness gate its Ready condition follows soon, and nothing is
+    stopped.
+    """
+    said = manifest.status
+    if pod.status is None or said is None or not spec.readiness_gates:
+        return None
+    if pod.termination is not None or pod.finished or not pod.wanted or not kubelet_works(m):
+        return None
+    if kubelet_view(m).is_cut_off(m.t):
+        return None
+    opened = all(_is(said, gate.condition_type) for gate in spec.readiness_gates)
+    if not _is(pod.status, "ContainersReady") or _is(pod.status, "Ready") is opened:
+        return None
+    return answered(
+        by=status().where(lambda n: n.status is not None and _is(n.status, "Ready") is opened),
+        within=REACTION,
+        not_before=call("StopContainer", "StopPodSandbox"),
+        unless=FAULT.either(TERMINATION_ASKED, exited(), pod_set(), status().where(_is_not_ready_itself)),
+        text=f"Ready of {pod.name} is {opened}",
+    )
+
+
+def _is(said: PodStatus, kind: str) -> bool:
+    condition = said.condition(kind)
+    return condition is not None and condition.status == "True"
+
+
+def _is_not_ready_itself(m: Moment) -> bool:
+    return m.status is not None and not _is(m.status, "ContainersReady")
+
+
+Images = dict[str, str]
+"""The image of each container, by name."""
+
+
+class _Files:
+    """Which file of the folder wants what: a file that was written is told of just before its pods."""
+
+    def __init__(self) -> None:
+        self.wanted: dict[str, tuple[FullName, Images]] = {}
+        self.written = ""
+        self.t = 0.0
+
+
+@contract("CONFIG-09", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
+def second_pod_of_a_name_is_dropped(m: Moment) -> Iterator[Finding]:
+    """Of two manifests with one name that a kubelet finds in its folder the one of the first file is run, and
+    the other is refused with an event.
+    """
+    first: dict[FullName, Images] = {}
+    files = m.node.note(_Files).wanted
+    for path in sorted(files):
+        name, images = files[path]
+        if name in first and first[name] != images:
+            yield _is_refused(name, first[name])
+        first.setdefault(name, images)
+
+
+def _is_refused(name: FullName, expected: Images) -> Answered:
+    def is_another(n: Moment) -> bool:
+        asked = n.request(CreateContainerRequest)
+        meta, container = asked.sandbox_config.metadata, asked.config.metadata.name
+        if (meta.namespace, meta.name) != name:
+            return False
+        image = asked.config.image.user_specified_image
+        return container not in expected or bool(image and image != expected[container])
+
+    return answered(
+        by=event("FailedValidation"),
+        within=KUBELET_START,
+        not_before=call("CreateContainer").where(is_another),
+        unless=FAULT.either(MANIFEST),
+        whole_node=True,
+        text=f"the second pod {name[1]} is refused",
+    )
+
+
+@observer(on=DISK.either(pod_set()))
+def _file_is_written(m: Moment) -> None:
+    """Take in what each file wants."""
+    files = m.node.note(_Files)
+    if isinstance(m.record, Disk):
+        files.wanted.pop(m.record.path, None)
+        files.written = m.record.path if m.record.op == "written" else ""
+        files.t = m.t
+        return
+    name = sent_static(m)
+    if name is None or m.manifest is None or m.t != files.t or not files.written:
+        return
+    images = {one.name: one.image for one in m.manifest.spec.containers}
+    files.wanted[files.written] = name, images

@@ -1,0 +1,54 @@
+"""STATIC: a folder of manifests that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract.applicability import CRI, PODS
+from kubelet_conformance.contract.definition import Finding, Findings, answered, contract
+from kubelet_conformance.contract.patterns import call, exited, kubelet, pod_set
+from kubelet_conformance.contracts.facts.pod import (
+    FAULT,
+    FRESH_STATIC,
+    about,
+    can_start_once_heard_of,
+    fresh_pod,
+    host_ports,
+    of,
+    starts,
+)
+from kubelet_conformance.contracts.facts.timing import FILE_POLL, KUBELET_START, REACTION
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+
+
+@contract("STATIC-08", on=kubelet("started"), needs=(CRI, PODS), clause="seen")
+def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
+    """A folder of manifests that is missing counts as one without any: the kubelet does its housekeeping and
+    kills what nobody wants.
+    """
+    known = kubelet_view(m)
+    if not known.missing or known.api_away_t is not None or known.node_gone:
+        return
+    for container in m.world.containers.values():
+        pod = container.pod
+        if pod is None or pod.wanted or not container.born or container.state != "running":
+            continue
+        yield answered(
+            by=call("StopContainer").where(about(container)),
+            within=KUBELET_START,
+            unless=FAULT.either(exited().where(about(container)), pod_set().where(of(pod))),
+            whole_node=True,
+            text=f"container {container.name}, which nobody wants, is stopped",
+        )
+
+
+@missing_folder_counts_as_seen.clause("picked-up", on=FRESH_STATIC)
+def folder_that_appears_is_read(m: Moment) -> Findings:
+    """Once the folder appears its manifests are run, within the time in which it is listed."""
+    pod, made_t = fresh_pod(m), kubelet_view(m).made_t
+    if pod is None or pod.source != "file" or made_t is None or m.t - made_t > FILE_POLL:
+        return None
+    if not can_start_once_heard_of(m, pod) or host_ports(m):
+        return None
+    return starts(pod, FILE_POLL + REACTION, f"static pod {pod.name} is started")

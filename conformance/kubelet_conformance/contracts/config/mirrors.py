@@ -1,0 +1,346 @@
+"""STATIC: the mirror pods that stand for static pods at the API server."""
+
+from __future__ import annotations
+
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STORED_STATUS, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import Predicate, call, deleted, done, pod_set, pod_unset, status
+from kubelet_conformance.contracts.facts.kills import explained
+from kubelet_conformance.contracts.facts.pod import API_DELETE, FAULT, MIRROR, is_mirror, of
+from kubelet_conformance.contracts.facts.sandbox import FINISHED, sandbox_asked
+from kubelet_conformance.contracts.facts.static_pod import (
+    API_WRITE,
+    CREATED,
+    CREATES_A_MIRROR,
+    HASH,
+    MIRROR_IS_TO_GO,
+    Json,
+    body_of,
+    is_static,
+    kubelet_works,
+    learn_mirrors,
+    metadata_of,
+    name_of,
+    static_pod_of,
+)
+from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+
+_STATUS_BATCH = 10.0
+"""How often the status manager looks for what is still to be written (status_manager.go)."""
+
+
+@contract("STATIC-04", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
+def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
+    """A static pod from a file tolerates every NoExecute taint; one from a URL does not for that."""
+    if not isinstance(m.record, ApiWrite):
+        return None
+    body = body_of(m.record)
+    pod = m.world.names.get(name_of(body))
+    if pod is None or not pod.static or pod.manifest is None:
+        return None
+    spec: Json = body.get("spec") or {}
+    wants: list[Json] = spec.get("tolerations") or []
+    blanket = any(
+        one.get("operator") == "Exists" and one.get("effect") == "NoExecute" and not one.get("key")
+        for one in wants
+    )
+    if pod.source == "file" and not blanket:
+        return broken(f"the mirror of {pod.name} does not tolerate NoExecute taints", pod.set_seq)
+    return KEPT
+
+
+@contract("STATIC-11", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS), clause="content")
+def mirror_names_hash_and_node(m: Moment) -> Findings:
+    """Each static pod gets a mirror pod at the API server, which carries its hash and is owned by
+    the node.
+    """
+    known = learn_mirrors(m)
+    if not isinstance(m.record, ApiWrite):
+        return None
+    body = body_of(m.record)
+    pod, got = m.world.names.get(name_of(body)), metadata_of(body)["annotations"][MIRROR]
+    expected = known.hashes.get(pod.uid) if pod is not None and pod.uid else None
+    is_clear = not m.world.nameless(*name_of(body))  # Else it may be of a version that was edited away.
+    if expected is not None and got != expected and is_clear:
+        return broken(f"the mirror has hash {got}, its static pod {expected}")
+    owners: list[Json] = metadata_of(body).get("ownerReferences") or []
+    if not any(one.get("kind") == "Node" and one.get("controller") for one in owners):
+        return broken(f"the mirror of {name_of(body)[1]} is not owned by its node")
+    return KEPT
+
+
+@mirror_names_hash_and_node.clause("made", on=call("RunPodSandbox"))
+def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
+    """It is made when the pod is started, unless there is one."""
+    known, config = learn_mirrors(m), sandbox_asked(m)
+    if not is_static(config) or not pod.born or pod.sandboxes:
+        return None
+    name = config.metadata.namespace, config.metadata.name
+    made = known.latest.pop(name, None)
+    if made is not None:
+        hash_ = config.annotations.get(HASH, "")
+        return (
+            KEPT if made[0] == hash_ else broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
+        )
+    if (
+        pod.mirror_uid
+        or name in known.names.values()
+        or kubelet_view(m).api_away_t is not None
+        or kubelet_view(m).node_gone
+    ):
+        return None
+
+    def is_its_mirror(n: Moment) -> bool:
+        return isinstance(n.record, ApiWrite) and name_of(body_of(n.record)) == name
+
+    return answered(
+        by=CREATES_A_MIRROR.where(is_its_mirror),
+        within=RETRY + RETRY_SLACK,
+        unless=FAULT.either(pod_unset()),
+        whole_node=True,
+        text=f"a mirror pod of {name[1]} is created",
+    )
+
+
+@contract("STATIC-12", on=call("RunPodSandbox"), needs=(CRI, PODS, EVERY_STATUS))
+def no_mirror_without_a_node(m: Moment) -> Findings:
+    """While the node has no object of its own at the API server, no mirror pod is created."""
+    config = sandbox_asked(m)
+    if not is_static(config) or not kubelet_view(m).node_gone:
+        return None
+    return answered(
+        by=FAULT.either(LIFE_ENDS),
+        unless=pod_unset(),
+        not_before=CREATES_A_MIRROR,
+        whole_node=True,
+        text="the node's object is there again",
+    )
+
+
+@no_mirror_without_a_node.clause("create", on=CREATES_A_MIRROR)
+def mirror_has_a_node(m: Moment) -> Findings:
+    """Whoever creates a mirror pod has seen the node's object."""
+    return (
+        broken("a mirror pod is created for a node without an object") if kubelet_view(m).node_gone else None
+    )
+
+
+@contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")
+def mirror_is_deleted_with_care(m: Moment) -> Findings:
+    """A mirror pod that is deleted or out of date is deleted with grace 0 and its UID as a precondition, and
+    created again; its static pod's containers are not touched.
+    """
+    learn_mirrors(m)
+    record = m.record
+    if not isinstance(record, ApiWrite) or static_pod_of(m, record.uid or record.precondition or "") is None:
+        return None
+    if record.grace != 0:
+        return broken(f"a mirror pod is deleted with grace {record.grace}, expected 0")
+    if not record.precondition:
+        return broken("a mirror pod is deleted without its UID as a precondition")
+    return KEPT
+
+
+@mirror_is_deleted_with_care.clause("again", on=pod_set().where(is_mirror))
+def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
+    """One that somebody deletes is deleted for good and made again."""
+    meta = manifest.metadata
+    if meta.deletion_timestamp is None or not kubelet_works(m):
+        return None
+    pod, uid = static_pod_of(m, meta.uid), meta.uid
+    if pod is None or not pod.wanted or pod.finished or kubelet_view(m).api_away_t is not None:
+        return None
+
+    def is_this(n: Moment) -> bool:
+        return isinstance(n.record, ApiWrite) and uid in {n.record.uid, n.record.precondition}
+
+    return answered(
+        by=API_DELETE.where(is_this),
+        within=RETRY + RETRY_SLACK,
+        unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
+        not_before=call("StopContainer").where(_unexplained(pod)),
+        whole_node=True,
+        text=f"the mirror of {pod.name}, which somebody deletes, is deleted for good",
+    )
+
+
+def _unexplained(pod: Pod) -> Predicate:
+    return lambda m: m.pod is pod and not explained(m)
+
+
+@mirror_is_deleted_with_care.clause("made-again", on=deleted())
+def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
+    """A new one is made when it is gone."""
+    if not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
+        return None
+    if kubelet_view(m).api_away_t is not None or not kubelet_works(m):
+        return None
+    name = pod.namespace, pod.name
+
+    def is_its_mirror(n: Moment) -> bool:
+        return isinstance(n.record, ApiWrite) and name_of(body_of(n.record)) == name
+
+    return answered(
+        by=CREATES_A_MIRROR.where(is_its_mirror),
+        # Where nothing else wakes its worker, the next resync does.
+        within=90.0 + RETRY_SLACK,
+        unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
+        not_before=call("StopContainer").where(_unexplained(pod)),
+        whole_node=True,
+        text=f"a mirror pod of {pod.name} is created again",
+    )
+
+
+@contract(
+    "STATIC-15", on=deleted(), needs=(CRI, PODS, STORED_STATUS), versions=since("1.22"), clause="not-before"
+)
+def mirror_outlives_its_containers(m: Moment, pod: Pod) -> Findings:
+    """A mirror pod whose manifest is gone is deleted, but not before the static pod has ended."""
+    if not pod.static or pod.termination is None or pod.wanted or not pod.born:
+        return None
+    if getattr(m.record, "uid", "") in pod.note(_ToGo).uids:
+        return None  # Somebody else had it deleted.
+    if pod.note(_Unheard).of or (m.node.started_t is not None and pod.termination.t <= m.node.started_t):
+        return None
+    running = [c for c in pod.every_container() if c.state == "running"]
+    if running:
+        text = f"the mirror of {pod.name} is gone while {running[0].name} runs"
+        return broken(text, pod.termination.seq, running[0].started_seq)
+    return KEPT
+
+
+@mirror_outlives_its_containers.clause("goes", on=done("StopPodSandbox"))
+def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """It is deleted soon after."""
+    if not pod.static or pod.wanted or not pod.mirror_uid or sandbox is not pod.sandbox:
+        return None
+    if sandbox.died_t is not None or any(s.succeeded for s in sandbox.stops):
+        return None  # It was stopped before, and the mirror may have gone since.
+    if pod.mirror_uid == pod.note(_ToGo).gone:
+        return None  # A kubelet that has never heard of the pod deletes its mirror first.
+    if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
+        return None
+    if any(c.state == "running" for c in pod.every_container()) or kubelet_view(m).api_away_t is not None:
+        return None
+    return answered(
+        by=deleted().where(lambda n: n.pod is pod or _is_mirror_of(pod, n)),
+        within=HOUSEKEEPING + REACTION + RETRY,
+        unless=FAULT.either(pod_set()),
+        whole_node=True,
+        text=f"the mirror of {pod.name} is deleted",
+    )
+
+
+def _is_mirror_of(pod: Pod, m: Moment) -> bool:
+    """What is gone is the pod's mirror, even where nothing else is left of the pod."""
+    return isinstance(m.record, Deleted) and m.record.uid == pod.mirror_uid
+
+
+class _ToGo:
+    """The mirrors of a static pod whose deletion somebody asked for, and the one that has gone, by UID."""
+
+    def __init__(self) -> None:
+        self.uids: set[str] = set()
+        self.gone = ""
+
+
+@observer(on=deleted(), last=True)
+def _mirror_is_gone(m: Moment) -> None:
+    """Take in that it is."""
+    if isinstance(m.record, Deleted) and m.pod is not None and m.pod.static:
+        m.pod.note(_ToGo).gone = m.record.uid
+
+
+@observer(on=MIRROR_IS_TO_GO, last=True)
+def _mirror_is_to_go(m: Moment) -> None:
+    """Take in deletions that are not the kubelet's."""
+    uid = m.manifest.metadata.uid if m.manifest is not None else ""
+    pod = static_pod_of(m, uid)
+    if pod is not None:
+        pod.note(_ToGo).uids.add(uid)
+
+
+class _Unheard:
+    """The pod was removed while a source was silent: its worker is not told before that source is heard."""
+
+    def __init__(self) -> None:
+        self.of = False
+
+
+@observer(on=pod_unset())
+def _removal_is_unheard(m: Moment) -> None:
+    """Take in removals that nobody takes up."""
+    if m.pod is not None and kubelet_view(m).api_away_t is not None:
+        m.pod.note(_Unheard).of = True
+
+
+@contract("STATIC-16", on=status(), needs=(CRI, PODS, STORED_STATUS))
+def status_goes_to_the_mirror(m: Moment, pod: Pod) -> Findings:
+    """The status of a static pod is written to its mirror, under the mirror's UID."""
+    uid = getattr(m.record, "uid", "")
+    if not pod.static or not pod.uid:
+        return None
+    return broken(f"a status of static pod {pod.name} carries its own UID") if uid == pod.uid else KEPT
+
+
+@status_goes_to_the_mirror.clause("patch", on=API_WRITE)
+def status_patch_names_the_mirror(m: Moment) -> Findings:
+    """No write of a status names the static pod's own UID."""
+    record = m.record
+    if not isinstance(record, ApiWrite) or record.subresource != "status" or record.resource != "pods":
+        return None
+    pod = m.world.pods.get(record.precondition or record.uid)
+    if pod is None or not pod.static:
+        return None
+    return broken(f"the status of static pod {pod.name} is written under its own UID")
+
+
+@status_goes_to_the_mirror.clause("each", on=CREATES_A_MIRROR)
+def each_mirror_gets_the_status(m: Moment) -> Findings:
+    """Each new mirror gets it, and not only the first one."""
+    record = m.record
+    if not isinstance(record, ApiWrite) or record.code != CREATED or not record.uid:
+        return None
+    uid = record.uid
+
+    def names_it(n: Moment) -> bool:
+        wrote = n.record
+        return getattr(wrote, "uid", "") == uid and not (
+            isinstance(wrote, ApiWrite) and wrote.verb == "create"
+        )
+
+    return answered(
+        by=API_WRITE.either(status()).where(names_it),
+        within=_STATUS_BATCH + REACTION,
+        unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
+        whole_node=True,
+        text="the status is written to the new mirror",
+    )
+
+
+@contract("STATIC-17", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))
+def finished_static_pod_keeps_its_mirror(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """A static pod that has finished keeps its mirror as long as its manifest is there."""
+    if not pod.static or not pod.wanted or not status.terminal:
+        return None
+    if pod.finished or pod.termination is not None:
+        return None
+
+    def is_its_mirror(n: Moment) -> bool:
+        record = n.record
+        return isinstance(record, ApiWrite) and pod.mirror_uid in {record.uid, record.precondition}
+
+    def is_its_manifest(n: Moment) -> bool:
+        return (isinstance(n.record, PodChange) and n.record.source == pod.source) or is_mirror(n)
+
+    return answered(
+        by=LIFE_ENDS,
+        unless=pod_unset().either(pod_set()).where(is_its_manifest),
+        not_before=API_DELETE.where(is_its_mirror),
+        whole_node=True,
+        text=f"{pod.name} keeps its mirror",
+    )

@@ -1,0 +1,339 @@
+"""INIT: what becomes of a regular init container that failed.
+
+INIT: how init containers show in a pod's status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, ContainerStatus, Exit, Moment, Pod, PodStatus
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import call, exited, failed, read_as, status
+from kubelet_conformance.contracts.facts.backoff import restart_bound
+from kubelet_conformance.contracts.facts.container import (
+    HELD_UP,
+    OWN_END,
+    REMAKING,
+    asked,
+    creation_of_kind,
+    failed_run,
+    failing_start,
+    in_place,
+    is_misled,
+    recorded,
+    regular_inits,
+    removal_of,
+    sidecars,
+    start_of,
+    to_watch,
+    told_otherwise,
+    unread_end,
+)
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, another_image, was_seen_started
+from kubelet_conformance.contracts.facts.sandbox import FINISHED
+from kubelet_conformance.contracts.facts.static_pod import has_come_back
+from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.tables.container import INITS, InitAct, InitSeen
+from kubelet_conformance.trace.format.bodies import ContainerStatusReply
+
+
+def _seq(container: Container) -> int | None:
+    return container.create.seq if container.create else None
+
+
+def _becomes(pod: Pod, code: int | None) -> InitAct | None:
+    """What is done about a regular init container that ended with `code`; None where nobody knows that."""
+    if code is None:
+        return None
+    return INITS.decide(InitSeen("exited", pod.restart_policy, failed=code != 0))
+
+
+@contract("INIT-07", on=OWN_END, needs=(CRI, PODS))
+def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
+    """Unless the policy is Never, a failed init container is run again after its back-off.
+
+    None after it is made before. Where its sandbox has died, a new one begins with the first of them.
+    """
+    if container.kind != "init":
+        return None
+    if _becomes(pod, ended.code) != "start" or not in_place(container) or is_misled(pod, container.sandbox):
+        return None
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name),
+        unless=HELD_UP.either(another_image(container)),
+        not_before=creation_of_kind("init", "app", besides=container.name),
+        text=f"{container.name} is made again after it failed",
+    )
+
+
+@failed_one_is_retried.clause("end-was-read", on=REMAKING)
+def _(m: Moment, pod: Pod) -> Findings:
+    one = recorded(pod, asked(m).metadata.name)
+    if one is None or one.kind != "init" or not unread_end(m, one):
+        return None
+    return broken(f"{one.name} is made again though the kubelet has not read its end", _seq(one))
+
+
+@contract("INIT-08", on=OWN_END, needs=(CRI, PODS))
+def failure_under_never_ends_the_pod(_: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
+    """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
+    if container.kind != "init":
+        return None
+    if _becomes(pod, ended.code) != "end the pod":
+        return None
+    return answered(
+        by=call("StopPodSandbox"),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        not_before=creation_of_kind("init", "app"),
+        text="the pod is killed after its init container failed",
+    )
+
+
+@failure_under_never_ends_the_pod.clause("never-retried", on=call("CreateContainer"))
+def _(m: Moment, pod: Pod) -> Findings:
+    if pod.restart_policy != "Never" or pod.kind_of(asked(m).metadata.name) not in {"init", "app"}:
+        return None
+    inits = (recorded(pod, spec.name) for spec in regular_inits(pod))
+    bad = next((one for one in inits if one is not None and one.state == "exited" and failed_run(one)), None)
+    if bad is None or bad.exit is None or bad.exit.commanded:
+        return None
+    return broken(
+        f"{asked(m).metadata.name} is made though {bad.name} failed under policy Never", bad.exit.seq
+    )
+
+
+@failure_under_never_ends_the_pod.clause("phase", on=FINISHED)
+def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    if not status.terminal or pod.restart_policy != "Never":
+        return None
+    for told in status.init_container_statuses or ():
+        ended = told.state.terminated
+        if pod.kind_of(told.name) == "init" and ended and ended.exit_code:
+            if status.phase != "Failed":
+                return broken(f"phase {status.phase} though {told.name} exited with {ended.exit_code}")
+            return KEPT
+    return None
+
+
+@contract("INIT-09", on=read_as("exited"), needs=(CRI, PODS))
+def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Findings:
+    """An init container with reason OOMKilled failed, whatever its exit code.
+
+    It is run again, or under policy Never the pod is killed.
+    """
+    told = m.response(ContainerStatusReply).status
+    if told is None or told.reason != "OOMKilled":
+        return None
+    if told.state != "CONTAINER_EXITED" or told.exit_code or container.kind != "init" or not to_watch(m):
+        return None
+    if not in_place(container):
+        return None
+    if container.record is not None and container.record.state == "CONTAINER_EXITED":
+        return None
+    never = INITS.decide(InitSeen("exited", pod.restart_policy, failed=True)) == "end the pod"
+    return answered(
+        by=call("StopPodSandbox") if never else start_of(container.name),
+        within=REACTION if never else restart_bound(m, container.name),
+        unless=HELD_UP,
+        not_before=creation_of_kind("init", "app", besides="" if never else container.name),
+        text=f"{container.name} counts as failed",
+    )
+
+
+@contract("INIT-11", on=REMAKING, needs=(CRI, PODS))
+def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
+    """An init container whose state is unknown is stopped before it is made again.
+
+    Under policy Never it is not made again.
+    """
+    one = recorded(pod, asked(m).metadata.name)
+    if one is None or one.kind != "init" or one.record is None:
+        return None
+    if one.record.state != "CONTAINER_UNKNOWN":
+        return None
+    if INITS.decide(InitSeen("unknown", pod.restart_policy)) == "end the pod":
+        return broken(f"{one.name} is made again under policy Never", _seq(one))
+    if not any(stop.succeeded for stop in one.stops):
+        return broken(f"{one.name} is made again before its unknown instance was stopped", _seq(one))
+    return KEPT
+
+
+@contract("INIT-14", on=exited(), needs=(CRI, PODS))
+def only_newest_dead_instance_is_kept(m: Moment, pod: Pod, container: Container) -> Findings:
+    """Of each init container only the newest dead instance is kept.
+
+    When another has ended, the older ones are removed in the next sync.
+    """
+    if container.kind not in {"init", "sidecar"}:
+        return None
+    every = pod.containers.get(container.name, ())
+    dead = [one for one in every if one is not container and one.state == "exited"]
+    if not dead or not to_watch(m):
+        return None
+    return [
+        answered(
+            by=removal_of(older),
+            within=REACTION,
+            unless=HELD_UP,
+            text=f"instance {older.attempt} of {older.name} is removed",
+        )
+        for older in dead
+    ]
+
+
+@contract("INIT-18", on=failed("StartContainer"), needs=(CRI, PODS))
+def created_one_is_tried_again(m: Moment, pod: Pod, container: Container) -> Findings:
+    """An init container that was made but could not be started is made again, before any later one."""
+    if container.kind != "init" or not to_watch(m):
+        return None
+    if not in_place(container) or was_seen_started(container) or is_misled(pod, container.sandbox):
+        return None  # An event has told that it runs after all, or the kubelet goes by another record.
+    return answered(
+        by=start_of(container.name),
+        within=restart_bound(m, container.name) + RETRY + RETRY_SLACK,
+        unless=HELD_UP.either(told_otherwise(container), another_image(container)),
+        not_before=creation_of_kind("init", "app", besides=container.name),
+        text=f"{container.name} is made again after its start failed",
+    )
+
+
+_STAYS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
+"""Whether Initialized stays True once an app container has run, whatever its init containers do."""
+
+
+_UNSEEN_FAILURES = frozenset(
+    {"CreateContainerConfigError", "ErrImageNeverPull", "ImageInspectError", "InvalidImageName"}
+)
+"""Why a container could not be started, where no failed call shows that it was tried for this pod."""
+
+
+def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
+    """What the Initialized condition must say; None where the app containers only ran before."""
+    apps = now.container_statuses or ()
+    if _STAYS_INITIALIZED.at(m.kubernetes):
+        if [told for told in apps if told.state.running or told.state.terminated]:
+            return True
+        if [told for told in apps if told.last_state.terminated]:
+            return None
+    ready = {told.name: told.ready for told in _inits_told(pod, now)}
+    return all(ready.get(spec.name, False) for spec in regular_inits(pod))
+
+
+def _inits_told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
+    return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "init"]
+
+
+@contract("INIT-15", on=status(), needs=(PODS, STATUS), versions=_STAYS_INITIALIZED)
+def ready_by_exit_code(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+    """A regular init container that ended is ready when its exit code is 0.
+
+    Initialized is True when all are ready, and until then False with reason ContainersNotInitialized.
+    """
+    for told in _inits_told(pod, status):
+        ended = told.state.terminated
+        if ended is not None:
+            if told.ready != (ended.exit_code == 0):
+                yield broken(f"{told.name} exited with {ended.exit_code} and has ready {told.ready}")
+            else:
+                yield KEPT
+
+
+@ready_by_exit_code.clause("condition", on=status())
+def _(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    condition = status.condition("Initialized") if status else None
+    if condition is None or status.phase == "Succeeded":
+        return None
+    if not regular_inits(pod) or sidecars(pod):
+        return None
+    expected = _initialized(m, pod, status)
+    if expected is None:
+        return None
+    if (condition.status == "True") != expected:
+        return broken(f"Initialized is {condition.status}, expected {expected}")
+    if not expected and condition.reason != "ContainersNotInitialized":
+        return broken(f"Initialized has reason {condition.reason!r}, expected ContainersNotInitialized")
+    return KEPT
+
+
+class _Failed:
+    """The containers of a pod that could not be made: what failed is told until they are."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.initialized = False
+        """Its init containers were through once: why its app containers did not start then is told as well,
+        until they do (reason_cache.go), though another sandbox begins with the init containers again.
+        """
+
+
+@contract("INIT-16", on=status(), needs=(PODS, STATUS))
+def apps_wait_for_initializing(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """Until the init containers are through, app containers that never ran wait for PodInitializing."""
+    if status.terminal or not pod.born:
+        return None
+    inits = _inits_told(pod, status)
+    if all(told.state.terminated and told.state.terminated.exit_code == 0 for told in inits):
+        return None
+    tried = {*pod.containers, *pod.note(_Failed).names}
+    apps = [told for told in status.container_statuses or () if told.name not in tried]
+    for told in apps:
+        if not told.container_id and has_come_back(m, pod):
+            continue  # Reasons are kept by the pod's UID, longer than its statuses.
+        reason = told.state.waiting.reason if told.state.waiting else "none"
+        if pod.note(_Failed).initialized and (
+            reason in _UNSEEN_FAILURES or _was_put_off(pod, told.name, reason)
+        ):
+            continue
+        if reason != "PodInitializing":
+            return broken(f"{told.name} waits for {reason}, expected PodInitializing")
+    return KEPT if apps else None
+
+
+def _was_put_off(pod: Pod, name: str, reason: str) -> bool:
+    """Its image could not be pulled for another container of the pod, and the back-off of that is its own."""
+    spec = pod.container_spec(name)
+    pulls = pod.pulls.get(spec.image) if spec is not None else None
+    return reason == "ImagePullBackOff" and pulls is not None and bool(pulls.failed_seq)
+
+
+@observer(on=failed("CreateContainer", "PullImage"))
+def _(m: Moment) -> None:
+    if m.pod is not None:
+        m.pod.note(_Failed).names.add(failing_start(m))
+
+
+@observer(on=exited())
+def _takes_in_the_last_init(m: Moment, container: Container, ended: Exit) -> None:
+    """Take in that the last init container completed: app containers may be tried from here on."""
+    pod = m.pod
+    if pod is None or ended.code != 0:
+        return
+    if [spec.name for spec in regular_inits(pod)][-1:] == [container.name]:
+        pod.note(_Failed).initialized = True
+
+
+@contract("INIT-17", on=status(), needs=(PODS, STATUS))
+def statuses_in_order(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """Init container statuses stand in the order of the spec, app container statuses sorted by name."""
+    if pod.spec is None:
+        return None
+    spec = [one.name for one in pod.spec.init_containers or ()]
+    inits = [one.name for one in status.init_container_statuses or ()]
+    apps = [one.name for one in status.container_statuses or ()]
+    if inits != [name for name in spec if name in inits]:
+        return broken(f"the init statuses are {inits}, the spec has {spec}", pod.set_seq)
+    if apps != sorted(apps):
+        return broken(f"the app statuses are {apps}, expected them sorted by name", pod.set_seq)
+    return KEPT if len(inits) > 1 or len(apps) > 1 else None

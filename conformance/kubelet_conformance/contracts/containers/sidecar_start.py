@@ -1,0 +1,228 @@
+"""SIDECAR: whether they run at all, what their failures hold up, and what shows that all have started.
+
+SIDECAR: how restartable init containers show in the status of their pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
+from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, status
+from kubelet_conformance.contracts.facts.backoff import restart_bound
+from kubelet_conformance.contracts.facts.container import (
+    HELD_UP,
+    asked,
+    awake,
+    completed,
+    creation_of,
+    failing_start,
+    following,
+    in_place,
+    is_misled,
+    made_in,
+    may_have_started,
+    recorded,
+    sidecars,
+    start_of,
+    starts_are_told,
+    to_watch,
+)
+from kubelet_conformance.contracts.facts.kills import stopped_for_itself
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, fresh_pod, stop_asked
+from kubelet_conformance.contracts.facts.status import is_lost
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.world.kubelet_view import informed_by
+
+_ON = since("1.29")
+_GATE = "SidecarContainers"
+_ON_BY_DEFAULT = (1, 29)
+_FORBIDDEN = "InitContainerRestartPolicyForbidden"
+
+
+def _gate_is_off(m: Moment) -> bool:
+    usual = m.kubernetes is not None and m.kubernetes >= _ON_BY_DEFAULT
+    return not m.header.feature_gates.get(_GATE, usual)
+
+
+@contract("SIDECAR-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=since("1.28"))
+def refused_without_the_gate(m: Moment, manifest: Manifest) -> Findings:
+    """With the gate SidecarContainers off a pod with sidecars is refused, and nothing of it is started.
+
+    The reason is InitContainerRestartPolicyForbidden.
+    """
+    pod = fresh_pod(m)
+    if pod is None or pod.source != "api" or not _gate_is_off(m) or not awake(m):
+        return None
+    if not manifest.spec.sidecars:
+        return None
+
+    def ends(now: Moment) -> bool:
+        return pod.is_about(now) and now.status is not None and now.status.terminal
+
+    def refused(now: Moment) -> bool:
+        return ends(now) and now.status is not None and now.status.reason == _FORBIDDEN
+
+    return answered(
+        by=status().where(refused),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(status().where(ends)),
+        not_before=call("RunPodSandbox").where(pod.asked),
+        whole_node=True,
+        text=f"pod {pod.name}, which has sidecars, is refused",
+    )
+
+
+@contract(
+    "SIDECAR-08",
+    on=failed("CreateContainer", "StartContainer", "PullImage"),
+    needs=(CRI, PODS),
+    versions=_ON,
+)
+def failing_one_holds_up_no_other(m: Moment, pod: Pod) -> Iterator[Finding]:
+    """A sidecar that cannot be started does not keep the sidecars after it from being run again."""
+    name = failing_start(m)
+    if pod.kind_of(name) != "sidecar" or not to_watch(m) or at_its_end(pod):
+        return
+    for spec in following(pod, name):
+        due = recorded(pod, spec.name)
+        if spec.is_sidecar and due is not None and _is_due(due):
+            yield answered(
+                by=start_of(due.name),
+                within=restart_bound(m, due.name),
+                unless=HELD_UP.either(exited()),
+                text=f"sidecar {due.name} is made again though {name} cannot be started",
+            )
+
+
+def _is_due(container: Container) -> bool:
+    """The kubelet knows that it ended by itself, and its sandbox is there."""
+    told = container.record is not None and container.record.state == "CONTAINER_EXITED"
+    own_end = container.exit is not None and not container.exit.commanded
+    return container.state == "exited" and told and own_end and in_place(container)
+
+
+@contract("SIDECAR-26", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
+def ended_apps_prove_nothing(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """App containers that ended in an old sandbox do not show that a pod with sidecars is initialized.
+
+    In the new sandbox its init containers run, and its sidecars start, before the first app container.
+    """
+    if pod.spec is None or not sandbox.born or not sandbox.attempt:
+        return None
+    if pod.kind_of(asked(m).metadata.name) != "app" or not any(sidecars(pod)):
+        return None
+    apps = list(pod.of_kind("app"))
+    if not apps or any(one.sandbox is sandbox or one.state != "exited" for one in apps):
+        return None
+    if is_misled(pod, sandbox):
+        return None
+    for spec in pod.spec.init_containers or ():
+        if not _is_through(pod, spec, sandbox):
+            return broken(
+                f"{asked(m).metadata.name} is made in the new sandbox before {spec.name} is through",
+                pod.set_seq,
+            )
+    return KEPT
+
+
+def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
+    own = made_in(pod, spec.name, sandbox)
+    if own is None:
+        return False
+    return own.started_t is not None if spec.is_sidecar else completed(own)
+
+
+@contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))
+def not_restarted_in_termination(m: Moment, pod: Pod, container: Container) -> Findings:
+    """A sidecar that ends while its pod is being terminated is not run again."""
+    if container.kind != "sidecar" or pod.termination is None:
+        return None
+    told_t = informed_by(m, pod.termination.t)
+    if not any(stop_asked(one, told_t) for one in pod.every_container()):
+        return None
+    if stopped_for_itself(m, pod, container):
+        return None
+    return answered(
+        by=done("StopPodSandbox"),
+        unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted),
+        not_before=creation_of(container.name),
+        text=f"sidecar {container.name} is not made again in a pod that goes",
+    )
+
+
+def _told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
+    return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "sidecar"]
+
+
+def _app_runs_or_ended(now: PodStatus) -> bool:
+    """One that is told as ended only because its pod has, and was never made, counts for nothing."""
+    apps = [told for told in now.container_statuses or () if not is_lost(told)]
+    return any(told.state.running or told.state.terminated for told in apps)
+
+
+def _app_has_run(now: PodStatus) -> bool:
+    return _app_runs_or_ended(now) or any(told.last_state.terminated for told in now.container_statuses or ())
+
+
+@contract("SIDECAR-17", on=status(), needs=(PODS, STATUS), versions=_ON)
+def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
+    """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized.
+
+    That one has not started any more is told at once, and the condition follows with the next sync.
+    """
+    pod = m.pod
+    told = _told(pod, status) if pod and status else []
+    if not told or status.terminal:
+        return None
+    ready, initialized = status.condition("ContainersReady"), status.condition("Initialized")
+    unready = [one.name for one in told if not one.ready]
+    if unready and ready and ready.status == "True":
+        return broken(f"ContainersReady is True though {unready[0]} is not ready")
+    before = {one.name for one in _told(pod, pod.status) if one.started} if pod and pod.status else set[str]()
+    late = {one.name for one in told if not one.started and one.name not in before}
+    if not late or initialized is None or initialized.status != "True" or _app_has_run(status):
+        return KEPT
+    unseen = may_have_started(pod, status) if pod else {}
+    if late <= unseen.keys():
+        return starts_are_told(unseen)
+    return broken(f"Initialized is True though {min(late)} has not started")
+
+
+@contract("SIDECAR-18", on=status(), needs=(PODS, STATUS), versions=_ON)
+def stays_initialized(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """Once an app container has run, Initialized stays True whatever the sidecars do."""
+    condition = status.condition("Initialized") if status else None
+    if condition is None or not any(sidecars(pod)) or not _app_runs_or_ended(status):
+        return None
+    if condition.status != "True":
+        return broken(f"Initialized is {condition.status} though an app container has run")
+    return KEPT
+
+
+@contract("SIDECAR-19", on=status(), needs=(PODS, STATUS), versions=_ON)
+def pending_until_they_started(m: Moment, status: PodStatus) -> Findings:
+    """Sidecars that have not started keep a pod Pending only until an app container has run."""
+    pod = m.pod
+    told = _told(pod, status) if pod and status else []
+    if not told or status.terminal:
+        return None
+    if not _app_has_run(status):
+        if any(not one.started for one in told) and status.phase != "Pending":
+            return broken(f"phase {status.phase} before the sidecars have started")
+        return KEPT
+    apps = status.container_statuses or []
+    held = pod is not None and pod.status is not None and pod.status.phase == "Pending"
+    if held or not _app_runs_or_ended(status) or all(one.state.terminated for one in apps):
+        # All wait to run again: the decision table has Pending then. Or a last phase may follow, after a
+        # deadline perhaps: it is held back while anything runs, and what was Pending stays so.
+        return None
+    inits = [one for one in status.init_container_statuses or () if one not in told]
+    waiting = any(one.state.waiting and not one.last_state.terminated for one in (*apps, *told))
+    waiting = waiting or any(one.state.terminated is None for one in inits)
+    if status.phase == "Pending" and not waiting:
+        return broken("phase Pending though an app container has run and nothing waits")
+    return KEPT

@@ -1,0 +1,312 @@
+"""START: how one container is made and started, and what it is told of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import lru_cache
+
+import msgspec
+
+from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod, PodStatus
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import call, done, event, failed, status
+from kubelet_conformance.contracts.facts.container import asked
+from kubelet_conformance.contracts.facts.status import REFUSED
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.trace.format.bodies import (
+    ContainerConfig,
+    ContainerRecord,
+    ContainerRequest,
+    ContainerStatusReply,
+    CreateContainerReply,
+    CreateContainerRequest,
+    PodSandboxMetadata,
+)
+from kubelet_conformance.trace.format.errors import BodyError
+from kubelet_conformance.trace.format.labels import Annotation, Label
+from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler
+
+NANOSECONDS = 1_000_000_000
+_START, _HOOK_FAILED = call("StartContainer"), event("FailedPreStartHook")
+_OTHER_STEPS = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox")
+
+
+@contract("START-01", on=call("StartContainer"))
+def created_container_is_started(m: Moment) -> Findings:
+    """A container is made, then started before anything else is done for its pod.
+
+    Only what CreateContainer gave is started.
+    """
+    container = m.container
+    if container is not None and container.born:
+        return KEPT
+    if not m.node.born:
+        return None
+    return broken(
+        f"no CreateContainer gave {m.request(ContainerRequest).container_id[:12]}, which is started"
+    )
+
+
+@created_container_is_started.clause("at once", on=done("CreateContainer"))
+def start_follows_creation(m: Moment) -> Findings:
+    """StartContainer is the next step."""
+    if m.pod is None:
+        return None
+    made, made_t = m.response(CreateContainerReply).container_id, m.t
+    # The start may have found nobody, which leaves no trace.
+    unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t)
+    return answered(
+        by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
+        not_before=_OTHER_STEPS,
+        within=REACTION,
+        unless=_HOOK_FAILED.either(unseen),
+        text=f"{asked(m).metadata.name} is started",
+    )
+
+
+@created_container_is_started.clause("runs", on=done("ContainerStatus"))
+def running_container_was_started(m: Moment, container: Container) -> Findings:
+    """Nothing runs that was not started."""
+    record = m.response(ContainerStatusReply).status
+    if record is None or not container.born or not record.started_at:
+        return None
+    if container.start is None:
+        seq = container.create.seq if container.create else None
+        return broken(f"{container.name} has run, and StartContainer was never asked for it", seq)
+    return None if container.seen_running else KEPT
+
+
+class _StartsFailed:
+    """The containers of a pod with a failed StartContainer; their records may be gone."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+
+
+def _without_cause(pod: Pod, name: str, reason: str) -> str | None:
+    """What must have come before this waiting reason, and has not."""
+    spec = pod.container_spec(name)
+    if reason == "CreateContainerError" and name not in pod.create_failed:
+        return "no CreateContainer of it failed"
+    if reason == "RunContainerError" and name not in pod.note(_StartsFailed).names:
+        return "no StartContainer of it failed"
+    if reason == "PostStartHookError" and spec is not None and spec.lifecycle.post_start is None:
+        return "it has no postStart hook"
+    return None
+
+
+STEP_REASONS = frozenset({"CreateContainerError", "RunContainerError", "PostStartHookError"})
+
+
+@contract("START-02", on=REFUSED, needs=(CRI, PODS, STATUS))
+def waiting_reason_names_the_step_that_failed(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+    """A container's waiting reason names the step that failed, and that step has failed.
+
+    CreateContainerError needs a failed CreateContainer of it, RunContainerError a failed StartContainer, and
+    PostStartHookError a postStart hook.
+    """
+    if not pod.born:
+        return
+    for one in status.every_container:
+        waiting = one.state.waiting
+        if waiting is not None and waiting.reason in STEP_REASONS:
+            wrong = _without_cause(pod, one.name, waiting.reason)
+            if wrong and m.t <= m.node.cut_off_until:
+                continue  # The step may have found nobody, which leaves no trace.
+            yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
+
+
+@observer(on=failed("StartContainer"))
+def _start_has_failed(m: Moment) -> None:
+    """Take in whose start has failed."""
+    if m.pod is not None and m.container is not None:
+        m.pod.note(_StartsFailed).names[m.container.name] = None
+
+
+@contract("START-04", on=call("StartContainer"))
+def container_is_started_once(_: Moment, container: Container) -> Findings:
+    """A container is started once: one that was created but could not be started is never used again."""
+    if not container.born:
+        return None
+    if container.start is None:
+        return KEPT
+    outcome = "failed" if container.start_failed else "was asked for"
+    return broken(f"{container.name} is started again, its start {outcome} before", container.start.seq)
+
+
+def _identity(m: Moment) -> dict[str, str]:
+    request, pod = m.request(CreateContainerRequest), m.pod
+    meta = request.sandbox_config.metadata
+    whose: PodSandboxMetadata | Pod = meta if pod is None else pod
+    return {
+        Label.POD_NAME: whose.name,
+        Label.POD_NAMESPACE: whose.namespace,
+        Label.POD_UID: whose.uid or meta.uid,
+        Label.CONTAINER_NAME: request.config.metadata.name,
+    }
+
+
+def _wrong_label(labels: dict[str, str], expected: dict[str, str]) -> str:
+    """Which of the labels, which are not as expected, is wrong."""
+    for key, value in expected.items():
+        if labels.get(key) != value:
+            return f"label {key} is {labels.get(key, 'absent')!r}, expected {value!r}"
+    return f"label {min(labels.keys() - expected.keys())} is none of a container's"
+
+
+def _is_hex(text: str) -> bool:
+    return bool(text) and not text.strip("0123456789abcdef")
+
+
+def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod) -> str | None:
+    if not _is_hex(annotations.get(Annotation.HASH, "")):
+        return f"the hash is {annotations.get(Annotation.HASH, 'absent')!r}, no hexadecimal number"
+    if not annotations.get(Annotation.RESTART_COUNT, "").isdigit():
+        return f"the restart count is {annotations.get(Annotation.RESTART_COUNT, 'absent')!r}"
+    expected = {
+        Annotation.TERMINATION_MESSAGE_PATH: spec.termination_message_path,
+        Annotation.TERMINATION_MESSAGE_POLICY: spec.termination_message_policy,
+    }
+    if pod.spec is not None:
+        expected[Annotation.POD_GRACE] = str(pod.spec.grace_seconds)
+    if not expected.items() <= annotations.items():
+        key = next(key for key, value in expected.items() if annotations.get(key) != value)
+        return f"{key} is {annotations.get(key, 'absent')!r}, expected {expected[key]!r}"
+    if bool(spec.ports) != (Annotation.PORTS in annotations):
+        return f"{Annotation.PORTS} is {annotations.get(Annotation.PORTS, 'absent')!r}"
+    return _wrong_hook(annotations.get(Annotation.PRE_STOP_HANDLER), spec.lifecycle.pre_stop)
+
+
+def _wrong_hook(told: str | None, hook: Handler | None) -> str | None:
+    if told is None or hook is None:
+        return None if told is None and hook is None else f"the preStop handler is {told or 'absent'}"
+    try:
+        handler = msgspec.json.decode(told, type=Handler)
+    except msgspec.MsgspecError:
+        return f"the preStop handler is {told!r}, no JSON"
+    return None if handler.exec == hook.exec else f"the preStop handler is {told}"
+
+
+@contract("START-05", on=call("CreateContainer"), needs=(CRI, PODS))
+def container_is_labelled_and_annotated(m: Moment) -> Findings:
+    """A container has the labels of its pod's name, namespace and UID and of its own name.
+
+    Its annotations hold its hash, restart count, termination message settings, the pod's grace, and its
+    preStop hook and ports if it has any.
+    """
+    config, pod, expected = asked(m), m.pod, _identity(m)
+    if config.labels != expected:
+        return broken(_wrong_label(config.labels, expected))
+    spec = pod.container_spec(config.metadata.name) if pod is not None else None
+    if pod is None or spec is None:
+        return None
+    wrong = _wrong_annotation(config.annotations, spec, pod)
+    return broken(f"{spec.name}: {wrong}", pod.set_seq) if wrong else KEPT
+
+
+@contract("START-07", on=call("CreateContainer"))
+def log_path_names_container_and_attempt(m: Moment) -> Findings:
+    """The log of a container is <name>/<restart count>.log below the sandbox's log directory."""
+    config = asked(m)
+    expected = f"{config.metadata.name}/{config.annotations.get(Annotation.RESTART_COUNT, '')}.log"
+    return (
+        KEPT
+        if config.log_path == expected
+        else broken(f"log_path is {config.log_path!r}, expected {expected}")
+    )
+
+
+def _message_files(config: ContainerConfig) -> set[str]:
+    """The host files that the termination message path is mounted from."""
+    path = config.annotations.get(Annotation.TERMINATION_MESSAGE_PATH)
+    return {mount.host_path for mount in config.mounts if mount.container_path == path}
+
+
+@contract("START-08", on=call("CreateContainer"))
+def termination_message_has_a_fresh_file(m: Moment) -> Findings:
+    """Each instance of a container has a file of its own mounted at its termination message path."""
+    config, pod = asked(m), m.pod
+    if not config.annotations.get(Annotation.TERMINATION_MESSAGE_PATH):
+        return None
+    name, files = config.metadata.name, _message_files(config)
+    if len(files) != 1:
+        return broken(f"{name} has {len(files)} files mounted at its termination message path, expected one")
+    for old in pod.containers.get(name, []) if pod is not None else []:
+        if old.config is not None and files & _message_files(old.config):
+            seq = old.create.seq if old.create else None
+            return broken(f"{name} has the termination message file of an earlier instance", seq)
+    return KEPT
+
+
+@lru_cache(maxsize=1024)
+def _seconds(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        raise BodyError(f"{text[:40]!r} is no time") from None
+
+
+def _told_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:
+    """Container id, what of it, started and finished as the status shows them."""
+    running, ended, last = one.state.running, one.state.terminated, one.last_state.terminated
+    told: list[tuple[str, str, str | None, str | None]] = []
+    if running is not None:
+        told.append((one.runtime_id, "running", running.started_at, None))
+    if ended is not None:
+        told.append((ended.runtime_id, "terminated", ended.started_at, ended.finished_at))
+    if last is not None:
+        told.append((last.runtime_id, "last terminated", last.started_at, last.finished_at))
+    return told
+
+
+def _wrong_time(record: ContainerRecord, started: str | None, finished: str | None) -> str | None:
+    if record.started_at and started is not None and _seconds(started) != record.started_at // NANOSECONDS:
+        return f"startedAt is {started}, the runtime says {record.started_at} ns"
+    if (
+        record.finished_at
+        and finished is not None
+        and _seconds(finished) != record.finished_at // NANOSECONDS
+    ):
+        return f"finishedAt is {finished}, the runtime says {record.finished_at} ns"
+    return None
+
+
+@contract("START-12", on=status(), needs=(CRI, STATUS))
+def container_times_are_the_runtimes(m: Moment, status: PodStatus) -> Iterator[Finding]:
+    """A status shows when a container started and finished as the runtime tells it in nanoseconds.
+
+    The API cuts it to seconds.
+    """
+    for one in status.every_container:
+        for container_id, word, started, finished in _told_times(one):
+            container = m.world.containers.get(container_id)
+            record = container.record if container is not None else None
+            if record is None or not record.started_at:
+                continue
+            wrong = _wrong_time(record, started, finished)
+            yield broken(f"{one.name}, {word}: {wrong}") if wrong else KEPT
+
+
+@contract("START-14", on=call("CreateContainer"))
+def attempt_restart_count_and_log_are_one_number(m: Moment) -> Findings:
+    """The attempt of a container, its restart count annotation and the number of its log are the same."""
+    config = asked(m)
+    count = config.annotations.get(Annotation.RESTART_COUNT, "absent")
+    log = config.log_path.rpartition("/")[2].removesuffix(".log")
+    if not str(config.metadata.attempt) == count == log:
+        return broken(
+            f"{config.metadata.name}: attempt {config.metadata.attempt}, restart count {count}, log {log}"
+        )
+    return KEPT

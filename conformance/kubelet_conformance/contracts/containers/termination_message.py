@@ -1,0 +1,76 @@
+"""START: the message of a container's end, as its status tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract.applicability import CRI, STATUS
+from kubelet_conformance.contract.definition import KEPT, Finding, broken, contract
+from kubelet_conformance.contracts.facts.disk import files
+from kubelet_conformance.contracts.facts.status import END_TOLD, record_with
+from kubelet_conformance.trace.format.labels import Annotation
+from kubelet_conformance.trace.format.manifests import Terminated
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.views import Container
+
+_FALLS_BACK = "FallbackToLogsOnError"
+_CANNOT_RUN = "ContainerCannotRun"
+_CHARS_JUDGED = 1000
+"""Longer messages are cut, by the kubelet and once more for the whole pod."""
+_LINES_JUDGED = 80
+_HEAD_OF_LINE = 3
+"""Time, stream and tag come before the text of a line in a log."""
+
+
+def _log_text(m: Moment, container: Container) -> str | None:
+    """What the container has logged; None where nobody knows."""
+    sandbox, config = container.sandbox, container.config
+    if sandbox is None or sandbox.config is None or config is None:
+        return None
+    log = files(m).texts.get(f"{sandbox.config.log_directory}/{config.log_path}")
+    if log is None or log.count("\n") > _LINES_JUDGED:
+        return None
+    return "".join(line.split(" ", _HEAD_OF_LINE)[-1] for line in log.splitlines(keepends=True))
+
+
+def _expected(m: Moment, container: Container) -> str | None:
+    """The message that the container's end is to be told with; None where nobody can tell."""
+    record, config = container.record, container.config
+    if record is None or config is None or record.state != "CONTAINER_EXITED":
+        return None
+    path = config.annotations.get(Annotation.TERMINATION_MESSAGE_PATH, "")
+    mounted = [one.host_path for one in config.mounts if one.container_path == path]
+    words = files(m).texts.get(mounted[0]) if len(mounted) == 1 else None
+    if words is None:
+        return None
+    policy = config.annotations.get(Annotation.TERMINATION_MESSAGE_POLICY)
+    if not words and policy == _FALLS_BACK and record.exit_code and record.reason != _CANNOT_RUN:
+        words = _log_text(m, container)
+    if words is None:
+        return None
+    return ": ".join(one for one in (record.message, words) if one)
+
+
+def _ends(m: Moment) -> Iterator[Terminated]:
+    for one in m.status.every_container if m.status is not None else ():
+        for ended in (one.state.terminated, one.last_state.terminated):
+            if ended is not None and ended.runtime_id:
+                yield ended
+
+
+@contract("START-11", on=END_TOLD, needs=(CRI, STATUS))
+def last_words_are_those_of_the_container(m: Moment) -> Iterator[Finding]:
+    """The end of a container is told with what it wrote to its message file.
+
+    If that is empty and the policy says so the end of its log stands in after a failure. The runtime's own
+    message comes before, with a colon.
+    """
+    for ended in _ends(m) if files(m).texts else ():
+        container = record_with(m, ended.runtime_id)
+        expected = _expected(m, container) if container is not None else None
+        if container is None or expected is None or len(expected) > _CHARS_JUDGED:
+            continue
+        if ended.message.rstrip("\n") != expected.rstrip("\n"):
+            yield broken(f"the end of {container.name} is told as {ended.message!r}, expected {expected!r}")
+        else:
+            yield KEPT

@@ -1,0 +1,478 @@
+"""Containers of a pod: which record counts, what its end means, and who may come next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract.definition import Finding, answered, observer
+from kubelet_conformance.contract.patterns import (
+    Pattern,
+    call,
+    done,
+    exited,
+    failed,
+    pod_set,
+    sandbox_died,
+    status,
+)
+from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, to_run
+from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD
+from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
+from kubelet_conformance.contracts.tables.container import APPS, AppSeen
+from kubelet_conformance.trace.format.bodies import (
+    ContainerConfig,
+    ContainerStatusReply,
+    CreateContainerRequest,
+    ExecSyncRequest,
+    PullImageRequest,
+)
+from kubelet_conformance.trace.format.labels import Annotation
+from kubelet_conformance.trace.format.manifests import ContainerSpec, Kind, PodStatus
+from kubelet_conformance.trace.format.records import Reply
+from kubelet_conformance.trace.world.images import made_of
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.runtime_reports import event_of
+from kubelet_conformance.trace.world.views import Container, Pod, Sandbox
+
+
+def _gave_up(m: Moment) -> bool:
+    """Eviction, a deadline, preemption and a node's shutdown all write a terminal phase with a reason."""
+    return m.status is not None and m.status.terminal and bool(m.status.reason)
+
+
+CALLED_OFF: Pattern = TERMINATION_ASKED.either(
+    sandbox_died(),
+    call("PullImage"),
+    failed("PodSandboxStatus", "ContainerStatus"),
+    status().where(_gave_up),
+)
+"""What ends the hope for a container soon: the pod is to go, its sandbox died, an image takes its time, or
+what became of it cannot be read (WORK-18).
+"""
+
+
+def _is_hook(m: Moment) -> bool:
+    return m.request(ExecSyncRequest).timeout == 0
+
+
+HELD_UP: Pattern = CALLED_OFF.either(call("StopContainer"), call("ExecSync").where(_is_hook))
+"""What may keep the pod's worker for longer than a reaction takes, too: it does one thing after the other."""
+
+
+def _is_init(m: Moment) -> bool:
+    spec = m.pod.spec if m.pod is not None else None
+    return spec is not None and spec.entries.get(asked(m).metadata.name, ("",))[0] == "init"
+
+
+INIT_FIRST = call("CreateContainer").where(_is_init)
+"""The pod begins anew with its init containers, which take their time."""
+
+
+def _is_sidecar(m: Moment) -> bool:
+    one = m.container
+    return one is not None and (one.kind == "sidecar" or waits_for_sidecars(one))
+
+
+SIDECAR_ENDS = exited().where(_is_sidecar)
+"""Where no app container runs, the sidecars come first again (`waits_for_sidecars`)."""
+
+_WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"})
+
+
+def _worker_free(m: Moment, pod: Pod) -> bool:
+    """Nothing of the pod is under way but what is answered here."""
+    own = m.call if isinstance(m.record, Reply) else None
+    for call_open in pod.calls_open.values():
+        if call_open is not own and call_open.rpc in _WORK:
+            return False
+    hooked = [one for one in pod.every_container() if one.hooks_open]
+    if not hooked:
+        return True
+    return not any(h.call is not own and h.call.id in one.hooks_open for one in hooked for h in one.hooks)
+
+
+def awake(m: Moment) -> bool:
+    """The kubelet is up and sees the runtime, so that it can notice what happens."""
+    node = m.node
+    return node.kubelet_up and node.relisted_t is not None and not node.listing_failed and node.runtime_ready
+
+
+def to_watch(m: Moment) -> bool:
+    """A pod to run, on a node whose kubelet is there to notice and has its hands free."""
+    return to_run(m) and awake(m) and m.pod is not None and _worker_free(m, m.pod)
+
+
+def _ends_by_itself(m: Moment) -> bool:
+    return m.exit is not None and not m.exit.commanded and to_watch(m)
+
+
+OWN_END: Pattern = exited().where(_ends_by_itself)
+"""A container ended that nobody stopped, and the kubelet has its hands free to react."""
+FREE_CHANGE: Pattern = pod_set().where(to_watch)
+"""A pod that runs was sent again, and the kubelet can take a change up at once."""
+
+
+def put_off(m: Moment) -> bool:
+    """The container is made in a later sync than the one that ran its sandbox, for all one can tell.
+
+    The sync that runs a sandbox makes the first container right then, unless that must wait for its back-off.
+    """
+    sandbox, pod, name, life_t = m.sandbox, m.pod, asked(m).metadata.name, m.node.started_t or 0.0
+    if sandbox is None or sandbox.ready_t is None or sandbox.ready_t < max(m.t - REACTION, life_t):
+        return True
+    if pod is None or (old := pod.newest(name)) is None:
+        return False
+    if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t >= RELIST:
+        return True  # Its record went when another sync tried to run a sandbox.
+    was_tried = name in pod.create_failed and pod.create_failed[name].t >= sandbox.ready_t
+    has_failed = old.attempt > 0 or (old.exit is not None and not old.exit.commanded)
+    return was_tried or (has_failed and m.t - sandbox.ready_t > RELIST / 2)
+
+
+def asked(m: Moment) -> ContainerConfig:
+    """The config of the container that a CreateContainer asks for."""
+    body = m.call.request  # This is `m.request`, for which judges ask all the time.
+    request: CreateContainerRequest = (
+        body.parsed if body.parsed_as is CreateContainerRequest else body.view(CreateContainerRequest)
+    )
+    return request.config
+
+
+def _made_before(m: Moment) -> bool:
+    return m.pod is not None and m.pod.newest(asked(m).metadata.name) is not None
+
+
+REMAKING: Pattern = call("CreateContainer").where(_made_before)
+"""A CreateContainer for a container that has had an instance before."""
+
+
+def creation_of(name: str) -> Pattern:
+    """A CreateContainer for the container of this name."""
+    return call("CreateContainer").where(lambda m: asked(m).metadata.name == name)
+
+
+def start_of(name: str) -> Pattern:
+    """The first step towards another instance of this name: a PullImage for it, or its CreateContainer."""
+
+    def fits(m: Moment) -> bool:
+        spec, image = m.pod.container_spec(name) if m.pod else None, m.request(PullImageRequest).image
+        return spec is not None and spec.image in {image.image, image.user_specified_image}
+
+    return creation_of(name).either(call("PullImage").where(fits))
+
+
+def creation_of_kind(*kinds: Kind, besides: str = "") -> Pattern:
+    """A CreateContainer for a container of one of these kinds, but not for `besides`."""
+
+    def fits(m: Moment) -> bool:
+        name = asked(m).metadata.name
+        return m.pod is not None and name != besides and m.pod.kind_of(name) in kinds
+
+    return call("CreateContainer").where(fits)
+
+
+def stop_of(container: Container) -> Pattern:
+    """A StopContainer for this one."""
+    return call("StopContainer").where(about(container))
+
+
+def given_up_with_its_pod(container: Container) -> Pattern:
+    """The sandbox of this one is stopped, in a pod that has failed: of policy Never, and no app runs."""
+
+    def has_failed(m: Moment) -> bool:
+        pod = m.pod
+        if pod is None or m.sandbox is not container.sandbox or pod.restart_policy != "Never":
+            return False
+        apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
+        return all(one is not None and (one.state == "exited" or _is_lost(one)) for one in apps)
+
+    return call("StopPodSandbox").where(has_failed)
+
+
+def _is_lost(container: Container) -> bool:
+    """The runtime does not know whether it runs."""
+    return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
+
+
+def exit_of(container: Container) -> Pattern:
+    """The end of this one."""
+    return exited().where(about(container))
+
+
+def told_otherwise(container: Container) -> Pattern:
+    """The runtime says that a container whose start failed is in another state than created."""
+
+    def fits(m: Moment) -> bool:
+        told = m.response(ContainerStatusReply).status
+        return m.container is container and told is not None and told.state != "CONTAINER_CREATED"
+
+    def heard(m: Moment) -> bool:
+        event = event_of(m)
+        states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
+        return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
+
+    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(heard))
+
+
+def removal_of(container: Container) -> Pattern:
+    """A RemoveContainer for this one."""
+    return call("RemoveContainer").where(about(container))
+
+
+def failing_start(m: Moment) -> str:
+    """The container whose start fails with this reply, as far as the call tells; "" where it does not."""
+    if m.call.rpc == "CreateContainer":
+        return asked(m).metadata.name
+    if m.call.rpc == "StartContainer":
+        return m.container.name if m.container is not None else ""
+    image = m.request(PullImageRequest).image
+    names = {image.image, image.user_specified_image}
+    found = [name for name, (_, spec) in m.pod.entries.items() if spec.image in names] if m.pod else []
+    return found[0] if len(found) == 1 else ""
+
+
+def recorded(pod: Pod, name: str) -> Container | None:
+    """The newest instance of that name, if the runtime still has its record."""
+    newest = pod.newest(name)
+    return newest if newest is not None and newest.state != "removed" else None
+
+
+def failed_run(container: Container) -> bool:
+    """It ended badly: a code other than 0, or killed for want of memory whatever the code."""
+    ended = container.exit
+    if ended is None:
+        return False
+    reasons = {ended.reason, container.record.reason if container.record else ""}
+    return ended.code not in {0, None} or "OOMKilled" in reasons
+
+
+def completed(container: Container) -> bool:
+    """It ran to its end, and nothing tells that it failed."""
+    return container.ended and container.exit is not None and not failed_run(container)
+
+
+def finished_t(container: Container) -> float | None:
+    """When it ended on the trace's clock; the runtime's own time stamps tell it where no record does."""
+    ended, record = container.exit, container.record
+    if ended is None:
+        return None
+    if record is None or not record.finished_at or container.created_t is None:
+        return ended.t
+    return min(ended.t, container.created_t + (record.finished_at - record.created_at) / 1e9)
+
+
+def unread_end(m: Moment, container: Container) -> bool:
+    """It ended by itself, and the kubelet has not been told: to its knowledge it runs."""
+    if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
+        return False
+    told = container.record is not None and container.record.state == "CONTAINER_EXITED"
+    told = told or any(stop.succeeded for stop in container.stops)
+    return not told and not m.header.feature_gates.get("EventedPLEG")
+
+
+def wants_restart(pod: Pod, container: Container) -> bool | None:
+    """Whether the pod's restart policy wants an app container again after this end; None where unknown."""
+    spec = container.spec
+    if container.exit is None or container.exit.code is None or (spec is not None and spec.restart_policy):
+        return None
+    return APPS.decide(AppSeen("exited", pod.restart_policy, container.exit.code)) == "start"
+
+
+def in_place(container: Container) -> bool:
+    """Its sandbox is ready and nobody stops it."""
+    sandbox = container.sandbox
+    return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
+
+
+def waits_for_sidecars(container: Container) -> bool:
+    """It is an app container that has ended, and no other one is there: the pod counts as not initialized.
+
+    Its sidecars have to have started before it is made again (computeInitContainerActions).
+    """
+    pod = container.pod
+    if pod is None or container.kind != "app":
+        return False
+    others = (one for one in pod.of_kind("app") if one is not container)
+    if any(one.sandbox is container.sandbox and one.state in {"created", "running"} for one in others):
+        return False
+    newest = ((spec, pod.newest(spec.name)) for spec in sidecars(pod))
+    return any(one is None or one.state != "running" or spec.startup_probe for spec, one in newest)
+
+
+def newly_imaged(m: Moment, state: str) -> Iterator[Container]:
+    """The newest instances in this state whose image a FREE_CHANGE changes, app containers only."""
+    pod, manifest = m.pod, m.manifest
+    if pod is None or manifest is None or manifest.metadata.deletion_timestamp:
+        return
+    for new in manifest.spec.containers:
+        newest, old = pod.newest(new.name), pod.container_spec(new.name)
+        if newest is not None and old is not None and newest.state == state and old.image != new.image:
+            yield newest
+
+
+def regular_inits(pod: Pod) -> tuple[ContainerSpec, ...]:
+    """The init containers that run to their end, in spec order."""
+    return pod.manifest.spec.regular_inits if pod.manifest is not None else ()
+
+
+def sidecars(pod: Pod) -> tuple[ContainerSpec, ...]:
+    """The restartable init containers, in spec order."""
+    return pod.manifest.spec.sidecars if pod.manifest is not None else ()
+
+
+def following(pod: Pod, name: str) -> list[ContainerSpec]:
+    """What the pod runs after this init container, in the order of its start."""
+    if pod.spec is None:
+        return []
+    order = [*(pod.spec.init_containers or ()), *pod.spec.containers]
+    places = [place for place, spec in enumerate(order) if spec.name == name]
+    return order[places[0] + 1 :] if places else []
+
+
+def made_in(pod: Pod, name: str, sandbox: Sandbox | None) -> Container | None:
+    """The newest instance of that name, if it was made in this sandbox."""
+    newest = pod.newest(name)
+    return newest if newest is not None and newest.sandbox is sandbox else None
+
+
+def first_missing(pod: Pod, name: str, sandbox: Sandbox) -> str | None:
+    """The next container after this init container, if nothing after it has been made in the sandbox."""
+    rest = following(pod, name)
+    if any(made_in(pod, spec.name, sandbox) for spec in rest):
+        return None
+    if rest and pod.kind_of(rest[0].name) != "app":
+        return rest[0].name
+    old = ((spec.name, recorded(pod, spec.name)) for spec in rest)
+    return next((one for one, record in old if record is None or wants_restart(pod, record)), None)
+
+
+def changed(container: Container, config: ContainerConfig | None = None) -> bool:
+    """Its definition is another one by now: the wanted image, or the hash of what is asked for."""
+    old, spec = container.config, container.spec
+    if old is None:
+        return False
+    if config is not None:
+        return old.annotations.get(Annotation.HASH) != config.annotations.get(Annotation.HASH)
+    image = made_of(container)
+    return bool(spec and spec.image and image and spec.image != image)
+
+
+def stop_to_remake(container: Container) -> Pattern:
+    """It has ended by itself, and is stopped for its new definition or its probe by a sync that did not know.
+
+    That sync makes it again whatever its code (computePodActions).
+    """
+
+    def fits(m: Moment) -> bool:
+        spec = container.spec
+        probed = spec is not None and bool(spec.liveness_probe or spec.startup_probe)
+        return m.container is container and (probed or changed(container))
+
+    return call("StopContainer").where(fits)
+
+
+class _Stop:
+    """Whether its definition was another one when the container was stopped, or its pod was to go."""
+
+    def __init__(self) -> None:
+        self.changed = self.going = False
+
+
+@observer(on=call("StopContainer"))
+def take_in_stop(m: Moment) -> None:
+    """Keep what `was_changed` tells up to date, and `was_going`."""
+    container, pod = m.container, m.pod
+    if container is not None and changed(container):
+        container.note(_Stop).changed = True
+    if container is not None and pod is not None and pod.termination is not None:
+        container.note(_Stop).going = True
+
+
+def was_changed(container: Container) -> bool:
+    """It was stopped for another definition, though it may be wanted as it was by now."""
+    return container.note(_Stop).changed
+
+
+def was_going(container: Container) -> bool:
+    """It was stopped as its pod was to go: the file of a static one went, and may be back by now."""
+    return container.note(_Stop).going
+
+
+PURGES: Pattern = failed("RemoveContainer", "ContainerStatus").either(call("RunPodSandbox"))
+
+
+class _Removal:
+    """Whether the removal of a container was tried and failed."""
+
+    def __init__(self) -> None:
+        self.tried = False
+
+
+class _Beside:
+    """The latest RunPodSandbox of a pod beside which such records stood."""
+
+    def __init__(self) -> None:
+        self.run_seq = 0
+
+
+@observer(on=PURGES)
+def take_purges(m: Moment) -> None:
+    """Take in which removals fail, and which sandboxes are run all the same."""
+    pod, container = m.pod, m.container
+    if m.call.rpc == "RunPodSandbox":
+        if pod is not None and any(_stands(one) for one in pod.of_kind("init", "sidecar")):
+            pod.note(_Beside).run_seq = m.seq
+    elif container is not None and (m.call.rpc == "RemoveContainer" or _was_stopped(m)):
+        container.note(_Removal).tried = True
+
+
+def _was_stopped(m: Moment) -> bool:
+    """Where its record cannot be read its log is not found, and it is not removed (removeContainerLog)."""
+    stops = m.sandbox.stops if m.sandbox is not None else ()
+    return any(stop.end_t is not None and stop.end_t <= m.call.t for stop in stops)
+
+
+def _stands(container: Container) -> bool:
+    return container.state != "removed" and was_tried(container)
+
+
+def was_tried(container: Container) -> bool:
+    """Its removal was tried and failed."""
+    return container.note(_Removal).tried
+
+
+def is_misled(pod: Pod, sandbox: Sandbox | None) -> bool:
+    """A record of an init container stood when this sandbox was run, as it could not be removed."""
+    run = sandbox.run if sandbox is not None else None
+    return run is not None and run.seq == pod.note(_Beside).run_seq
+
+
+def may_have_started(pod: Pod, now: PodStatus) -> dict[str, str]:
+    """The sidecars, by name with their ids, that are told as not started and that a probe may have started.
+
+    They run, and Initialized does not name them.
+    """
+    initialized = now.condition("Initialized")
+    named = initialized.message.strip("]").replace("[", " ").split() if initialized is not None else ()
+    probed = {one.name for one in sidecars(pod) if one.startup_probe is not None and one.name not in named}
+    return {
+        one.name: one.runtime_id
+        for one in now.init_container_statuses or ()
+        if one.name in probed and one.state.running is not None and not one.started
+    }
+
+
+def starts_are_told(late: dict[str, str]) -> Finding:
+    """That these have started is told as well, and soon."""
+
+    def tells(m: Moment) -> bool:
+        shown = m.status.by_name if m.status is not None else {}
+        told = [one for name in late if (one := shown.get(name)) is not None]
+        return all(one.started or one.runtime_id != late[one.name] for one in told)
+
+    return answered(
+        by=status().where(tells),
+        within=REACTION,
+        unless=exited().either(TERMINATION_ASKED, FAULT),
+        text=f"sidecars {' and '.join(late)}, by which the pod is initialized, are told as started",
+    )

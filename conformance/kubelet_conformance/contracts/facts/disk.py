@@ -1,0 +1,59 @@
+"""Pods' files on the node's disk, as far as a trace tells of them: folders, and what small files hold."""
+
+from __future__ import annotations
+
+from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract.definition import observer
+from kubelet_conformance.contracts.facts.pod import DISK
+from kubelet_conformance.trace.format.records import Disk
+from kubelet_conformance.trace.world.views import Latest
+
+
+class Files:
+    """What is there by now."""
+
+    def __init__(self) -> None:
+        self.texts = Latest[str, str]()
+        """What each small file holds, by path."""
+        self.folders = Latest[str, None]()
+
+    def learn(self, record: Disk) -> None:
+        """Something appeared, changed or went."""
+        if record.op == "folder":
+            self.folders[record.path] = None
+        elif record.op == "written":
+            self.texts[record.path] = record.text
+        elif record.op == "removed":
+            below = f"{record.path}/"
+            for known in (self.folders, self.texts):
+                for path in [one for one in known if one == record.path or one.startswith(below)]:
+                    del known[path]
+
+    def folder_of(self, uid: str) -> str:
+        """The pod's data folder; "" where none is known."""
+        return next((path for path in self.folders if path.endswith(f"/pods/{uid}")), "")
+
+
+def log_names(m: Moment, pod: Pod, container: str) -> list[str]:
+    """The names of the files among a container's logs."""
+    texts = files(m).texts
+    if not texts:
+        return []
+    folder = f"{pod.namespace}_{pod.name}_{pod.uid}/{container}/"
+    return [path.rpartition("/")[2] for path in texts if folder in path]
+
+
+def is_log(name: str) -> bool:
+    """Whether a file is one of its container's logs, by its name."""
+    return name.partition(".log")[0].isdecimal()
+
+
+def files(m: Moment) -> Files:
+    """What is known of the disk."""
+    return m.node.note(Files)
+
+
+@observer(on=DISK)
+def _disk_changes(m: Moment) -> None:
+    if isinstance(m.record, Disk):
+        files(m).learn(m.record)

@@ -1,0 +1,65 @@
+"""What the versions of a pod before this one say of images: a sync may still follow one of them."""
+
+from __future__ import annotations
+
+import math
+
+from kubelet_conformance.contract.definition import observer
+from kubelet_conformance.contract.patterns import done, failed, pod_set
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.sandbox.config import never_updated
+from kubelet_conformance.trace.world.kubelet_view import informed_by
+from kubelet_conformance.trace.world.moment import Moment
+
+_SYNCING = (
+    *("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"),
+    *("PodSandboxStatus", "ContainerStatus"),
+)
+_VERSIONS = pod_set().either(done(*_SYNCING), failed(*_SYNCING))
+
+
+class _Former:
+    """The policies by image of the versions that a sync may still follow, and when its last step was."""
+
+    def __init__(self) -> None:
+        self.policies: set[tuple[str, str]] = set()
+        self.last_t = -math.inf
+
+
+@observer(on=_VERSIONS)
+def _take_in(m: Moment) -> None:
+    pod = m.pod
+    if pod is None or pod.spec is None:
+        return
+    former = pod.note(_Former)
+    if m.manifest is not None:
+        if not _is_followed(m, former):
+            former.policies.clear()
+        every = (*(pod.spec.init_containers or ()), *pod.spec.containers)
+        former.policies |= {(one.image, one.pull_policy) for one in every}
+        former.last_t = m.t
+    elif former.policies and m.call.t <= former.last_t + REACTION:
+        former.last_t = max(former.last_t, m.t)
+
+
+def _is_followed(m: Moment, former: _Former) -> bool:
+    return m.t <= informed_by(m, former.last_t) + REACTION
+
+
+def may_follow_a_former_version(m: Moment) -> bool:
+    """The pod has changed, and a sync may still follow what it was."""
+    pod = m.pod
+    if pod is None or never_updated(pod) or pod.changed_t is None:
+        return False
+    return m.t - pod.changed_t < REACTION or _is_followed(m, pod.note(_Former))
+
+
+def former_policies(m: Moment, image: str) -> set[str]:
+    """The pull policies of an image in those versions of the pod that a sync may still follow.
+
+    That one goes on from call to call; what holds it up without naming the pod is anybody's.
+    """
+    former = m.pod.note(_Former) if m.pod is not None else None
+    if former is None or not _is_followed(m, former):
+        return set()
+    return {policy for name, policy in former.policies if image in {name, f"{name}:latest"}}

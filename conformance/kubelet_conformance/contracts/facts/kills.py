@@ -1,0 +1,411 @@
+"""Why a container is stopped, as far as a trace tells, and the grace that follows (decision table 27.9)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import msgspec
+
+from kubelet_conformance.contract.applicability import ByVersion
+from kubelet_conformance.contract.definition import Answered, answered
+from kubelet_conformance.contracts.facts.pod import (
+    NOBODY,
+    TERMINATION_ASKED,
+    at_its_end,
+    hook_command,
+    known_to_kubelet,
+    may_be_unknown,
+    post_starts,
+)
+from kubelet_conformance.contracts.facts.probe import has_other_probes
+from kubelet_conformance.contracts.facts.sandbox import why_replaced
+from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
+from kubelet_conformance.contracts.termination.deadline import time_may_be_over
+from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.world.disruption import disruption_of, is_ended_by_the_kubelet
+from kubelet_conformance.trace.world.images import made_of
+from kubelet_conformance.trace.world.in_flight import since_when_at_work
+from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
+from kubelet_conformance.trace.world.missed_updates import is_missed
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
+from kubelet_conformance.trace.world.previous_specs import former_container
+from kubelet_conformance.trace.world.views import Container, Pod, Stop
+
+ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
+"""StopContainer timeout for a pod that no source knows."""
+_FORCED_GRACE = ByVersion({"1.22..1.26": "whole", ">=1.31": "least"})
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """A reason for a kill that the trace shows, and the seconds that the kill starts from."""
+
+    cause: str
+    seconds: int
+    pod_goes: bool = False
+    """The whole pod is being terminated."""
+    seq: int = 0
+    """The record that shows it."""
+    situation: Situation = "ended"
+    """Its row in the table."""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """What was waited for between the begin of a kill and its StopContainer."""
+
+    seconds: float
+    turns: int
+    """How many waits, each cut to whole seconds, this may have been."""
+    is_certain: bool = True
+    """Nothing is hidden by which there was another wait, or none."""
+
+
+def forced(pod: Pod) -> bool:
+    """An API pod whose object went without a grace period, or with one of 0 seconds."""
+    end = pod.termination
+    if end is None or pod.static:
+        return False
+    return end.cause in {"forced", "removed"} or end.grace == 0
+
+
+def deletion_grace(m: Moment, pod: Pod) -> int | None:
+    """The grace that the pod's termination gives its containers; None where trace or row is silent."""
+    end = pod.termination
+    if end is None or pod.spec is None:
+        return None
+    if forced(pod):
+        kind = _FORCED_GRACE.get(m.kubernetes)
+        return None if kind is None else pod.spec.grace_seconds if kind == "whole" else MINIMUM_GRACE
+    if end.grace is None:
+        return max(1, pod.spec.grace_seconds)
+    return end.grace if pod.deleted_t is None else None
+
+
+_KILLS = frozenset({"call:StopContainer", "call:ExecSync"})
+"""The moments at which most judges ask for the reasons."""
+
+
+class _Looked(NamedTuple):
+    """What was found at a kill, so that it is looked for once for all contracts."""
+
+    reasons: list[Reason]
+
+
+def reasons(m: Moment) -> list[Reason]:
+    """Every reason in sight for stopping the moment's container; empty where there is none."""
+    if m.keys[0] not in _KILLS:
+        return _reasons(m)
+    if m.memo is None:
+        m.memo = _Looked(_reasons(m))
+    looked: _Looked = m.memo
+    return looked.reasons
+
+
+def _reasons(m: Moment) -> list[Reason]:
+    pod, container = m.pod, m.container
+    if pod is None or container is None:
+        return []
+    found = _of_an_orphan(m) if may_be_unknown(pod, m.node) else []
+    if not known_to_kubelet(pod, m.node):
+        return found
+    end = pod.termination
+    if end is not None:
+        grace = deletion_grace(m, pod)
+        if grace is None:
+            return []
+        found.append(_reason("deleted", f"the pod is {end.cause}", Graces(grace, grace), end.seq))
+        if forced(pod) and pod.spec is not None and is_missed(m.node, pod):
+            found.append(_reason("deleted", "the pod is gone", Graces(pod.spec.grace_seconds), end.seq))
+        if since_when_at_work(pod, m.t) - informed_by(m, end.t) > REACTION:
+            return found
+    spec = container.spec
+    if pod.spec is not None and spec is not None:
+        graces = Graces(pod.spec.grace_seconds)
+        if pod.manifest is not None and pod.manifest.status is not None and pod.manifest.status.terminal:
+            found.append(_reason("deleted", "the pod was sent as ended", graces, pod.set_seq))
+        found += _reasons_of_a_living_pod(m, pod, container, spec, graces)
+    return found
+
+
+def _of_an_orphan(m: Moment) -> list[Reason]:
+    grace = ORPHAN_GRACE.get(m.kubernetes)
+    return [] if grace is None else [_reason("orphan", "no source knows the pod", Graces(grace))]
+
+
+def _reason(situation: Situation, cause: str, graces: Graces, seq: int = 0) -> Reason:
+    """A reason, with what the situation's row makes of the graces."""
+    row = STOPS[situation]
+    return Reason(cause, row.seconds(graces), row.pod_goes, seq, situation)
+
+
+def _reasons_of_a_living_pod(
+    m: Moment, pod: Pod, container: Container, spec: ContainerSpec, graces: Graces
+) -> list[Reason]:
+    found = list[Reason]()
+    sandbox = container.sandbox
+    if sandbox is not None and sandbox.state == "notready":
+        found.append(_reason("dead sandbox", "its sandbox is dead", graces))
+    elif (why := why_replaced(pod)) is not None:
+        found.append(_reason("dead sandbox", f"its pod needs another sandbox: {why}", graces))
+    lost = pod.note(PodCgroup).lost_seq
+    if lost and container.create is not None and container.create.seq < lost:
+        found.append(_reason("lost cgroup", "its pod's cgroup is missing", graces, lost))
+    if at_its_end(pod):
+        found.append(_reason("ended", "the pod has come to its end", graces))
+    if container.state == "unknown":
+        found.append(_reason("unknown state", "its state is unknown", graces))
+    if _may_have_changed(m, pod, container, spec):
+        found.append(_reason("changed", "its image has changed", graces, pod.spec_changed_seq))
+    for hook in post_starts(container):
+        if hook.failed:
+            found.append(_reason("postStart failed", "its postStart hook failed", graces, hook.call.seq))
+    handler = spec.lifecycle.post_start
+    if handler is not None and handler.exec is None:
+        cause = "its postStart hook, which does not pass through the runtime, may have failed"
+        found.append(_reason("postStart failed", cause, graces))
+    found += failing_probe(pod, container)
+    return found
+
+
+def _may_have_changed(m: Moment, pod: Pod, container: Container, spec: ContainerSpec) -> bool:
+    """It runs another image than the manifest names; where requests do not name it, the spec has changed.
+
+    A sync that waits for a relist may still follow the manifest before the last.
+    """
+    named = made_of(container)
+    if named:
+        former = former_container(pod, container.name)
+        was_changed = former is not None and named != former.image and pod.spec_changed_t is not None
+        return named != spec.image or (was_changed and m.t - (pod.spec_changed_t or 0.0) <= REACTION)
+    if any(probe is not None and probe.exec is None for probe in (spec.liveness_probe, spec.startup_probe)):
+        return False
+    changed, created = pod.spec_changed_t, container.created_t
+    return changed is not None and created is not None and changed > created
+
+
+def failing_probe(pod: Pod, container: Container) -> list[Reason]:
+    """The kills that a failing exec probe may lead to."""
+    spec, found = container.spec, list[Reason]()
+    if not container.probes_failed or spec is None or pod.spec is None:
+        return found
+    for probe in (spec.liveness_probe, spec.startup_probe):
+        failed = probe and probe.exec and container.probes_failed.get(tuple(probe.exec.command))
+        if probe is None or not failed:
+            continue
+        graces = Graces(pod.spec.grace_seconds, probe=probe.termination_grace_period_seconds)
+        found.append(_reason("probe failed", "its probe fails", graces, failed.call.seq))
+        if pod.restart_policy == "Never":
+            found.append(_reason("probe failed for good", "its probe fails and the pod ends", graces))
+    return found
+
+
+def fails_as_a_whole(pod: Pod) -> bool:
+    """Of policy Never: each app container has ended or fails a probe, and its sidecars go with them."""
+    if pod.restart_policy != "Never" or pod.spec is None:
+        return False
+    apps = [pod.newest(spec.name) for spec in pod.spec.containers]
+    return all(one is not None and (one.ended or _may_fail_a_probe(pod, one)) for one in apps)
+
+
+def _may_fail_a_probe(pod: Pod, container: Container) -> bool:
+    return has_other_probes(container, "liveness", "startup") or bool(failing_probe(pod, container))
+
+
+def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
+    """It was being stopped when its pod was asked to go, or just after for a reason of its own.
+
+    The sync that stops it may have begun before the kubelet heard of the end, and makes it again. Its preStop
+    hook comes first, and what that sync does for other containers.
+    """
+    end = pod.termination
+    begun = [*_pre_stop_hooks(container)[:1], *(stop.call.t for stop in list(container.stops)[:1])]
+    if m.container is container and m.keys[0] == "call:StopContainer":
+        begun.append(m.t)
+    if (
+        end is None
+        or not begun
+        or min(*begun, since_when_at_work(pod, m.t)) - informed_by(m, end.t) > API_POLL
+    ):
+        return False
+    changed_t, created_t = pod.spec_changed_t, container.created_t
+    is_changed = changed_t is not None and created_t is not None and changed_t > created_t
+    was_stopping = min(begun) < end.t - API_POLL
+    return was_stopping or is_changed or bool(failing_probe(pod, container))
+
+
+def wait_before_stop(m: Moment) -> Wait:
+    """How long the kill of this container has waited: for its preStop hook, and for its turn."""
+    pod, container = m.pod, m.container
+    if pod is None or container is None:
+        return Wait(0.0, 0)
+    hook = _hook_before_stop(container)
+    begun = [hook] if hook is not None else []
+    waits_for_turn = container.kind == "sidecar" and _goes_whole(m, pod, container)
+    if waits_for_turn:
+        begun += _kills_of_siblings(pod, container, m.node.started_t or 0.0)
+        if any(may_be_killed_alone(m, one, container) for one in pod.every_container()):
+            return Wait(0.0, 1, is_certain=False)
+    if not begun:
+        return Wait(0.0, 0)
+    return Wait(m.t - min(begun), (hook is not None) + waits_for_turn)
+
+
+def _goes_whole(m: Moment, pod: Pod, container: Container) -> bool:
+    """The container is stopped together with the rest of its pod."""
+    sandbox = container.sandbox
+    if pod.termination is not None or at_its_end(pod) or time_may_be_over(m, pod):
+        return True
+    return sandbox is None or sandbox.state != "ready"
+
+
+def is_killed_already(m: Moment, container: Container) -> bool:
+    """It is being stopped, if only by its preStop hook, or waits for its turn while its pod is killed.
+
+    A probe that fails then leads to nothing more.
+    """
+    pod, pre_stop = container.pod, hook_command(container, "pre_stop")
+    if container.stopping or pod is None:
+        return True
+    if container.kind == "sidecar" and (_goes_whole(m, pod, container) or is_ended_by_the_kubelet(m, pod)):
+        return True
+    first = post_starts(container)
+    open_ones = (one for one in container.hooks if one.call.id in container.hooks_open and one not in first)
+    return any(one.cmd == pre_stop for one in open_ones)
+
+
+def was_killed_alone(pod: Pod, container: Container) -> bool:
+    """Its own hook or probe was why it was stopped, and the pod came to its end by that: nobody waited."""
+    sandbox = container.sandbox
+    if pod.termination is not None or sandbox is None:
+        return False
+    if sandbox.state != "ready":
+        last = container.stops[-1].call.t if container.stops else math.inf
+        return sandbox.died_t is not None and last < sandbox.died_t
+    if _has_unseen_hook(container):
+        return True  # Nobody sees what became of it.
+    if any(hook.failed for hook in post_starts(container)):
+        return True
+    if failing_probe(pod, container):
+        return pod.restart_policy != "Never" or _left_another(pod, container)
+    return any(_went_on(one, container) for one in pod.of_kind("app") if one is not container)
+
+
+def _has_unseen_hook(container: Container) -> bool:
+    """It has a postStart hook that does not pass through the runtime."""
+    handler = container.spec.lifecycle.post_start if container.spec is not None else None
+    return handler is not None and hook_command(container, "post_start") is None
+
+
+def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
+    """It was stopped with all of its pod, whose sidecars wait for it, or for itself: nobody can tell."""
+    pod = one.pod
+    if pod is None or one.name == sidecar.name:
+        return False
+    if pod.termination is None:
+        return one.kind == "app" and _killed_unseen(one, sidecar)
+    since_t = pod.termination.t
+    if not any(stop.call.t >= since_t for stop in one.stops):
+        return False
+    return _has_unseen_hook(one) or stopped_for_itself(m, pod, one)
+
+
+def stops_of_its_pod(container: Container) -> list[Stop]:
+    """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
+    stops, failed = list(container.stops), [hook for hook in post_starts(container) if hook.failed]
+    by_its_start = stops and any((hook.end_t or 0.0) <= stops[0].call.t for hook in failed)
+    return stops[1:] if by_its_start else stops
+
+
+def _killed_unseen(one: Container, sidecar: Container) -> bool:
+    """It was stopped while the sidecar ran, alone for its hook or with all of its pod: that nobody sees.
+
+    So it is with probes that do not pass through the runtime.
+    """
+    pod, since = one.pod, sidecar.started_seq or 0
+    is_unseen = _has_unseen_hook(one) or has_other_probes(one, "liveness", "startup")
+    if pod is None or not is_unseen or not any(stop.call.seq > since for stop in one.stops):
+        return False
+    return not any(_went_on(other, one) for other in pod.of_kind("app") if other is not one)
+
+
+def _left_another(pod: Pod, stopped: Container) -> bool:
+    """Another app container ran on when this one was stopped, so that it did not take its pod with it."""
+    last = stopped.stops[-1].call.t if stopped.stops else math.inf
+    others = (one for one in pod.of_kind("app") if one.name != stopped.name and one.started_t is not None)
+    running = (one for one in others if one.exit is None or one.exit.t > last)
+    kills = ([*_pre_stop_hooks(one), *(stop.call.t for stop in one.stops)] for one in running)
+    return any(not any(abs(t - last) <= REACTION for t in begun) for begun in kills)
+
+
+def _went_on(one: Container, stopped: Container) -> bool:
+    """It ran on, and nobody stopped it, after the last stop of the other."""
+    last = stopped.stops[-1].call.seq if stopped.stops else math.inf
+    ended = math.inf if one.exit is None and one.started_seq else one.exit.seq if one.exit is not None else 0
+    return ended > last and not one.stops and _hook_before_stop(one) is None
+
+
+def _pre_stop_hooks(container: Container) -> list[float]:
+    """When its preStop hook was begun, each time."""
+    if not container.hooks or (command := hook_command(container, "pre_stop")) is None:
+        return []
+    return [h.call.t for h in container.hooks if h.cmd == command]
+
+
+def _hook_before_stop(container: Container) -> float | None:
+    """When the preStop hook before this StopContainer began."""
+    last_stop = container.stops[-1].call.t if container.stops else -1.0
+    begun = _pre_stop_hooks(container)
+    return begun[-1] if begun and begun[-1] > last_stop else None
+
+
+def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
+    since = max(life, pod.termination.t if pod.termination else container.started_t or 0.0)
+    others = [c for c in pod.every_container() if c.name != container.name and not was_killed_alone(pod, c)]
+    stops = [
+        stop.call.t
+        for c in others
+        for stop in stops_of_its_pod(c)
+        if stop.call.t >= since and stop.call.seq > (container.started_seq or 0)
+    ]
+    since = max(since, container.started_t or 0.0)  # What began before was an earlier kill.
+    return stops + [t for c in others for t in _pre_stop_hooks(c) if t >= since]
+
+
+def explained(m: Moment, *, probes: bool = True) -> bool:
+    """Something in sight may be the reason for stopping the moment's container now.
+
+    With `probes=False` what its own exec probes say is left out. True wherever the trace knows too little.
+    """
+    pod, container = m.pod, m.container
+    if pod is None or container is None or pod.spec is None or not pod.born or not container.born:
+        return True
+    if pod.termination is not None or pod.finished or not pod.wanted or container.state != "running":
+        return True
+    if is_ended_by_the_kubelet(m, pod):
+        return True
+    if pod.spec.active_deadline_seconds is not None or has_other_probes(container, "liveness", "startup"):
+        return True
+    if any(probes or "probe" not in reason.cause for reason in reasons(m)):
+        return True
+    return _another_ended(pod, container) or fails_as_a_whole(pod)
+
+
+def _another_ended(pod: Pod, container: Container) -> bool:
+    """An init container may have failed for good, or its siblings may have come to their end."""
+    if pod.restart_policy == "Always":
+        return False
+    return any(c is not container and c.state != "running" for c in pod.every_container())
+
+
+def to_be_explained(text: str) -> Answered:
+    """A stop that nothing explains is wrong, unless a forced deletion is recorded just after it."""
+    return answered(by=NOBODY, within=API_POLL, unless=TERMINATION_ASKED, text=text)
+
+
+def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:
+    """The kubelet ends it on its own account, and not for labels of its node that it could not read."""
+    ended = disruption_of(pod)
+    is_blind = ended is not None and ended.reason == "NodeAffinity" and kubelet_view(m).api_away_t is not None
+    return time_may_be_over(m, pod) or (is_ended_by_the_kubelet(m, pod) and not is_blind)

@@ -1,0 +1,178 @@
+"""What a machine is short of, what pods use of it, and what the kubelet was told to do about that.
+
+Only what was made scarce on purpose is known: the trace of a real node tells of no pressure. How little is
+too little stands in the header's `configuration`; a trace without one does not tell either.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from kubelet_conformance.contract.definition import observer
+from kubelet_conformance.contracts.facts.pod import FAULT
+from kubelet_conformance.trace.format.manifests import PodSpec
+from kubelet_conformance.trace.format.records import Fault
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.views import Latest, Pod
+
+DISK = "ephemeral-storage"
+SYSTEM_CRITICAL = 2_000_000_000
+"""The priority from which on a pod is critical (scheduling.k8s.io)."""
+PATIENCE = 10.0
+"""How long a kill is waited for at least (pod_workers.go)."""
+_HARD = {
+    "memory.available": "100Mi",
+    "nodefs.available": "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+    "imagefs.inodesFree": "5%",
+}
+_UNITS = {
+    "": 1.0,
+    "m": 1e-3,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    **{unit: 1024.0 ** (place + 1) for place, unit in enumerate(("Ki", "Mi", "Gi", "Ti"))},
+}
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGT]|[KMGT]i)?")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
+
+
+class Low(msgspec.Struct, frozen=True):
+    """So little of a signal is left since `t`."""
+
+    signal: str
+    available: str
+    t: float
+    seq: int
+
+    @property
+    def of_disk(self) -> bool:
+        """Room on a disk is short."""
+        return self.signal.endswith("fs.available")
+
+
+class Distress:
+    """What is known by now."""
+
+    def __init__(self) -> None:
+        self.low: dict[str, Low] = {}
+        self.usage = Latest[str, dict[str, str]]()
+        """What each pod uses, by UID and resource."""
+        self.eased_t = -math.inf
+        """When there was enough of something again."""
+        self.told = False
+        """Something has been told at all."""
+
+
+def distress(m: Moment) -> Distress:
+    """What is known by now."""
+    return m.node.note(Distress)
+
+
+@observer(on=FAULT)
+def _fault_is_injected(m: Moment) -> None:
+    known, record = distress(m), m.record
+    if not isinstance(record, Fault):
+        return
+    signal = record.what.removeprefix("healed: ").removesuffix(" is low")
+    if record.what.startswith("healed: "):
+        known.eased_t = m.t if known.low.pop(signal, None) else known.eased_t
+    elif record.what.endswith(" is low") and record.values:
+        known.low[signal] = Low(signal, record.values.get(signal, ""), m.t, m.seq)
+    elif record.uid:
+        known.usage.setdefault(record.uid, {}).update(record.values)
+    known.told = known.told or bool(known.low or known.usage)
+
+
+def setting(m: Moment, field: str, usual: Any) -> Any:  # noqa: ANN401 - a JSON value
+    """A field of the kubelet's configuration, with its default; None where nobody knows how it was set."""
+    configuration = m.header.configuration
+    return None if configuration is None else configuration.get(field, usual)
+
+
+def seconds(text: object) -> float:
+    """A duration such as 1m30s; a plain number is seconds."""
+    found = _DURATION.findall(str(text))
+    return sum(float(number) * _SECONDS[unit] for number, unit in found) if found else float(str(text) or 0)
+
+
+def amount(text: str) -> float:
+    """A quantity such as 500m or 1Gi; 0 for what is none."""
+    found = _QUANTITY.fullmatch(text)
+    return float(found[1]) * _UNITS[found[2] or ""] if found else 0.0
+
+
+def _is_below(low: Low, limits: Mapping[str, str]) -> bool:
+    """Both are shares, or both are amounts: nothing else can be told."""
+    limit = limits.get(low.signal, "")
+    if limit.endswith("%") and low.available.endswith("%"):
+        return float(low.available[:-1]) < float(limit[:-1])
+    both = limit and not limit.endswith("%") and not low.available.endswith("%")
+    return bool(both) and amount(low.available) < amount(limit)
+
+
+def is_hard(m: Moment, low: Low) -> bool:
+    """It is certain that so little is too little, at once."""
+    limits = setting(m, "evictionHard", _HARD)
+    return limits is not None and _is_below(low, limits)
+
+
+def is_soft(m: Moment, low: Low) -> bool:
+    """It is certain that so little is too little after a while only."""
+    limits = setting(m, "evictionSoft", {})
+    return limits is not None and not is_hard(m, low) and _is_below(low, limits)
+
+
+def is_critical(pod: Pod) -> bool:
+    """The node cannot do without it: static, or of system priority."""
+    return pod.static or _is_of_the_system(pod.spec)
+
+
+def _is_of_the_system(spec: PodSpec | None) -> bool:
+    return spec is not None and (spec.priority or 0) >= SYSTEM_CRITICAL
+
+
+def every_pod(m: Moment) -> Iterable[Pod]:
+    """Every pod that the trace knows, static ones by their names."""
+    return dict.fromkeys((*m.world.pods.values(), *m.world.names.values()))
+
+
+def runs(pod: Pod) -> bool:
+    """One of its containers runs, and nobody asked it to go."""
+    if not (pod.born and pod.wanted) or pod.termination is not None or pod.finished:
+        return False
+    return any(c.state == "running" and c.born for c in pod.every_container())
+
+
+def demand(spec: PodSpec, resource: str) -> float:
+    """What its app containers ask for; a limit without a request is one."""
+    return sum(amount(one.resources.asked(resource)) for one in spec.containers)
+
+
+def is_best_effort(spec: PodSpec) -> bool:
+    """No container asks for CPU or memory."""
+    every = (*spec.containers, *(spec.init_containers or ()))
+    return not any(one.resources.asked(resource) for one in every for resource in ("cpu", "memory"))
+
+
+def exceeds_its_limits(spec: PodSpec, used: Mapping[str, str]) -> bool:
+    """It uses more of the disk than its limits allow: a volume's, a container's, or those of all together."""
+    for volume in spec.volumes or ():
+        empty_dir: dict[str, Any] = volume.get("emptyDir") or {}
+        limit = str(empty_dir.get("sizeLimit") or "")
+        if limit and amount(used.get(f"volume {volume.get('name')}", "")) > amount(limit):
+            return True
+    limits = {one.name: str((one.resources.limits or {}).get(DISK, "")) for one in spec.containers}
+    for name, limit in limits.items():
+        if limit and amount(used.get(f"container {name}", "")) > amount(limit):
+            return True
+    return all(limits.values()) and amount(used.get(DISK, "")) > sum(map(amount, limits.values()))

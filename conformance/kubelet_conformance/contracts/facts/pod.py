@@ -1,0 +1,519 @@
+"""Pods: what happens to them as patterns, what keeps them from running, and which are new."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kubelet_conformance.contract.definition import Answered, answered
+from kubelet_conformance.contract.patterns import (
+    Pattern,
+    Predicate,
+    call,
+    deleted,
+    done,
+    event,
+    exited,
+    happened,
+    pod_set,
+    pod_unset,
+    status,
+)
+from kubelet_conformance.contracts.facts.timing import FILE_POLL
+from kubelet_conformance.contracts.tables.container import APPS, AppSeen
+from kubelet_conformance.trace.format.bodies import (
+    ContainerStatusReply,
+    ExecSyncRequest,
+    RunPodSandboxRequest,
+)
+from kubelet_conformance.trace.format.manifests import PodStatus
+from kubelet_conformance.trace.format.records import ApiWrite, Disk, Event, Fault, PodChange
+from kubelet_conformance.trace.world.disruption import REFUSALS, is_ended_by_the_kubelet
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.missed_updates import is_missed
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.resolve import full_name
+from kubelet_conformance.trace.world.views import Container, Execution, Node, Pod, Sandbox
+
+
+def _deletes_a_pod(m: Moment) -> bool:
+    record = m.record
+    return isinstance(record, ApiWrite) and record.verb.lower() == "delete" and record.resource == "pods"
+
+
+API_DELETE = Pattern(frozenset({"api"})).where(_deletes_a_pod)
+"""The kubelet's own DELETE of a pod object."""
+
+
+def _writes_a_status(m: Moment) -> bool:
+    record = m.record
+    return isinstance(record, ApiWrite) and record.resource == "pods" and record.subresource == "status"
+
+
+STATUS_WRITE = Pattern(frozenset({"api"})).where(_writes_a_status)
+"""The kubelet's own PATCH of a pod's status."""
+END = Pattern(frozenset({"end"}))
+"""The trace ends."""
+FAULT = Pattern(frozenset({"fault"}))
+"""Something was broken or healed from outside."""
+NOBODY = Pattern(frozenset())
+"""No record: for what must be explained by an `unless`, or break."""
+
+
+_OF_PODS = "/pods/"
+"""Stands in the path of every file that a kubelet keeps for a pod."""
+_CGROUPS = "/sys/fs/cgroup/"
+"""Below it every pod has a folder, which no source has written."""
+
+
+def _is_a_manifest(m: Moment) -> bool:
+    return isinstance(m.record, Disk) and not any(part in m.record.path for part in (_OF_PODS, _CGROUPS))
+
+
+DISK = Pattern(frozenset({"disk"}))
+"""A manifest folder or another path changes."""
+MANIFEST = DISK.where(_is_a_manifest)
+
+
+def _api_is_back(m: Moment) -> bool:
+    return (
+        isinstance(m.record, Fault) and m.record.what.startswith("healed:") and "API server" in m.record.what
+    )
+
+
+API_BACK: Pattern = FAULT.where(_api_is_back)
+"""The API server can be reached again."""
+
+
+def _is_being_deleted(m: Moment) -> bool:
+    return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
+
+
+TERMINATION_ASKED: Pattern = pod_set().where(_is_being_deleted).either(pod_unset(), deleted())
+"""The pod is to go: deletionTimestamp, removal from its source, or a forced deletion."""
+
+
+def _is_of_the_pod(m: Moment) -> bool:
+    static = m.pod is not None and m.pod.static
+    return not static or (m.manifest is None and m.keys[0] != "deleted")
+
+
+POD_IS_TO_GO: Pattern = TERMINATION_ASKED.where(_is_of_the_pod)
+"""The same, and not a mirror pod, which is replaced while its static pod runs on."""
+
+
+def to_run(m: Moment) -> bool:
+    """The moment's pod was born in the trace, is wanted, and nobody asked it to go, the kubelet neither."""
+    pod = m.pod
+    if pod is None or not (pod.born and pod.wanted) or pod.termination is not None or pod.finished:
+        return False
+    return not is_ended_by_the_kubelet(m, pod)
+
+
+def has_ended(m: Moment) -> bool:
+    """The moment's pod has had a terminal phase."""
+    return m.pod is not None and bool(m.pod.finished)
+
+
+def pod_of_write(m: Moment) -> Pod | None:
+    """The pod that one of the kubelet's own writes is about."""
+    return m.world.pod_of_object(m.record.uid) if isinstance(m.record, ApiWrite) else None
+
+
+def about(container: Container) -> Predicate:
+    """The moment is about this container."""
+    return lambda m: m.container is container
+
+
+def another_image(container: Container) -> Pattern:
+    """Its pod is sent again: its image may be another one that is not there, and may not be pulled."""
+    spec = container.spec
+    return pod_set() if spec is not None and spec.pull_policy == "Never" else NOBODY
+
+
+def believed_running(container: Container) -> bool:
+    """It was started, and the kubelet has neither stopped it nor read that it ended."""
+    if container.state not in {"running", "exited"} or container.started_t is None:
+        return False
+    told = container.record
+    if told is not None and told.state != "CONTAINER_RUNNING":
+        return False
+    return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
+
+
+def was_seen_started(container: Container) -> bool:
+    """The runtime has told that it was started, whatever is answered to the call that did so."""
+    told = container.record.state if container.record is not None else "CONTAINER_CREATED"
+    return container.seen_running or told not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
+
+
+def told_exited(container: Container) -> Pattern:
+    """The kubelet reads that this container has ended, or its record is gone."""
+
+    def tells(m: Moment) -> bool:
+        record = m.response(ContainerStatusReply).status
+        return record is None or record.state == "CONTAINER_EXITED"
+
+    read = done("ContainerStatus").where(about(container)).where(tells)
+    return read.either(happened("removed").where(about(container)))
+
+
+def of(pod: Pod) -> Predicate:
+    """The moment is about this pod: for obligations that watch the whole node."""
+    return lambda m: m.pod is pod
+
+
+def is_first_of_this_life(m: Moment) -> bool:
+    """The status of this moment is the first of its pod that the kubelet has written since it started."""
+    began, pod = m.node.started_t, m.pod
+    return began is not None and pod is not None and (pod.status_t is None or pod.status_t < began)
+
+
+def known_to_kubelet(pod: Pod, node: Node) -> bool:
+    """Some source has told the kubelet that runs now of this pod; False only where that is certain."""
+    if pod.termination is not None and not pod.wanted:
+        return node.started_t is None or node.started_t < pod.termination.t
+    return pod.manifest is not None or not node.born or _was_begun_in_this_life(pod, node)
+
+
+def may_be_unknown(pod: Pod, node: Node) -> bool:
+    """Perhaps no source has told the kubelet that runs now of it.
+
+    It went while nobody could be asked, or in the very moment in which that kubelet began.
+    """
+    is_young = pod.termination is not None and node.started_t == pod.termination.t
+    is_unheard = (is_young or is_missed(node, pod)) and not _was_begun_in_this_life(pod, node)
+    return (is_unheard and not pod.wanted) or not known_to_kubelet(pod, node)
+
+
+def is_dead_orphan(pod: Pod, sandbox: Sandbox, node: Node) -> bool:
+    """Its pod may be unknown, and the sandbox died: nothing runs that could be killed, it is garbage."""
+    return sandbox.died_t is not None and may_be_unknown(pod, node)
+
+
+def _was_begun_in_this_life(pod: Pod, node: Node) -> bool:
+    """The kubelet that runs now has run its sandbox: it knew the pod, though its manifest may have gone."""
+    run = pod.sandbox.run if pod.sandbox is not None else None
+    return run is not None and node.started_t is not None and run.t >= node.started_t
+
+
+def has_ended_for_good(pod: Pod, told: PodStatus | None = None) -> bool:
+    """It is told that a container has ended for good, which now runs again in another sandbox.
+
+    As long as it does no status of the pod is told at all (status_manager.go checkContainerStateTransition).
+    What is told is the pod's last status, unless it is given.
+    """
+    told = told or pod.status
+    for said in told.lasting_containers if told is not None else ():
+        ended, newest = said.state.terminated, pod.newest(said.name)
+        if ended is None or newest is None or newest.kind == "sidecar" or newest.id == said.runtime_id:
+            continue
+        is_final = pod.restart_policy == "Never" or (
+            pod.restart_policy == "OnFailure" and not ended.exit_code
+        )
+        if is_final and newest.state in {"created", "running"}:
+            return True
+    return False
+
+
+def hook_command(container: Container, hook: str) -> list[str] | None:
+    """The command of the container's exec hook `post_start` or `pre_stop`; None where it has none."""
+    spec = container.spec
+    handler = getattr(spec.lifecycle, hook) if spec is not None else None
+    return handler.exec.command if handler is not None and handler.exec is not None else None
+
+
+def _runs_hook(m: Moment, hook: str) -> bool:
+    container = m.container
+    if container is None or m.call.rpc != "ExecSync":
+        return False
+    request, spec = m.request(ExecSyncRequest), container.spec
+    if spec is None or request.cmd != hook_command(container, hook):
+        return False
+    probes = (spec.liveness_probe, spec.readiness_probe, spec.startup_probe)
+    return request.timeout == 0 or not any(p and p.exec and p.exec.command == request.cmd for p in probes)
+
+
+def runs_post_start(m: Moment) -> bool:
+    """The ExecSync that begins or ends here is the container's postStart hook.
+
+    Where both hooks have the same command, it is postStart only as long as none has run.
+    """
+    if not _runs_hook(m, "post_start"):
+        return False
+    if m.container is None or not _runs_hook(m, "pre_stop"):
+        return True
+    first = next(iter(m.container.hooks), None)
+    return first is None or first.call is m.call
+
+
+def runs_pre_stop(m: Moment) -> bool:
+    """The ExecSync that begins or ends here is the container's preStop hook."""
+    return _runs_hook(m, "pre_stop") and not runs_post_start(m)
+
+
+def post_starts(container: Container) -> list[Execution]:
+    """The runs of its postStart hook: only the first, where its preStop hook has the same command."""
+    if not container.hooks or (command := hook_command(container, "post_start")) is None:
+        return []
+    found = [hook for hook in container.hooks if hook.cmd == command]
+    return found[:1] if command == hook_command(container, "pre_stop") else found
+
+
+def post_start_may_have_failed(container: Container) -> bool:
+    """Its postStart hook failed, or does not pass through the runtime: then it may be stopped for that."""
+    handler = container.spec.lifecycle.post_start if container.spec is not None else None
+    if handler is None or handler.exec is None:
+        return handler is not None
+    return any(hook.failed for hook in post_starts(container))
+
+
+def left_created(pod: Pod, sandbox: Sandbox) -> bool:
+    """In a pod with sidecars an app container was made in an earlier sandbox and never began.
+
+    Its record stays there, and with one such a pod counts as initialized in whatever sandbox
+    (kuberuntime_container.go hasAnyRegularContainerCreated). Without sidecars that is K8S-140309.
+    """
+    if pod.spec is None or not pod.spec.sidecars:
+        return False
+    return any(one.state == "created" and one.sandbox is not sandbox for one in pod.of_kind("app"))
+
+
+def stop_asked(container: Container, since: float = 0.0) -> bool:
+    """A StopContainer, or the preStop hook that goes before it, began at `since` or later."""
+    if any(stop.call.t >= since for stop in container.stops):
+        return True
+    command = hook_command(container, "pre_stop")
+    return command is not None and any(h.cmd == command and h.call.t >= since for h in container.hooks)
+
+
+_STARTING = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"})
+_WORKING = _STARTING | {"StopContainer", "StopPodSandbox"}
+
+
+def end_is_forgotten(pod: Pod, node: Node) -> bool:
+    """A static pod that the kubelet before this one ended on its own account: no file and no record tells.
+
+    The kubelet reads statuses of API pods from their objects, and of static pods it keeps none.
+    """
+    if not pod.static or node.started_t is None or pod.status_t is None:
+        return False
+    return pod.status_t < node.started_t and not at_its_end(pod)
+
+
+def worker_is_busy(pod: Pod) -> bool:
+    """The pod's worker waits for an answer: a step of a sync, a kill, or a hook."""
+    return worker_busy_since(pod) is not None
+
+
+def worker_busy_since(pod: Pod) -> float | None:
+    """When the first of what the pod's worker waits for began (s); None if it waits for nothing."""
+    begun = [c.t for c in pod.calls_open.values() if c.rpc in _WORKING]
+    hooked = [c for c in pod.every_container() if c.hooks_open]
+    begun += [h.call.t for c in hooked for h in c.hooks if h.call.id in c.hooks_open]
+    return min(begun, default=None)
+
+
+def starts_or_creates() -> Pattern:
+    """A step that brings a pod up begins."""
+    return call(*sorted(_STARTING))
+
+
+def goes_on_in(sandbox: Sandbox) -> Pattern:
+    """The sync that was under way brings up another container in this sandbox, and so has not killed it."""
+
+    def is_in_it(m: Moment) -> bool:
+        is_pull = m.call.rpc == "PullImage" and m.pod is sandbox.pod and sandbox.state == "ready"
+        return is_pull or m.sandbox is sandbox
+
+    return call("PullImage", "CreateContainer").where(is_in_it)
+
+
+def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
+    """The restart policy lets an app container that ended with `code` be."""
+    spec = pod.container_spec(name)
+    if spec is None or spec.restart_policy is not None:
+        return False
+    return APPS.decide(AppSeen("exited", pod.restart_policy, code)) == "nothing"
+
+
+def is_let_be(pod: Pod, name: str) -> bool:
+    """The newest instance of an app container has ended so that the restart policy lets it be.
+
+    Where it was stopped to be made anew, as for a change, and that failed, the next sync makes none: it goes
+    by the end of the one before (kuberuntime_manager.go computePodActions).
+    """
+    newest = pod.newest(name)
+    if newest is None or newest.state != "exited" or newest.exit is None or pod.kind_of(name) != "app":
+        return False
+    return will_not_run_again(pod, name, newest.exit.code)
+
+
+def at_its_end(pod: Pod, last: Container | None = None, code: int | None = None) -> bool:
+    """Every app container has ended and none is to run again; `last` ends just now with `code`."""
+    if pod.spec is None or not pod.spec.containers:
+        return False
+    for spec in pod.spec.containers:
+        container = pod.newest(spec.name)
+        if container is None:
+            return False
+        if container is not last and (container.exit is None or container.state != "exited"):
+            return False
+        ended = code if container is last else container.exit.code if container.exit else None
+        if not will_not_run_again(pod, spec.name, ended):
+            return False
+    return True
+
+
+def _leaves_nothing_to_run(m: Moment) -> bool:
+    pod, container = m.pod, m.container
+    return pod is not None and m.exit is not None and at_its_end(pod, container, m.exit.code)
+
+
+LAST_END: Pattern = exited().where(_leaves_nothing_to_run)
+"""The last app container ends for good: the pod is over, whatever its sidecars are to do."""
+
+
+def told_anew(m: Moment) -> bool:
+    """The reply is not like the last one to the same request."""
+    return not m.reply.same
+
+
+MIRROR = "kubernetes.io/config.mirror"
+"""The annotation by which a mirror pod names the hash of its static pod."""
+MAKES_ROOM = event("Preempting")
+"""A pod has to go for another one: until it is gone the kubelet looks at nothing else (ADMIT-08)."""
+_HINDRANCES = REFUSALS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
+
+
+class Fresh(msgspec.Struct, frozen=True):
+    """A pod by what its sandbox will be called; a static pod gets its UID only then."""
+
+    uid: str
+    namespace: str
+    name: str
+    source: str
+
+    def asked(self, m: Moment) -> bool:
+        """The RunPodSandbox that begins here is for it."""
+        metadata = m.request(RunPodSandboxRequest).config.metadata
+        if self.uid:
+            return metadata.uid == self.uid
+        return (metadata.namespace, metadata.name) == (self.namespace, self.name)
+
+    def is_about(self, m: Moment) -> bool:
+        """The record is about it."""
+        pod = m.pod or m.replaced
+        if pod is not None:
+            return pod.uid == self.uid if self.uid else self._called(pod)
+        return isinstance(m.record, Event) and self.name in m.record.message
+
+    def _called(self, pod: Pod) -> bool:
+        return pod.static and (pod.namespace, pod.name) == (self.namespace, self.name)
+
+    def known(self, m: Moment) -> Pod | None:
+        """The pod as the trace knows it by now."""
+        if self.uid:
+            return m.world.pods.get(self.uid)
+        return m.world.names.get((self.namespace, self.name))
+
+
+def is_mirror(m: Moment) -> bool:
+    """The manifest that was sent is that of a mirror pod."""
+    return m.manifest is not None and MIRROR in (m.manifest.metadata.annotations or {})
+
+
+def fresh_pod(m: Moment) -> Fresh | None:
+    """The pod that this `pod` record makes wanted for the first time; None for any other record."""
+    if type(m.record) is not PodChange:
+        return None
+    if m.memo is None:
+        m.memo = _Looked(_fresh_pod(m))
+    looked: _Looked = m.memo
+    return looked.found
+
+
+class _Looked(msgspec.Struct, frozen=True):
+    """What a `pod` record brings, so that it is looked at once for all contracts."""
+
+    found: Fresh | None
+
+
+def _fresh_pod(m: Moment) -> Fresh | None:
+    record, manifest, pod = m.record, m.manifest, m.pod
+    if not isinstance(record, PodChange) or manifest is None or is_mirror(m):
+        return None
+    if manifest.metadata.deletion_timestamp is not None or manifest.metadata.name == "":
+        return None
+    if manifest.status is not None and manifest.status.terminal:
+        return None
+    if pod is not None and (pod.set_t is not None or pod.sandboxes or not pod.born):
+        return None
+    if m.replaced is not None and not m.replaced.uid:
+        return None  # An edit of what has not been run yet, and may be waiting.
+    namespace = manifest.metadata.namespace or "default"
+    name = full_name(m.world, record.source, manifest.metadata.name)
+    return Fresh(manifest.metadata.uid, namespace, name, record.source)
+
+
+def _comes_from_a_manifest(m: Moment) -> bool:
+    pod = fresh_pod(m)
+    return pod is not None and pod.source != "api"
+
+
+FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest)
+"""A static pod is wanted for the first time."""
+
+
+def host_ports(m: Moment) -> frozenset[tuple[str, int]]:
+    """The ports of the node that the manifest asks for: protocol and number."""
+    spec = m.manifest.spec if m.manifest is not None else None
+    every = [port for one in (spec.containers if spec is not None else ()) for port in one.ports or ()]
+    return frozenset((port.protocol, port.host_port) for port in every if port.host_port)
+
+
+def can_start(m: Moment, pod: Fresh) -> bool:
+    """The kubelet works and hears of the pod at once, and nothing in the manifest may keep it waiting or get
+    it refused.
+    """
+    made_t = kubelet_view(m).made_t
+    # Nobody may watch a folder that has just been made: it is listed from time to time.
+    watched = made_t is None or m.t - made_t > FILE_POLL
+    return (watched or pod.source != "file") and can_start_once_heard_of(m, pod)
+
+
+def can_start_once_heard_of(m: Moment, pod: Fresh) -> bool:
+    """As `can_start`, but the kubelet may hear of the pod later."""
+    node, known, manifest = m.node, kubelet_view(m), m.manifest
+    if manifest is None or not node.kubelet_up or node.relisted_t is None or node.listing_failed:
+        return False
+    if known.down_since(m.t) is not None or not m.world.past_known:
+        return False
+    if known.network_bad_t is not None and not manifest.spec.host_network:
+        return False
+    if pod.source == "api" and (known.api_away_t is not None or known.node_gone):
+        return False
+    return not manifest.spec.volumes and manifest.spec.runtime_class_name is None and not _waits(m, pod)
+
+
+def _waits(m: Moment, pod: Fresh) -> bool:
+    """A static pod of that name is still on its way out."""
+    old = m.replaced or m.world.names.get((pod.namespace, pod.name))
+    return old is not None and pod.source != "api" and old.static and bool(old.uid or old.sandboxes)
+
+
+def starts(pod: Fresh, within: float, text: str) -> Answered:
+    """The pod gets its sandbox within so many seconds, unless it is refused or called off."""
+    about: Pattern = TERMINATION_ASKED.either(
+        event(*sorted(_HINDRANCES)), status().where(_fails), pod_set()
+    ).where(pod.is_about)
+    return answered(
+        by=call("RunPodSandbox").where(pod.asked),
+        within=within,
+        unless=about.either(FAULT, MAKES_ROOM),
+        whole_node=True,
+        text=text,
+    )
+
+
+def _fails(m: Moment) -> bool:
+    return m.status is not None and m.status.terminal

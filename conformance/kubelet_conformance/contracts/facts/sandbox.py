@@ -1,0 +1,149 @@
+"""Sandboxes of a pod: which ones stand, why the newest is replaced, and what keeps a kubelet from it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from kubelet_conformance.contract.patterns import Pattern, call, done, failed, status
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED
+from kubelet_conformance.contracts.tables.table import Row, Table
+from kubelet_conformance.trace.format.bodies import (
+    PodSandboxConfig,
+    RunPodSandboxRequest,
+    SandboxRecord,
+    StatusReply,
+)
+from kubelet_conformance.trace.format.manifests import Metadata
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.runtime_reports import sandbox_told
+from kubelet_conformance.trace.world.views import Pod, Sandbox
+
+BLIND: Pattern = failed("ListPodSandbox", "ListContainers")
+"""The kubelet cannot see what is at the runtime."""
+
+
+def _not_ready(m: Moment) -> bool:
+    reply = m.response(StatusReply).status
+    return reply is None or not all(condition.status for condition in reply.conditions)
+
+
+NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready))
+"""The runtime says that it, or the pod network, is not ready."""
+EVENT_TOLD = Pattern(frozenset({"message"}))
+"""Whoever hears it knows the sandbox that it tells of, and need not read that (pleg/evented.go)."""
+FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal)
+"""A terminal phase is written: the pod is rejected, evicted or done."""
+
+
+GONE: Pattern = TERMINATION_ASKED.either(FINISHED)
+"""Nobody wants the pod to run any more."""
+
+
+def sandbox_asked(m: Moment) -> PodSandboxConfig:
+    """The config of the sandbox that a RunPodSandbox asks for."""
+    return m.request(RunPodSandboxRequest).config
+
+
+def full_names(meta: Metadata, node: str | None) -> tuple[tuple[str, str], ...]:
+    """The namespace and the names that this pod may have; static pods are called <name>-<node>."""
+    namespace = meta.namespace or "default"
+    return (namespace, meta.name), (namespace, f"{meta.name}-{(node or '').lower()}")
+
+
+def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
+    """A RunPodSandbox for the pod with one of these names (`full_names`)."""
+
+    def fits(m: Moment) -> bool:
+        asked = sandbox_asked(m).metadata
+        return (asked.namespace, asked.name) in names
+
+    return call("RunPodSandbox").where(fits)
+
+
+def standing(pod: Pod) -> list[Sandbox]:
+    """The sandboxes that the runtime still has, oldest first."""
+    return [sandbox for sandbox in pod.sandboxes if sandbox.state != "removed"]
+
+
+def told_ips(record: SandboxRecord | None) -> list[str]:
+    """All addresses that the runtime tells of a sandbox, the primary one first."""
+    network = record.network if record is not None else None
+    if network is None:
+        return []
+    found = [network.ip] if network.ip else []
+    if network.additional_ips:
+        found += [one.ip for one in network.additional_ips if one.ip]
+    return found
+
+
+def told_of(sandbox: Sandbox) -> Pattern:
+    """An event that has the status of this sandbox."""
+
+    def tells(m: Moment) -> bool:
+        told = sandbox_told(m)
+        return told is not None and told.id == sandbox.id
+
+    return EVENT_TOLD.where(tells)
+
+
+def network_mode(pod: Pod) -> str:
+    """The network namespace that the manifest asks for."""
+    return "NODE" if pod.spec is not None and pod.spec.host_network else "POD"
+
+
+def runs_containers(pod: Pod) -> bool:
+    """Some container of it runs, as far as the trace tells."""
+    return any(container.state == "running" for container in pod.every_container())
+
+
+def wants_to_run(pod: Pod) -> bool:
+    """It always restarts, was born in the trace, is wanted, and nobody asked it to go."""
+    alive = pod.born and pod.wanted and pod.termination is None and not pod.finished
+    return alive and pod.spec is not None and pod.restart_policy == "Always"
+
+
+def is_ready(sandbox: Sandbox) -> bool:
+    """It is ready, be it that the runtime still says so after a stop that it has answered well."""
+    if sandbox.state == "ready":
+        return True
+    ended = sandbox.stops[-1].end_t if sandbox.stops else None
+    if ended is None or sandbox.status_t is None or sandbox.record is None or sandbox.state == "removed":
+        return False
+    return sandbox.status_t > ended and sandbox.record.state == "SANDBOX_READY"
+
+
+class StandingSeen(NamedTuple):
+    """What decides: a pod, and its sandboxes that the runtime still has."""
+
+    pod: Pod
+    stand: list[Sandbox]
+
+
+def _has_other_network(s: StandingSeen) -> bool:
+    """Its network namespace is not that of the newest."""
+    config, wanted = s.stand[-1].config, network_mode(s.pod)
+    return config is not None and config.linux.security_context.namespace_options.network != wanted
+
+
+def _has_no_address(s: StandingSeen) -> bool:
+    """The newest has a network of its own, and no address in it."""
+    record = s.stand[-1].record
+    if network_mode(s.pod) != "POD" or record is None or record.network is None:
+        return False
+    return not record.network.ip
+
+
+REPLACEMENTS = Table[StandingSeen, Literal["run another", "use it"]](
+    Row("none", lambda s: not s.stand, "run another", "it has none"),
+    Row("not ready", lambda s: not is_ready(s.stand[-1]), "run another", "the newest is not ready"),
+    Row("several", lambda s: sum(map(is_ready, s.stand)) > 1, "run another", "more than one is ready"),
+    Row("network", _has_other_network, "run another", "its network namespace is another one"),
+    Row("address", _has_no_address, "run another", "it has no IP"),
+    Row("usable", lambda _: True, "use it", ""),
+)
+"""Whether the pod needs another sandbox than those that stand (27.1)."""
+
+
+def why_replaced(pod: Pod) -> str | None:
+    """Why the pod needs another sandbox than those that stand; None where it needs none."""
+    return REPLACEMENTS.row(StandingSeen(pod, standing(pod))).why or None

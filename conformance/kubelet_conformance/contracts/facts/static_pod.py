@@ -1,0 +1,313 @@
+"""Static pods: their names, their mirrors, and the instances of one that goes and comes back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract.definition import observer
+from kubelet_conformance.contract.patterns import Pattern, call, deleted, pod_set, pod_unset
+from kubelet_conformance.contracts.facts.pod import MIRROR
+from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
+from kubelet_conformance.contracts.facts.status import is_lost
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.trace.format.bodies import PodSandboxConfig
+from kubelet_conformance.trace.format.manifests import ContainerStatus
+from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
+from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
+from kubelet_conformance.trace.world.resolve import full_name
+from kubelet_conformance.trace.world.views import Latest, Sandbox
+
+SOURCE, HASH, SEEN = "kubernetes.io/config.source", "kubernetes.io/config.hash", "kubernetes.io/config.seen"
+"""Annotations that the kubelet puts on pods (config/common.go)."""
+_STATIC = frozenset({"file", "http"})
+FullName: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+
+def is_static(config: PodSandboxConfig) -> bool:
+    """The kubelet says that the pod is a static one."""
+    return config.annotations.get(SOURCE) in _STATIC
+
+
+def sent_static(m: Moment) -> FullName | None:
+    """Namespace and name that the manifest of this `pod` record gets; None where it is no static pod's."""
+    record = m.record
+    if not isinstance(record, PodChange) or record.source not in _STATIC:
+        return None
+    if m.manifest is not None:
+        meta = m.manifest.metadata
+        return meta.namespace or "default", full_name(m.world, record.source, meta.name)
+    return record.namespace or "default", full_name(m.world, record.source, record.name)
+
+
+def kubelet_works(m: Moment) -> bool:
+    """The kubelet is up, has seen what runs, and goes on seeing it."""
+    node = m.node
+    return node.kubelet_up and node.relisted_t is not None and not node.listing_failed
+
+
+N = TypeVar("N")
+
+
+class _Lasting:
+    """The notes by their kind and the pod's UID."""
+
+    def __init__(self) -> None:
+        self.notes = Latest[tuple[type, str], Any]()
+
+
+def lasting(m: Moment, pod: Pod, kind: type[N]) -> N:
+    """The judge's own memory about this pod, which for a static one outlives it: one value of each kind."""
+    note = pod.note(kind)
+    if not pod.static or not pod.uid:
+        return note
+    found: N = m.node.note(_Lasting).notes.setdefault((kind, pod.uid), note)
+    return found
+
+
+_LOOKED_AFTER_SINCE = (1, 27)
+
+
+class _Life:
+    """When the pod last came back, and when its last mirror went."""
+
+    def __init__(self) -> None:
+        self.back_t: float | None = None
+        self.mirror_gone_t = -math.inf
+        self.gone_uid = ""
+
+
+class _Removed:
+    """When files of static pods last went, by namespace and name: with nothing of it a pod is forgotten."""
+
+    def __init__(self) -> None:
+        self.t = Latest[FullName, float]()
+
+
+class _Edited:
+    """When the pod's file was last edited into that of another pod: the pod goes as if the file had gone."""
+
+    def __init__(self) -> None:
+        self.t = -math.inf
+
+
+@observer(on=pod_set().either(deleted()))
+def take_lives(m: Moment) -> None:
+    """Take in which pods come back, and which mirrors go."""
+    pod, record = m.pod, m.record
+    if pod is not None and pod.static and isinstance(record, Deleted):
+        pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, record.uid
+    elif pod is not None and pod.static and not pod.wanted:
+        pod.note(_Life).back_t = m.t
+
+
+@observer(on=pod_unset().either(pod_set()))
+def take_removals(m: Moment) -> None:
+    """Take in which files go, and which are edited."""
+    name = sent_static(m)
+    if m.replaced is not None:
+        m.replaced.note(_Edited).t = m.t
+    elif name is not None and m.manifest is None:
+        m.node.note(_Removed).t[name] = m.t
+
+
+def _file_went_t(m: Moment, pod: Pod) -> float:
+    """When the pod's file last went, or became that of another pod; minus infinity where it never did."""
+    gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name), -math.inf)
+    return max(gone_t, pod.note(_Edited).t)
+
+
+def has_come_back(m: Moment, pod: Pod) -> bool:
+    """The pod is a static one that went before, with its file or by an edit of that."""
+    return pod.static and (pod.finished_before or _file_went_t(m, pod) > -math.inf)
+
+
+def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
+    """The pod's file went once, and the kubelet, which may have heard late, has stopped a sandbox since.
+
+    What it told at that end of containers that never ran stays until they have a record (kubelet_pods.go
+    convertToAPIContainerStatuses), though the pod is back by now.
+    """
+    gone_t = _file_went_t(m, pod)
+    return gone_t > -math.inf and any(stop.call.t >= gone_t for one in pod.sandboxes for stop in one.stops)
+
+
+def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
+    """It is told as lost for the end of a static pod, or of the former life of one that is back.
+
+    What does not run then is told to have ended, whatever its record says, and the phase stays, but for pods
+    of the API (status_manager.go TerminatePod).
+    """
+    if pod is None or not is_lost(said):
+        return False
+    return (pod.static and pod.termination is not None) or ended_since_its_file_went(m, pod)
+
+
+def is_left_to_itself(m: Moment, pod: Pod) -> bool:
+    """Its file goes or is gone, or its object by force, up to 1.26: nobody repeats a kill that failed.
+
+    Nor one that was put off: as long as it has a worker only what config has is synced again (WORK-27).
+    """
+    if m.kubernetes is None or m.kubernetes >= _LOOKED_AFTER_SINCE:
+        return False
+    is_going = not pod.wanted or "pod:remove" in m.keys
+    end = pod.termination
+    return is_going and (pod.static or end is None or end.grace == 0 or end.cause in {"forced", "removed"})
+
+
+def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
+    """The sandbox was run before the kubelet could hear that the pod's file had gone, and goes for that."""
+    gone_t = _file_went_t(m, pod)
+    return (
+        gone_t > -math.inf and sandbox.run is not None and sandbox.run.t <= informed_by(m, gone_t) + REACTION
+    )
+
+
+def is_without_a_past(pod: Pod, name: str) -> bool:
+    """The pod's file is gone, and the container has no record any more: nothing tells of its restarts."""
+    return pod.static and not pod.wanted and all(c.state == "removed" for c in pod.containers.get(name, ()))
+
+
+def is_told_nowhere(pod: Pod) -> bool:
+    """The pod's file is gone, and so is the mirror that its latest status was written to."""
+    told_t = pod.status_t
+    return pod.static and not pod.wanted and told_t is not None and pod.note(_Life).mirror_gone_t >= told_t
+
+
+def has_no_mirror(m: Moment, pod: Pod) -> bool:
+    """Nobody can be told of it, and one that has ended gets no mirror any more (STATIC-12).
+
+    Its last mirror is gone, or it never got one, as the API server was away.
+    """
+    if pod.static and not pod.mirror_uid:
+        run = pod.sandbox.run if pod.sandbox is not None else None
+        return run is not None and kubelet_view(m).api_was_away(run.t)
+    return pod.static and pod.mirror_uid == pod.note(_Life).gone_uid
+
+
+def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
+    """The pod is a static one, and its latest status may have been forgotten: its file went after that.
+
+    So it is where the kubelet that wrote it is gone, and the mirror that told it too or out of reach.
+    """
+    if not pod.static or pod.status_t is None:
+        return False
+    began_t = m.node.started_t or 0.0
+    if began_t > pod.status_t and (
+        pod.note(_Life).mirror_gone_t >= pod.status_t or kubelet_view(m).api_was_away(began_t)
+    ):
+        return True
+    back_t = pod.note(_Life).back_t
+    if not pod.wanted or back_t is None:
+        return not pod.wanted
+    run = pod.sandbox.run if pod.sandbox is not None else None
+    return run is None or run.t < back_t or pod.status_t < run.t
+
+
+Json = dict[str, Any]
+CREATED = 201
+
+
+class Mirrors:
+    """Mirror pods by UID, the hash that the latest of each name has, and the hash of static pods by UID."""
+
+    def __init__(self) -> None:
+        self.names = Latest[str, "FullName"]()
+        self.latest = Latest["FullName", tuple[str, int]]()
+        """Mirrors that were created since the last sandbox of that name: hash and seq."""
+        self.made = Latest["FullName", str]()
+        """The hash that the latest mirror of each name was made with."""
+        self.hashes = Latest[str, str]()
+
+
+def _creates_a_mirror(m: Moment) -> bool:
+    record = m.record
+    if not isinstance(record, ApiWrite) or record.verb.lower() != "create" or record.resource != "pods":
+        return False
+    return MIRROR in (metadata_of(body_of(record)).get("annotations") or {})
+
+
+CREATES_A_MIRROR: Pattern = Pattern(frozenset({"api"})).where(_creates_a_mirror)
+
+
+def _is_to_go(m: Moment) -> bool:
+    meta = m.manifest.metadata if m.manifest is not None else None
+    return meta is not None and meta.is_mirror and meta.deletion_timestamp is not None
+
+
+MIRROR_IS_TO_GO: Pattern = pod_set().where(_is_to_go)
+API_WRITE: Pattern = Pattern(frozenset({"api"}))
+MIRRORS = API_WRITE.either(call("RunPodSandbox"))
+
+
+def body_of(record: ApiWrite) -> Json:
+    """What was written."""
+    body: Json = msgspec.json.decode(record.body) if bytes(record.body) else {}
+    return body
+
+
+def metadata_of(body: Json) -> Json:
+    """The metadata of an object that was written."""
+    found: Json = body.get("metadata") or {}
+    return found
+
+
+def name_of(body: Json) -> FullName:
+    """Its namespace and name."""
+    meta = metadata_of(body)
+    return meta.get("namespace") or "default", meta.get("name", "")
+
+
+def learn_mirrors(m: Moment) -> Mirrors:
+    """Take writes and sandboxes in."""
+    known, record = m.node.note(Mirrors), m.record
+    if isinstance(record, ApiWrite):
+        if record.code == CREATED and record.uid and _creates_a_mirror(m):
+            body = body_of(record)
+            known.names[record.uid] = name_of(body)
+            made = metadata_of(body)["annotations"][MIRROR]
+            known.latest[name_of(body)] = made, m.seq
+            known.made[name_of(body)] = made
+    elif m.keys[0] == "call:RunPodSandbox":
+        config = sandbox_asked(m)
+        if is_static(config):
+            known.hashes[config.metadata.uid] = config.annotations.get(HASH, "")
+    return known
+
+
+@observer(on=MIRRORS)
+def take_mirrors(m: Moment) -> None:
+    """Keep what is known of mirrors up to date."""
+    learn_mirrors(m)
+
+
+def is_create_of(m: Moment, pod: Pod) -> bool:
+    """The record is the creation of that pod's mirror."""
+    record = m.record
+    return (
+        isinstance(record, ApiWrite)
+        and CREATES_A_MIRROR.matches(m)
+        and name_of(body_of(record)) == (pod.namespace, pod.name)
+    )
+
+
+def latest_mirror(m: Moment, pod: Pod) -> str | None:
+    """The UID of the mirror that a static pod has, if it was last made with the pod's hash."""
+    known = m.node.note(Mirrors)
+    made = known.made.get((pod.namespace, pod.name))
+    if not pod.static or made is None or made != known.hashes.get(pod.uid):
+        return None
+    return pod.mirror_uid or None
+
+
+def static_pod_of(m: Moment, mirror_uid: str) -> Pod | None:
+    """The static pod that a mirror stands for."""
+    found = m.world.mirrors.get(mirror_uid)
+    if found is None:
+        name = m.node.note(Mirrors).names.get(mirror_uid)
+        found = m.world.names.get(name) if name is not None else None
+    return found if found is not None and found.static else None

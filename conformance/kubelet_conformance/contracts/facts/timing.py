@@ -1,0 +1,38 @@
+"""How long things may take: periods of the kubelet, and the slack that a loaded machine gets."""
+
+from __future__ import annotations
+
+RETRY = 16.0
+"""A failed sync comes again after 10 s times [1.0, 1.5), at the next 1 s tick (pod_workers.go)."""
+RETRY_SLACK = 4.0
+"""What a loaded machine may add to a retry."""
+RESYNC = 95.0
+"""A healthy pod is synced again after 60 s times [1.0, 1.5), at the next tick, with slack (WORK-15)."""
+RELIST = 1.0
+"""Generic PLEG period, counted from the end of a relist (kubelet.go)."""
+REACTION = 5.0
+"""One relist, one inspection and one sync of a loaded machine: how late a reaction to a change may be."""
+HOUSEKEEPING = 2.0
+"""Housekeeping period (kubelet.go)."""
+ROUNDING = 1.0
+"""Times that the API cuts to whole seconds."""
+SAME_MOMENT = 0.05
+"""Two things this close cannot be told apart by cause."""
+TOGETHER = 1.0
+"""What a kubelet does at one time for several containers begins within this."""
+KUBELET_START = 12.0
+"""From the kubelet's start to what its first relist and its first housekeeping lead to (1.23: 7.3 s)."""
+GC_PERIOD = 60.0
+"""Container garbage collection (kubelet.go)."""
+API_POLL = 0.2
+"""How late a sampled record of the API may be."""
+STOP_SLACK = 2.0
+"""How long a runtime may take to kill and to answer once a stop's timeout is over."""
+EXEC_SLACK = 2.0
+"""How long a runtime may take to kill and to answer once an ExecSync's timeout is over."""
+FILE_POLL = 20.0
+"""How often a manifest folder is read where nothing tells of a change in it (fileCheckFrequency)."""
+CALL_TIMEOUT = 120.0
+"""How long the kubelet waits for an answer (runtimeRequestTimeout); some calls get longer."""
+LEFT_WORK = 120.0
+"""How much longer than its caller waited a runtime may work on what the caller has given up on (CRI-32)."""

@@ -1,0 +1,259 @@
+"""GC: which records of dead containers and sandboxes are removed, in which order, and which are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract.applicability import CRI, PODS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import (
+    call,
+    deleted,
+    done,
+    exited,
+    failed,
+    pod_set,
+    pod_unset,
+    read_as,
+)
+from kubelet_conformance.contracts.facts.node_pressure import distress, setting
+from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of
+from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
+from kubelet_conformance.contracts.facts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
+from kubelet_conformance.trace.format.bodies import ContainerStatusReply
+from kubelet_conformance.trace.world.disruption import disruption_of
+from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
+
+REMOVE = call("RemoveContainer")
+GC_SLACK = 15.0
+"""A round of garbage collection on a loaded machine, and its wait for the pod's worker."""
+
+
+def lives_on(pod: Pod) -> bool:
+    """The pod is wanted, and not evicted: its newest records tell its past."""
+    evicted = disruption_of(pod) is not None or (pod.status is not None and pod.status.reason == "Evicted")
+    return pod.wanted and pod.termination is None and not evicted
+
+
+@contract("GC-01", on=REMOVE, needs=(CRI, PODS))
+def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findings:
+    """Of the dead records of one container of a living pod the oldest is removed first.
+
+    What one more death makes superfluous goes newest first, and before what was never started (LOOP-10).
+    """
+    if not pod.born or not lives_on(pod):
+        return None
+    if container.kind in {"init", "sidecar", "unknown"}:
+        return None
+    records = [c for c in pod.containers.get(container.name, []) if c.state != "removed"]
+    if len(records) < 2:  # noqa: PLR2004 - there is an order only among several
+        return None
+    if records[0] is not container and not _made_due_by_a_death(m, container, records):
+        text = f"expected attempt {records[0].attempt} of {container.name} to go before {container.attempt}"
+        return broken(text, records[0].create.seq if records[0].create else None)
+    return KEPT
+
+
+class _Removals:
+    """When the kubelet last had to wait for a removal: those it has in mind come after it."""
+
+    def __init__(self) -> None:
+        self.waited_t = 0.0
+
+
+def _made_due_by_a_death(m: Moment, container: Container, records: list[Container]) -> bool:
+    """A newer instance has died, or died before this kubelet came, and was heard of no longer ago."""
+    newer = [c for c in records[records.index(container) + 1 :] if c.state == "exited" and c.exit is not None]
+    if container.state != "exited" or not newer:
+        return False
+    died_t = max(c.exit.t for c in newer if c.exit is not None)
+    due_t = max(died_t, m.node.started_t or 0.0, m.node.note(_Removals).waited_t)
+    return m.t <= informed_by(m, due_t) + RELIST + REACTION
+
+
+@observer(on=done("RemoveContainer").either(failed("RemoveContainer")))
+def _waits_are_remembered(m: Moment) -> None:
+    if m.t - m.call.t > TOGETHER:
+        m.node.note(_Removals).waited_t = m.t
+
+
+@contract("GC-10", on=REMOVE, needs=(CRI, PODS), clause="newest-kept")
+def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings:
+    """While a pod lives, the newest record of each of its containers is kept, and one older than the newest
+    dead one is removed soon after a death.
+    """
+    if not pod.born or not lives_on(pod):
+        return None
+    if container.kind in {"init", "sidecar"} and pod.sandbox is not None and pod.sandbox.state != "ready":
+        return None
+    if container is pod.newest(container.name) and not _may_all_go(m, pod):
+        create = container.create.seq if container.create else None
+        return broken(f"the newest record of {container.name} is removed while its pod lives", create)
+    return KEPT
+
+
+def _disk_is_short(m: Moment) -> bool:
+    """The node removes whatever it can do without (EVICT-01)."""
+    return any(low.of_disk for low in distress(m).low.values())
+
+
+def _may_all_go(m: Moment, pod: Pod) -> bool:
+    """No record of the pod is safe: the disk is full, or an operator allows only so many in all (GC-03)."""
+    return (bool(pod.finished) and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) > 0
+
+
+def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
+    """What is asked to go, and no answer has come yet."""
+    return {m.world.called.get(call.id) for call in pod.calls_open.values() if call.rpc == "RemoveContainer"}
+
+
+@newest_record_is_kept.clause("older-removed", on=exited())
+def older_dead_record_is_removed(m: Moment, pod: Pod, container: Container) -> Findings:
+    """The record before the one that died goes."""
+    if container is not pod.newest(container.name):
+        return None
+    dead = [one for one in pod.containers[container.name] if one is not container and one.state == "exited"]
+    if not dead or not pod.born or not lives_on(pod) or not m.node.kubelet_up:
+        return None
+    if m.node.listing_failed or kubelet_view(m).disk_fails:
+        return None
+    going = being_removed(m, pod)
+    return [
+        answered(
+            by=REMOVE.where(about(older)),
+            within=REACTION,
+            unless=TERMINATION_ASKED,
+            text=f"attempt {older.attempt} of {container.name} is removed after attempt {container.attempt}",
+        )
+        for older in dead
+        if older not in going
+    ]
+
+
+@contract("GC-02", on=deleted().either(pod_unset()), needs=(CRI, PODS))
+def records_of_a_gone_pod_are_removed(m: Moment, pod: Pod) -> Iterator[Finding]:
+    """When a pod is gone, all its dead containers are removed within a minute."""
+    if not pod.born or not m.node.kubelet_up or ("deleted" in m.keys and pod.static):
+        return
+    if is_left_to_itself(m, pod):
+        return
+    grace = (
+        pod.spec.grace_seconds if pod.spec and any(c.state == "running" for c in pod.every_container()) else 0
+    )
+    going = being_removed(m, pod)
+    for container in pod.every_container():
+        if container.state in {"running", "exited"} and container.born and container not in going:
+            yield answered(
+                by=REMOVE.where(about(container)),
+                within=GC_PERIOD + GC_SLACK + grace,
+                unless=pod_set().where(of(pod)),
+                text=f"the record of {container.name}, whose pod is gone, is removed",
+                whole_node=True,
+            )
+
+
+@contract("GC-04", on=REMOVE, needs=(CRI,))
+def unknown_container_is_stopped_before_it_goes(_: Moment, container: Container) -> Findings:
+    """A container whose state is unknown is stopped before its record is removed."""
+    if not _was_unknown(container):
+        return None
+    if container.sandbox is not None and container.sandbox.stopped:
+        return None  # It ended with its sandbox (CRI-05).
+    if not any(stop.succeeded or stop.not_found for stop in container.stops):
+        return broken(f"expected container {container.name}, in an unknown state, to be stopped first")
+    return KEPT
+
+
+class _Told:
+    """Whether the runtime has ever said that the state of a container is unknown."""
+
+    def __init__(self) -> None:
+        self.unknown = False
+
+
+@observer(on=read_as("unknown"))
+def _unknown_states_are_remembered(m: Moment) -> None:
+    """Remember it: once stopped, the container is told as exited."""
+    record = m.response(ContainerStatusReply).status
+    if m.container is not None and record is not None and record.state == "CONTAINER_UNKNOWN":
+        m.container.note(_Told).unknown = True
+
+
+def _was_unknown(container: Container) -> bool:
+    return container.state == "unknown" or container.note(_Told).unknown
+
+
+class _Return:
+    """When a pod that was gone was wanted again: a round of collection just before does not know."""
+
+    def __init__(self) -> None:
+        self.is_gone = False
+        self.t = -math.inf
+
+
+@contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))
+def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """A sandbox is removed only when it is not ready, was stopped, and has no containers left; the newest one
+    stays while its pod exists.
+    """
+    if not sandbox.born:
+        return None
+    run = sandbox.run.seq if sandbox.run else None
+    if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+        return broken("expected StopPodSandbox before RemovePodSandbox", run)
+    ends = [stop.call.t if stop.end_t is None else stop.end_t for stop in sandbox.stops]
+    if not any(m.t - t <= REACTION for t in ends):
+        return broken("expected one more StopPodSandbox just before RemovePodSandbox", run)
+    if sandbox.containers:
+        left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
+        return broken(f"the sandbox is removed with containers left in it: {left}", run)
+    # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
+    over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
+    is_back = m.t <= informed_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
+    if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
+        return broken("the newest sandbox of a pod that still exists is removed", run)
+    return KEPT
+
+
+@observer(on=pod_unset().either(pod_set()))
+def _pod_comes_back(m: Moment, pod: Pod) -> None:
+    memory, is_set = pod.note(_Return), m.keys[0] == "pod:set"
+    if is_set and memory.is_gone:
+        memory.t = m.t
+    memory.is_gone = not is_set
+
+
+@sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())
+def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
+    """The sandboxes of a pod that is gone go within a minute."""
+    if not pod.born or pod.static or not m.node.kubelet_up:
+        return None
+    sandbox = pod.sandbox
+    if sandbox is None or not sandbox.born or sandbox.state != "notready":
+        return None
+    return answered(
+        by=call("RemovePodSandbox").where(lambda n: n.sandbox is sandbox),
+        within=GC_PERIOD + GC_SLACK,
+        unless=FAULT,
+        whole_node=True,
+        text=f"the sandbox of {pod.name}, which is gone, is removed",
+    )
+
+
+@contract("GC-09", on=REMOVE, needs=(CRI,))
+def running_container_is_not_removed(_: Moment, container: Container) -> Findings:
+    """The record of a running container is never removed."""
+    if container.state == "running":
+        start = container.start.seq if container.start else None
+        return broken(f"container {container.name} is removed while it runs", start)
+    return KEPT

@@ -1,0 +1,188 @@
+"""GC and CLEANUP: the files of pods and containers, and when they go."""
+
+from __future__ import annotations
+
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import Pattern, deleted, pod_set
+from kubelet_conformance.contracts.facts.kills import deletion_grace, forced
+from kubelet_conformance.contracts.facts.pod import FAULT
+from kubelet_conformance.contracts.facts.timing import GC_PERIOD
+from kubelet_conformance.contracts.garbage.containers import GC_SLACK, REMOVE
+from kubelet_conformance.trace.format.records import Disk
+from kubelet_conformance.trace.world.views import Latest
+
+DISK = Pattern(frozenset({"disk"}))
+_PODS, _LOGS = "pods", "/pods/"
+
+
+class _Paths:
+    """Paths of pods and of their logs: whether each is there, as far as the trace tells."""
+
+    def __init__(self) -> None:
+        self.there = Latest[str, bool]()
+        self.seq = 0
+
+    def take(self, record: Disk) -> None:
+        """Something appeared or went."""
+        if record.op not in {"folder", "written", "removed"} or _LOGS not in record.path:
+            return
+        self.there[record.path] = record.op != "removed"
+
+
+@observer(on=DISK)
+def _take(m: Moment) -> None:
+    paths = m.node.note(_Paths)
+    if isinstance(m.record, Disk) and paths.seq != m.seq:
+        paths.seq = m.seq
+        paths.take(m.record)
+
+
+def _is_removal(m: Moment) -> bool:
+    return isinstance(m.record, Disk) and m.record.op == "removed"
+
+
+REMOVED = DISK.where(_is_removal)
+
+
+def _log_path(container: Container) -> str:
+    sandbox = container.sandbox.config if container.sandbox is not None else None
+    log = container.config.log_path if container.config is not None else ""
+    return f"{sandbox.log_directory}/{log}" if sandbox is not None and sandbox.log_directory and log else ""
+
+
+@contract("GC-06", on=REMOVE, needs=(CRI,))
+def logs_go_before_their_container(m: Moment, container: Container) -> Findings:
+    """The log of a container is removed before its record; as long as it cannot be, the record stays."""
+    path = _log_path(container)
+    there = m.node.note(_Paths).there.get(path)
+    if there is None:
+        return None
+    folder = container.sandbox.config.log_directory if container.sandbox and container.sandbox.config else ""
+    if not there or m.node.note(_Paths).there.get(folder) is False:
+        return KEPT
+    seq = container.create.seq if container.create is not None else None
+    return broken(f"{container.name} is removed, and its log is left", seq)
+
+
+def _folder_of(pod: Pod) -> str:
+    """The folder of the pod's logs."""
+    configs = [sandbox.config for sandbox in pod.sandboxes]
+    return next((each.log_directory for each in configs if each is not None and each.log_directory), "")
+
+
+@contract("GC-07", on=deleted(), needs=(CRI, PODS))
+def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
+    """The folder of a pod's logs goes within a minute once the pod is gone."""
+    if pod.static or not m.node.kubelet_up:
+        return None
+    path = _folder_of(pod)
+    if not m.node.note(_Paths).there.get(path):
+        return None
+    grace = pod.spec.grace_seconds if pod.spec is not None else 0
+    return answered(
+        by=REMOVED.where(lambda n: isinstance(n.record, Disk) and n.record.path == path),
+        within=GC_PERIOD + GC_SLACK + grace + _forced_grace(m, pod),
+        unless=FAULT,
+        whole_node=True,
+        text=f"the folder of the logs of {pod.name} is removed",
+    )
+
+
+def _forced_grace(m: Moment, pod: Pod) -> float:
+    """What a deletion by force leaves the containers, once the sync that is under way has used up its own."""
+    grace = deletion_grace(m, pod) if forced(pod) else 0
+    return grace if grace is not None else pod.spec.grace_seconds if pod.spec is not None else 0
+
+
+def _pod_of_logs(m: Moment) -> Pod | None:
+    """The pod whose folder of logs is removed here: the UID ends its name."""
+    folder, _, name = m.record.path.rpartition("/") if isinstance(m.record, Disk) else ("", "", "")
+    is_one = folder.endswith("/pods") and name.count("_") > 1
+    return m.world.pods.get(name.rpartition("_")[2]) if is_one else None
+
+
+@log_folder_of_a_gone_pod_goes.clause("not before", on=REMOVED)
+def log_folder_of_a_wanted_pod_stays(m: Moment) -> Findings:
+    """As long as the pod is wanted it stays."""
+    pod = _pod_of_logs(m)
+    if pod is None or not pod.wanted or not pod.born:
+        return None
+    over = pod.termination is not None or bool(pod.finished)
+    return None if over else broken(f"the logs of {pod.name}, which is wanted, are removed", pod.set_seq)
+
+
+def _pod_of_folder(m: Moment) -> Pod | None:
+    """The pod whose own folder is removed here: it has the UID for its name."""
+    folder, _, name = m.record.path.rpartition("/") if isinstance(m.record, Disk) else ("", "", "")
+    return m.world.pods.get(name) if folder.rpartition("/")[2] == _PODS else None
+
+
+@contract("CLEANUP-03", on=REMOVED, needs=(CRI, PODS))
+def folder_of_a_running_pod_stays(m: Moment) -> Findings:
+    """The folder of a pod goes only when no container of the pod runs."""
+    pod = _pod_of_folder(m)
+    if pod is None or not pod.born:
+        return None
+    for container in pod.every_container():
+        if container.state == "running":
+            text = f"the folder of {pod.name} is removed while {container.name} runs"
+            return broken(text, container.started_seq)
+    return KEPT
+
+
+@contract("CLEANUP-04", on=REMOVED, needs=(CRI, PODS, STATUS))
+def folder_of_an_ended_pod_stays(m: Moment) -> Findings:
+    """A pod that has ended keeps its folder until it is deleted."""
+    pod = _pod_of_folder(m)
+    if pod is None or not pod.born or not pod.finished:
+        return None
+    if pod.wanted and pod.termination is None:
+        return broken(f"the folder of {pod.name} is removed, which is {pod.finished}", pod.status_seq)
+    return KEPT
+
+
+class _Specs:
+    """Which pods have had volumes, by UID."""
+
+    def __init__(self) -> None:
+        self.with_volumes = Latest[str, bool]()
+
+
+def _is_of_cgroup(m: Moment) -> bool:
+    return isinstance(m.record, Disk) and m.record.path.startswith(_CGROUPS)
+
+
+_CGROUPS = "/sys/fs/cgroup/"
+OF_CGROUP = DISK.where(_is_of_cgroup)
+
+
+@contract("CLEANUP-05", on=OF_CGROUP, needs=(CRI, PODS))
+def cgroup_stays_with_its_volumes(m: Moment) -> Findings:
+    """The cgroup of a pod that is gone is removed once no volume of the pod is left; till then it stays, with
+    as little CPU as possible.
+    """
+    record = m.record
+    uid = record.path.rpartition("/")[2].removeprefix("pod") if isinstance(record, Disk) else ""
+    pod = m.world.pods.get(uid)
+    is_gone = pod is None or not pod.wanted
+    if not isinstance(record, Disk) or not is_gone or not m.node.note(_Specs).with_volumes.get(uid):
+        return None
+    if record.op == "reduced":
+        return KEPT
+    if record.op != "removed":
+        return None
+    folder = f"{_LOGS}{uid}"
+    paths = m.node.note(_Paths).there.items()
+    gone = any(not there and (path.endswith(folder) or f"{folder}/volumes/" in path) for path, there in paths)
+    return KEPT if gone else broken(f"the cgroup of pod {uid} is removed, and its volumes are left")
+
+
+@observer(on=pod_set())
+def _pod_has_volumes(m: Moment) -> None:
+    """Take in which pods have volumes."""
+    if m.manifest is None or not m.manifest.metadata.uid or not m.manifest.spec.volumes:
+        return
+    known = m.node.note(_Specs).with_volumes
+    known[m.manifest.metadata.uid] = True

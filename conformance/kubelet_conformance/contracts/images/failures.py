@@ -1,0 +1,192 @@
+"""IMAGE: what an image keeps from starting, and what is told on the way to a container."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import Predicate, call, done, event, failed, status
+from kubelet_conformance.contracts.facts.container import HELD_UP, asked, creation_of
+from kubelet_conformance.contracts.facts.pod import to_run
+from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.images.pull_policy import pulled_image, reference
+from kubelet_conformance.trace.format.bodies import ImageStatusReply, ImageStatusRequest, PullImageRequest
+from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.records import Event
+from kubelet_conformance.trace.world.views import ImageKnown, Latest
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
+_SIZE = re.compile(r"Image size: \d+ bytes")
+_PULLED = "Successfully pulled"
+_TELLS_SIZE_SINCE = (1, 29)
+
+
+@lru_cache(maxsize=1024)
+def is_no_name(image: str) -> bool:
+    """The text can certainly not be read as the name of an image."""
+    return bool(image) and _NO_NAME.search(image) is not None
+
+
+def _waits_for(name: str, reason: str) -> Predicate:
+    def waits(m: Moment) -> bool:
+        every = m.status.every_container if m.status is not None else ()
+        waiting = (one.state.waiting for one in every if one.name == name)
+        return any(one is not None and one.reason == reason for one in waiting)
+
+    return waits
+
+
+@contract("IMAGE-05", on=done("RunPodSandbox"), needs=(CRI, PODS, STATUS), clause="told")
+def unreadable_name_is_told(m: Moment, spec: PodSpec) -> Findings:
+    """A container whose image has a name that cannot be read waits for InvalidImageName, and the runtime is
+    not asked for it.
+    """
+    if spec.init_containers or not to_run(m):
+        return None
+    name = next((one.name for one in spec.containers if is_no_name(one.image)), "")
+    if not name:
+        return None
+    return answered(
+        by=status().where(_waits_for(name, "InvalidImageName")),
+        within=RETRY + RETRY_SLACK,
+        unless=HELD_UP,
+        text=f"{name} waits for InvalidImageName",
+    )
+
+
+@unreadable_name_is_told.clause("not-asked", on=call("ImageStatus"))
+def unreadable_name_is_not_looked_for(m: Moment) -> Findings:
+    """Nobody can have such an image."""
+    image = m.request(ImageStatusRequest).image.image
+    return broken(f"ImageStatus is asked for {image!r}") if is_no_name(image) else None
+
+
+@unreadable_name_is_told.clause("not-pulled", on=call("PullImage"))
+def unreadable_name_is_not_pulled(m: Moment) -> Findings:
+    """Nor can it be pulled."""
+    image = m.request(PullImageRequest).image.image
+    return broken(f"{image!r} is pulled") if is_no_name(image) else None
+
+
+@contract("IMAGE-17", on=failed("PullImage"), needs=(CRI, PODS))
+def sibling_is_started_all_the_same(m: Moment, pod: Pod) -> Findings:
+    """An app container whose image cannot be pulled keeps none after it from being started."""
+    image = pulled_image(m)
+    sibling = _next_in_line(m, pod, image) if to_run(m) else None
+    if sibling is None:
+        return None
+    return answered(
+        by=creation_of(sibling.name),
+        within=REACTION,
+        unless=HELD_UP.either(failed("ImageStatus")),
+        text=f"{sibling.name} is made, though {image} could not be pulled",
+    )
+
+
+def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
+    """The app container right after the last that needs this image, if nothing is known to hold it up."""
+    specs = list(pod.spec.containers) if pod.spec is not None else []
+    users = [place for place, one in enumerate(specs) if reference(one.image) == image]
+    if len(users) != 1 or users[0] + 1 >= len(specs) or pod.sandbox is None:
+        return None
+    sibling = specs[users[0] + 1]
+    known = m.world.images.get(reference(sibling.image), ImageKnown()).last
+    if sibling.pull_policy == "Always" or known is None or not known.present:
+        return None
+    if sibling.env or sibling.env_from or sibling.volume_mounts or _must_not_be_root(pod, sibling):
+        return None
+    if sibling.name in pod.create_failed or pod.newest(sibling.name) is not None:
+        return None
+    return sibling
+
+
+class _Told:
+    """What was told of each container since it was started last."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, set[str]] = {}
+
+
+@contract(
+    "IMAGE-18", on=event("Pulled", "Created", "Started"), needs=(CRI, PODS, EVERY_EVENT), clause="order"
+)
+def events_come_in_order(m: Moment, pod: Pod) -> Findings:
+    """On the way to a container the events Pulling, Pulled, Created and Started come in this order; that of a
+    pull tells how long it took, and from 1.29 on how much it brought.
+    """
+    record = m.record
+    if not isinstance(record, Event) or not pod.born or not record.container:
+        return None
+    told = pod.note(_Told).of.get(record.container, set[str]())
+    before = {"Pulled": "Pulling", "Created": "Pulled", "Started": "Created"}[record.reason]
+    if record.reason == "Pulled" and not record.message.startswith(_PULLED):
+        return None
+    return KEPT if before in told else broken(f"{record.reason} is told, and {before} was not")
+
+
+@observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
+def _events(m: Moment) -> None:
+    """Remember what was told."""
+    record, pod = m.record, m.pod
+    if isinstance(record, Event) and pod is not None and record.container:
+        told = pod.note(_Told).of.setdefault(record.container, set())
+        told.add(record.reason)
+        if record.reason == "Started":
+            told.clear()
+
+
+@events_come_in_order.clause("size", on=event("Pulled"))
+def size_is_told(m: Moment) -> Findings:
+    """How much it brought is a number of bytes."""
+    record = m.record
+    if not isinstance(record, Event) or not record.message.startswith(_PULLED):
+        return None
+    if m.kubernetes is None or m.kubernetes < _TELLS_SIZE_SINCE:
+        return None
+    return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} does not tell the size")
+
+
+class _Users:
+    """The user of each image by name: a number, a name, or "" for root."""
+
+    def __init__(self) -> None:
+        self.of = Latest[str, str]()
+
+
+@contract("IMAGE-22", on=call("CreateContainer"), needs=(CRI, PODS))
+def root_is_kept_out(m: Moment, pod: Pod) -> Findings:
+    """A container that must not run as root, and names no user, is made only if its image has a user by
+    number that is not root.
+    """
+    spec = pod.container_spec(asked(m).metadata.name)
+    if spec is None or not pod.born or not _must_not_be_root(pod, spec):
+        return None
+    user = m.node.note(_Users).of.get(reference(spec.image))
+    if user is None:
+        return None
+    if user.isdigit() and int(user):
+        return KEPT
+    return broken(f"{spec.name} must not run as root and is made, the user of its image is {user or 'root'}")
+
+
+def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
+    own, shared = spec.security_context, pod.spec.security_context if pod.spec is not None else None
+    must_not = own.run_as_non_root if own is not None else None
+    if must_not is None and shared is not None:
+        must_not = shared.run_as_non_root
+    return bool(must_not) and all(one is None or one.run_as_user is None for one in (own, shared))
+
+
+@observer(on=done("ImageStatus"))
+def _users(m: Moment) -> None:
+    """Remember the user of an image."""
+    image = m.response(ImageStatusReply).image
+    users = m.node.note(_Users).of
+    name = m.request(ImageStatusRequest).image.image
+    if image is None:
+        users.pop(name, None)
+    else:
+        users[name] = str(image.uid.value) if image.uid is not None else image.username

@@ -1,0 +1,288 @@
+"""IMAGE: how many images are pulled at a time, how often, for which sandbox, and with whose credentials."""
+
+from __future__ import annotations
+
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import Pattern, call, done, event, failed, kubelet, sandbox_died
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, of, to_run
+from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT, TOGETHER
+from kubelet_conformance.contracts.images.pull_policy import (
+    containers_of,
+    is_another_try,
+    pulled_image,
+    reference,
+)
+from kubelet_conformance.contracts.sandbox.config import differing, of_the_pod, told_otherwise
+from kubelet_conformance.trace.format.bodies import CreateContainerRequest, PullImageRequest
+from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.records import Expect
+from kubelet_conformance.trace.world.views import Latest
+
+_QPS, _BURST = 5.0, 10
+"""registryPullQPS and registryBurst where they are not set."""
+_TOLERANCE = 0.01
+"""Of a pull, for the arithmetic."""
+_ENDED = done("PullImage").either(failed("PullImage"))
+
+
+def _at_a_time(header: Header) -> float | None:
+    """How many images may be pulled at a time; None where the configuration is not known."""
+    given = header.configuration
+    if given is None:
+        return None
+    if given.get("serializeImagePulls", True):
+        return 1
+    return float(given.get("maxParallelImagePulls") or "inf")
+
+
+class UnderWay:
+    """The pulls that are under way, by call, and when one ended last."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, int] = {}
+        self.ended_t = -1.0
+
+
+@contract("IMAGE-11", on=call("PullImage"), needs=(CRI, PODS))
+def pulls_wait_for_their_turn(m: Moment) -> Findings:
+    """Images are pulled one after another on the whole node; where the configuration allows for more at a
+    time, no more than it says.
+    """
+    limit, pulls = _at_a_time(m.header), m.node.note(UnderWay)
+    if limit is None:
+        return None
+    if len(pulls.calls) >= limit:
+        return broken(f"more than {limit:g} images are pulled at a time", *pulls.calls.values())
+    return KEPT if pulls.calls or 0 <= m.t - pulls.ended_t <= SAME_MOMENT else None
+
+
+@observer(on=call("PullImage"), last=True)
+def _begins(m: Moment) -> None:
+    """A pull is under way."""
+    m.node.note(UnderWay).calls[m.call.id] = m.seq
+
+
+@observer(on=_ENDED)
+def _ends(m: Moment) -> None:
+    """It is over."""
+    pulls = m.node.note(UnderWay)
+    pulls.calls.pop(m.call.id, None)
+    pulls.ended_t = m.t
+
+
+@observer(on=kubelet("started"))
+def _begins_anew(m: Moment) -> None:
+    """What another kubelet has asked for does not count."""
+    m.node.note(UnderWay).calls.clear()
+
+
+class _Bucket:
+    """How many pulls may be made at once, in one life of the kubelet."""
+
+    def __init__(self) -> None:
+        self.left = 0.0
+        self.t = 0.0
+        self.life = -1
+
+    def take(self, m: Moment, rate: float, burst: float) -> float:
+        """Make one more pull; what is left, negative for one too many."""
+        if self.life != m.node.lives:
+            self.left, self.life = burst, m.node.lives
+        else:
+            self.left = min(burst, self.left + (m.t - self.t) * rate)
+        self.t = m.t
+        self.left -= 1
+        return self.left
+
+
+@contract("IMAGE-12", on=call("PullImage"), needs=(CRI, PODS), clause="rate")
+def pulls_are_limited(m: Moment) -> Findings:
+    """Pulls come no more often than registryPullQPS and registryBurst allow; one too many fails at once,
+    without a call.
+    """
+    given = m.header.configuration
+    if given is None or is_another_try(m):
+        return None
+    rate, burst = float(given.get("registryPullQPS", _QPS)), float(given.get("registryBurst", _BURST))
+    if not rate:
+        return None
+    left = m.node.note(_Bucket).take(m, rate, burst)
+    if left < -_TOLERANCE:
+        return broken(f"more images are pulled than {burst:g} at once and then {rate:g} a second")
+    return KEPT if left < 1 else None
+
+
+@pulls_are_limited.clause("at-once", on=event("Pulling"))
+def pull_too_many_fails_at_once(m: Moment) -> Findings:
+    """Where pulls do not wait for each other, they wait for nothing else either."""
+    if _at_a_time(m.header) != float("inf") or m.header.channels.events != "full" or m.pod is None:
+        return None
+    return answered(
+        by=call("PullImage").either(event("Failed")),
+        within=TOGETHER,
+        unless=TERMINATION_ASKED,
+        text="the image is pulled, or the pull fails",
+    )
+
+
+@contract("IMAGE-13", on=call("PullImage"), needs=(CRI, PODS), clause="anonymous")
+def every_credential_is_tried(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
+    """Each credential that fits an image is tried in turn until one works; a pod without credentials pulls
+    anonymously.
+    """
+    if not pod.born:
+        return None
+    if is_another_try(m):
+        return KEPT
+    if spec.image_pull_secrets or m.header.configuration is None:
+        return None
+    return (
+        broken("a pod without secrets pulls with credentials") if m.request(PullImageRequest).auth else KEPT
+    )
+
+
+def _awaited(m: Moment) -> bool:
+    expected = m.record
+    return (
+        isinstance(expected, Expect) and expected.contract == "IMAGE-13" and m.header.channels.pods != "none"
+    )
+
+
+@every_credential_is_tried.clause("next", on=Pattern(frozenset({"expect"})).where(_awaited))
+def next_credential_is_tried(m: Moment) -> Findings:
+    """What secrets hold no trace tells: whoever has made them knows what must follow."""
+    expected = m.record
+    if not isinstance(expected, Expect):
+        return None
+    return KEPT if expected.met else broken(f"expected {expected.awaited}")
+
+
+@contract(
+    "IMAGE-14", on=event("FailedToRetrieveImagePullSecret"), needs=(CRI, PODS, EVERY_EVENT), clause="told"
+)
+def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
+    """A pull secret that is not there keeps nothing from being pulled; an event may tell it."""
+    if not to_run(m) or _first_to_pull(pod) is None or pod.sandbox is not None:
+        return None
+    return answered(
+        by=call("RunPodSandbox", "PullImage", "CreateContainer"),
+        within=2 * REACTION,
+        unless=TERMINATION_ASKED,
+        text="the pod is started without the missing secret",
+    )
+
+
+@missing_secret_is_tolerated.clause("pulls", on=done("RunPodSandbox"))
+def image_is_pulled_without_it(m: Moment, pod: Pod) -> Findings:
+    """The image is pulled all the same."""
+    image = _first_to_pull(pod)
+    if image is None or not to_run(m) or m.node.note(UnderWay).calls:
+        return None
+    if image in pod.pulls:
+        return None  # It may be backing off.
+    ends = TERMINATION_ASKED.either(sandbox_died()).where(of(pod))
+    return answered(
+        by=call("PullImage").where(of(pod)),
+        within=REACTION,
+        unless=ends.either(call("PullImage")),  # Another pod's turn may come first.
+        whole_node=True,
+        text=f"{image} is pulled",
+    )
+
+
+def _first_to_pull(pod: Pod) -> str | None:
+    """The image of the pod's first container, if it has pull secrets and must pull that in any case."""
+    spec = pod.spec
+    if spec is None or not spec.image_pull_secrets or spec.init_containers or not spec.containers:
+        return None
+    first = spec.containers[0]
+    return reference(first.image) if first.pull_policy == "Always" else None
+
+
+@contract("IMAGE-15", on=call("PullImage"))
+def pull_is_told_the_sandbox(m: Moment) -> Findings:
+    """PullImage carries the config of the pod's sandbox, and the pod's annotations with the image."""
+    pod, request = m.pod, m.request(PullImageRequest)
+    if not request.sandbox_config.metadata.uid:
+        return broken(f"{request.image.image} is pulled without a sandbox config")
+    sandbox = pod.sandbox if pod is not None else None
+    if pod is None or sandbox is None or sandbox.config is None:
+        return None
+    wrong = told_otherwise(pod, sandbox.config, request.sandbox_config)
+    if wrong:
+        return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
+    given, told = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
+    return KEPT if given == told else broken(f"image annotation {differing(given, told)}")
+
+
+class _Owners:
+    """Of each image that came by pulls of this trace: whether anybody may use it, and else who."""
+
+    def __init__(self) -> None:
+        self.open = Latest[str, None]()
+        self.closed = Latest[str, set[str]]()
+        """The UIDs of those that live."""
+        self.seqs = Latest[str, int]()
+
+
+@contract(
+    "IMAGE-21",
+    on=call("CreateContainer"),
+    needs=(CRI, PODS),
+    versions=since("1.33"),
+    gate="KubeletEnsureSecretPulledImages",
+    clause="used",
+)
+def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
+    """An image that another pod has pulled with its secrets is used by a pod without any only if that has
+    pulled it itself.
+    """
+    owners = m.node.note(_Owners)
+    spec = pod.container_spec(m.request(CreateContainerRequest).config.metadata.name)
+    if spec is None or not pod.born or not _is_verified(m.header):
+        return None
+    image = reference(spec.image)
+    if image not in owners.closed or image in owners.open or (pod.spec and pod.spec.image_pull_secrets):
+        return None
+    if pod.uid in owners.closed[image]:
+        return KEPT
+    return broken(
+        f"{spec.name} is made from {image}, which came by the secrets of another", owners.seqs[image]
+    )
+
+
+@image_of_others_is_not_used.clause("asked", on=call("PullImage"))
+def right_to_an_image_is_proven(m: Moment, pod: Pod) -> Findings:
+    """The registry is asked whether the pod may have it."""
+    image, owners = pulled_image(m), m.node.note(_Owners)
+    if image not in owners.closed or image in owners.open or pod.uid in owners.closed[image]:
+        return None
+    return KEPT if any(spec.pull_policy == "IfNotPresent" for spec in containers_of(pod, image)) else None
+
+
+@observer(on=done("PullImage"))
+def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
+    """Remember with whose credentials an image came."""
+    image, owners = pulled_image(m), m.node.note(_Owners)
+    if m.request(PullImageRequest).auth and spec.image_pull_secrets:
+        others = owners.closed.get(image, set[str]())
+        owners.closed[image] = {pod.uid, *(uid for uid in others if uid in m.world.pods)}
+        owners.seqs[image] = m.seq
+    else:
+        owners.open[image] = None
+
+
+@observer(on=done("RemoveImage"))
+def _nobody_owns(m: Moment) -> None:
+    """An image has gone; which, does not matter."""
+    owners = m.node.note(_Owners)
+    owners.open.clear()
+    owners.closed.clear()
+
+
+def _is_verified(header: Header) -> bool:
+    """Proof is asked for, as far as is known."""
+    given = header.configuration
+    return given is not None and given.get("imagePullCredentialsVerificationPolicy") != "NeverVerify"

@@ -1,0 +1,221 @@
+"""EVICT: what becomes of a pod that the kubelet has evicted, preempted or shut down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Moment, Pod, PodStatus
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS, since
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import Pattern, call, event, happened, pod_set, pod_unset
+from kubelet_conformance.contracts.facts.pod import (
+    API_DELETE,
+    FAULT,
+    TERMINATION_ASKED,
+    about,
+    of,
+    pod_of_write,
+    starts_or_creates,
+)
+from kubelet_conformance.contracts.facts.sandbox import FINISHED
+from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
+from kubelet_conformance.contracts.facts.timing import GC_PERIOD, REACTION
+from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
+
+_RESOURCES = ("memory", "ephemeral-storage", "inodes", "pids", "EmptyDir")
+_DISRUPTED = frozenset({"Evicted", "Preempting", "Terminated"})
+_MARK = "DisruptionTarget"
+_BY_KUBELET = "TerminationByKubelet"
+
+
+def _is_being_deleted(m: Moment) -> bool:
+    return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
+
+
+_DELETION: Pattern = pod_set().where(_is_being_deleted).either(pod_unset())
+
+
+class _Ran:
+    """The pod was running when the kubelet began to end it."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+
+
+def _was_evicted(m: Moment) -> Pod | None:
+    """The moment's pod, if this terminal status ends its eviction: it ran, and nobody deleted it."""
+    pod = m.pod
+    disruption = disruption_of(pod) if pod is not None else None
+    if pod is None or disruption is None or disruption.reason != "Evicted" or not pod.born:
+        return None
+    if pod.finished or pod.termination is not None or pod.note(_Ran).seq != disruption.seq:
+        return None
+    return pod
+
+
+_KILLS = event("Evicted", "Preempting")
+
+
+@observer(on=_KILLS)
+def _take_in(m: Moment) -> None:
+    """Take in whether the pod was running as its kill began."""
+    pod = m.pod
+    if pod is not None and any(c.state == "running" for c in pod.every_container()):
+        pod.note(_Ran).seq = m.seq
+
+
+@contract("EVICT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT))
+def evicted_pod_is_failed(m: Moment, status: PodStatus) -> Iterator[Finding]:
+    """An evicted pod is Failed with reason Evicted and a message that names the resource, as soon as its
+    containers have ended and no sooner.
+    """
+    pod = _was_evicted(m)
+    if pod is None:
+        return
+    seq = pod.note(_Ran).seq
+    if (status.phase, status.reason) != ("Failed", "Evicted"):
+        yield broken(f"expected Failed (Evicted), got {status.phase} ({status.reason})", seq)
+    elif not any(word in status.message for word in _RESOURCES):
+        yield broken(f"the message {status.message[:60]!r} names no resource", seq)
+    running = [c.name for c in pod.every_container() if c.state == "running"]
+    yield broken(f"it is written while {', '.join(running)} still runs", seq) if running else KEPT
+
+
+@contract("EVICT-05", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="goes")
+def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
+    """The dead containers of an evicted pod go within a minute, though its object stays, and not before its
+    status has told how they ended.
+    """
+    pod = _was_evicted(m)
+    for container in pod.every_container() if pod is not None else ():
+        if container.state == "exited" and container.born:
+            yield answered(
+                by=call("RemoveContainer").either(happened("removed")).where(about(container)),
+                within=GC_PERIOD + REACTION,
+                unless=FAULT.either(TERMINATION_ASKED),
+                text=f"dead container {container.name} of the evicted pod is removed",
+            )
+
+
+@evicted_pods_records_go.clause("told-first", on=FINISHED)
+def ends_are_told_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
+    """What the runtime knew of an end is in the status."""
+    pod = _was_evicted(m)
+    if pod is None:
+        return
+    for one in status.lasting_containers:
+        container, told = pod.newest(one.name), one.state.terminated
+        if container is None or container.exit is None or container.vanished or one.state.running is not None:
+            continue
+        lost = told is None or told.reason == UNKNOWN_END
+        yield broken(f"nobody knows any more how {one.name} ended", container.exit.seq) if lost else KEPT
+
+
+@contract("EVICT-06", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT))
+def evicted_pods_object_stays(m: Moment) -> Findings:
+    """The object of an evicted pod stays in the API server until somebody else deletes it."""
+    pod = _was_evicted(m)
+    if pod is None:
+        return None
+    return answered(
+        by=LIFE_ENDS.either(_DELETION.where(of(pod))),
+        not_before=API_DELETE.where(lambda n: pod_of_write(n) is pod),
+        whole_node=True,
+        text=f"the kubelet does not delete pod {pod.name}, which was evicted,",
+    )
+
+
+@contract("EVICT-07", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="stays")
+def evicted_pod_stays_ended(m: Moment) -> Findings:
+    """Nothing of an evicted pod is ever started again, by the next kubelet neither."""
+    pod = _was_evicted(m)
+    if pod is None:
+        return None
+    return answered(
+        by=LIFE_ENDS.either(_DELETION.where(of(pod))),
+        not_before=starts_or_creates().where(of(pod)),
+        whole_node=True,
+        text=f"nothing of pod {pod.name}, which was evicted, is started",
+    )
+
+
+@evicted_pod_stays_ended.clause("next-kubelet", on=starts_or_creates())
+def next_kubelet_leaves_it(m: Moment, pod: Pod) -> Findings:
+    """The next kubelet finds it Failed, and leaves it."""
+    if pod.finished != "Failed" or not _is_evicted_before(m, pod):
+        return None
+    return broken(f"{m.call.rpc} for pod {pod.name}, which was evicted", pod.status_seq)
+
+
+@evicted_pod_stays_ended.clause("left-alone", on=LIFE_ENDS)
+def next_kubelet_has_left_it(m: Moment) -> Iterator[Finding]:
+    """It has lived for a while and done so."""
+    started = m.node.started_t
+    for pod in m.world.pods.values():
+        if pod.finished == "Failed" and _is_evicted_before(m, pod) and m.t - (started or m.t) > REACTION:
+            yield KEPT
+
+
+def _is_evicted_before(m: Moment, pod: Pod) -> bool:
+    """It was evicted by an earlier kubelet than the one that runs now."""
+    told, started = pod.status, m.node.started_t
+    if told is None or told.reason != "Evicted" or not pod.sandboxes or pod.termination is not None:
+        return False
+    return started is not None and pod.status_t is not None and pod.status_t < started and pod.wanted
+
+
+def _is_disrupted(m: Moment, pod: Pod, now: PodStatus) -> bool:
+    if now.reason not in _DISRUPTED or not pod.sandboxes or not pod.born:
+        return False
+    return disruption_of(pod) is not None or shutdown_of(m.node) is not None
+
+
+@contract("COND-08", on=FINISHED, needs=(CRI, PODS, STATUS), versions=since("1.26"), clause="set")
+def disruption_is_marked(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """A pod that the kubelet has evicted, preempted or shut down has the condition DisruptionTarget, with
+    reason TerminationByKubelet, from its terminal status on.
+    """
+    if pod.finished or not _is_disrupted(m, pod, status):
+        return None
+    mark = status.condition(_MARK)
+    if mark is None or (mark.status, mark.reason) != ("True", _BY_KUBELET):
+        said = "it is not there" if mark is None else f"it is {mark.status} ({mark.reason})"
+        return broken(f"pod {pod.name} is {status.phase} ({status.reason}): expected {_MARK}, {said}")
+    return KEPT
+
+
+@disruption_is_marked.clause("stays", on=AGAIN)
+def mark_stays(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """Later statuses have it too."""
+    mark = pod.status.condition(_MARK) if pod.status is not None else None
+    if mark is None or mark.reason != _BY_KUBELET or not pod.finished:
+        return None
+    return KEPT if status.condition(_MARK) is not None else broken(f"{_MARK} is gone", pod.status_seq)
+
+
+@contract("WORK-21", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), versions=since("1.22"))
+def last_kill_decides(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """Of several kills with a reason of their own the last one gives the pod its reason."""
+    last = disruption_of(pod)
+    if last is None or last.before is None or pod.finished:
+        return None
+    if {last.reason, last.before.reason} != {"Evicted", "Preempting"}:
+        return None
+    if pod.termination is not None or not pod.born:
+        return None
+    # A round that was under way does not hear of the later kill.
+    tried = [stop.call.t for c in pod.every_container() for stop in c.stops]
+    if not tried or max(tried) < last.t:
+        return None
+    if status.reason != last.reason:
+        return broken(f"expected reason {last.reason}, got {status.reason}", last.before.seq, last.seq)
+    return KEPT

@@ -1,0 +1,250 @@
+"""ADMIT: room for new pods: who makes it for a critical one, and whom a node in distress refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import Pattern, call, event, pod_set, status
+from kubelet_conformance.contracts.facts.kills import wait_before_stop
+from kubelet_conformance.contracts.facts.node_pressure import (
+    PATIENCE,
+    SYSTEM_CRITICAL,
+    amount,
+    demand,
+    distress,
+    every_pod,
+    is_best_effort,
+    is_critical,
+    is_hard,
+    runs,
+)
+from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, Fresh, can_start, fresh_pod
+from kubelet_conformance.contracts.facts.sandbox import FINISHED
+from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
+from kubelet_conformance.contracts.node.eviction import EVICTED, EVICTION_PASS
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
+from kubelet_conformance.contracts.termination.grace import STOP
+from kubelet_conformance.trace.format.bodies import StopContainerRequest
+from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
+
+_STATUS_BATCH = 10.0
+"""How often the kubelet sends again what the API server has missed (status_manager.go)."""
+_TRANSITION = 300.0
+"""How long a pressure is believed at least once it was seen (evictionPressureTransitionPeriod)."""
+_SETTLED = 60.0
+"""Nothing was evicted for so long: the next look at the node comes in its turn."""
+_COUNTED = ("cpu", "memory")
+_TAINT = "node.kubernetes.io/memory-pressure"
+
+
+class _Lately(msgspec.Struct):
+    """The last eviction."""
+
+    t: float = -1e9
+
+
+def _new(m: Moment) -> tuple[Fresh, PodSpec] | None:
+    """The new pod of this record and its spec, if nothing but the node's room can keep it from starting."""
+    pod = fresh_pod(m)
+    if pod is None or m.manifest is None or not can_start(m, pod) or shutdown_of(m.node) is not None:
+        return None
+    spec = m.manifest.spec
+    if spec.init_containers or any(port.host_port for one in spec.containers for port in one.ports or ()):
+        return None
+    return pod, spec
+
+
+def _is_refused(pod: Fresh) -> Pattern:
+    def fails(m: Moment) -> bool:
+        return m.status is not None and m.status.phase == "Failed" and pod.is_about(m)
+
+    return status().where(fails)
+
+
+def _is_started(pod: Fresh, within: float, text: str, *, before: Pattern | None = None) -> Answered:
+    return answered(
+        by=call("RunPodSandbox").where(pod.asked),
+        within=within,
+        unless=TERMINATION_ASKED.where(pod.is_about).either(FAULT),
+        not_before=before or _is_refused(pod),
+        whole_node=True,
+        text=text,
+    )
+
+
+@contract("ADMIT-07", on=pod_set(), needs=(CRI, PODS, STATUS))
+def unknown_resources_do_not_count(m: Moment, manifest: Manifest) -> Findings:
+    """A pod that asks for an extended resource that the node does not know is admitted all the same."""
+    known = m.header.allocatable
+    if known is None:
+        return None
+    asked = {name for one in manifest.spec.containers for name in one.resources.requests or {}}
+    unknown = sorted(name for name in asked - known.keys() if "/" in name and "kubernetes.io/" not in name)
+    if not unknown or asked & known.keys() or distress(m).low:
+        return None
+    new = _new(m)
+    if new is None:
+        return None
+    return _is_started(new[0], REACTION, f"pod {new[0].name} starts, whatever {unknown[0]} is")
+
+
+def _on_the_node(m: Moment) -> list[Pod]:
+    return [
+        pod
+        for pod in every_pod(m)
+        if pod.wanted and pod.spec is not None and pod.sandboxes and not pod.finished
+    ]
+
+
+def _room_is_made(m: Moment, *, static: bool) -> Findings:
+    """A critical pod for which others have to go is started when they are gone."""
+    has, fresh = m.header.allocatable, fresh_pod(m)
+    if fresh is None or m.manifest is None or has is None or (fresh.source != "api") is not static:
+        return None
+    if not static and (m.manifest.spec.priority or 0) < SYSTEM_CRITICAL:
+        return None
+    new = _new(m)
+    if new is None:
+        return None
+    pod, spec = new
+    there = _on_the_node(m)
+    lower = [one for one in there if runs(one) and not is_critical(one)]
+    lacks = [r for r in _COUNTED if demand(spec, r) + _taken(there, r) > amount(has.get(r, ""))]
+    if not any(demand(spec, r) for r in lacks) or any(_taken(lower, r) < demand(spec, r) for r in lacks):
+        return None
+    patience = sum(max(PATIENCE, 1.5 * (one.spec.grace_seconds if one.spec else 0)) for one in lower)
+    text = f"pod {pod.name}, which is critical, gets its room"
+    return _is_started(pod, FILE_POLL + REACTION + patience, text)
+
+
+def _taken(pods: list[Pod], resource: str) -> float:
+    return sum(demand(pod.spec, resource) for pod in pods if pod.spec is not None)
+
+
+@contract("ADMIT-08", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS), clause="room")
+def critical_pod_gets_its_room(m: Moment) -> Findings:
+    """For a critical pod that does not fit, pods that matter less are ended with their own grace, each with
+    the event and the reason Preempting and the phase Failed, and then it starts.
+    """
+    return _room_is_made(m, static=False)
+
+
+@critical_pod_gets_its_room.clause("whom", on=event("Preempting"))
+def only_lesser_pods_have_to_go(_: Moment, pod: Pod) -> Findings:
+    """No critical pod has to go."""
+    if not pod.sandboxes:
+        return None
+    return broken(f"pod {pod.name} is critical, and has to go") if is_critical(pod) else KEPT
+
+
+@critical_pod_gets_its_room.clause("grace", on=STOP)
+def preempted_pod_has_its_grace(m: Moment) -> Findings:
+    """The pod that has to go has its own grace."""
+    pod = _is_preempted(m)
+    if pod is None or pod.spec is None or wait_before_stop(m).turns or _has_another_hook(m):
+        return None
+    expected = max(pod.spec.grace_seconds, 1 if OVERRIDES.get(m.kubernetes) else MINIMUM_GRACE)
+    got = m.request(StopContainerRequest).timeout
+    return KEPT if got == expected else broken(f"expected timeout {expected} for the preemption, got {got}")
+
+
+def _is_preempted(m: Moment) -> Pod | None:
+    """The moment's pod, if its preemption is all that ends it."""
+    disruption = disruption_of(m.pod) if m.pod is not None else None
+    if (
+        m.pod is None
+        or disruption is None
+        or disruption.reason != "Preempting"
+        or disruption.before is not None
+    ):
+        return None
+    return m.pod if m.pod.born and m.pod.termination is None and not m.pod.finished else None
+
+
+def _has_another_hook(m: Moment) -> bool:
+    return m.container is None or m.container.spec is None or m.container.spec.lifecycle.pre_stop is not None
+
+
+@critical_pod_gets_its_room.clause("told", on=FINISHED)
+def preempted_pod_is_failed(m: Moment, status: PodStatus) -> Findings:
+    """The pod that had to go is Failed for that reason."""
+    pod = _is_preempted(m)
+    if pod is None or shutdown_of(m.node) is not None:
+        return None
+    if (status.phase, status.reason) != ("Failed", "Preempting"):
+        return broken(f"expected Failed (Preempting), got {status.phase} ({status.reason})")
+    return KEPT
+
+
+@contract("STATIC-23", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS))
+def static_pod_gets_its_room(m: Moment) -> Findings:
+    """A static pod that does not fit is started all the same: pods that are not critical make room."""
+    return _room_is_made(m, static=True)
+
+
+@contract("ADMIT-09", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT))
+def short_node_takes_little(m: Moment) -> Iterator[Finding]:
+    """A node that is short of memory refuses, as Evicted, a pod that asks for none and does not tolerate
+    that, and takes others; one that is short of anything else takes critical pods only.
+    """
+    new = _new(m)
+    if new is None or new[0].source != "api":
+        return
+    pod, spec = new
+    low = [one for one in distress(m).low.values() if is_hard(m, one)]
+    if not low or not all(_is_known_by_now(m, one.t) for one in low) or _lacks_room(m, spec):
+        return
+    of_memory = all(one.signal.startswith("memory") for one in low)
+    modest = of_memory and (not is_best_effort(spec) or _tolerates(spec))
+    if modest or (spec.priority or 0) >= SYSTEM_CRITICAL:
+        yield _is_started(pod, REACTION, f"pod {pod.name} starts in spite of the pressure")
+    else:
+        yield answered(
+            by=_is_refused(pod).where(lambda n: n.status is not None and n.status.reason == "Evicted"),
+            within=_STATUS_BATCH + REACTION,
+            unless=TERMINATION_ASKED.where(pod.is_about).either(FAULT),
+            not_before=call("RunPodSandbox").where(pod.asked),
+            whole_node=True,
+            text=f"pod {pod.name} is refused, as {low[0].signal} is low",
+        )
+
+
+def _lacks_room(m: Moment, spec: PodSpec) -> bool:
+    has = m.header.allocatable
+    there = _on_the_node(m)
+    return has is None or any(demand(spec, r) + _taken(there, r) > amount(has.get(r, "")) for r in _COUNTED)
+
+
+def _is_known_by_now(m: Moment, t: float) -> bool:
+    """The kubelet has looked at the node since, and believes what it saw."""
+    if t - m.node.note(_Lately).t < _SETTLED or m.node.started_t is None or m.node.started_t > t:
+        return False
+    return EVICTION_PASS + REACTION < m.t - t < _TRANSITION
+
+
+def _tolerates(spec: PodSpec) -> bool:
+    return any(
+        one.get("key") in {None, "", _TAINT} and one.get("effect") in {None, "", "NoSchedule"}
+        for one in spec.tolerations or ()
+    )
+
+
+@observer(on=EVICTED)
+def _somebody_is_evicted(m: Moment) -> None:
+    """Take in that the kubelet is at it."""
+    if not any(one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in distress(m).low.values()):
+        m.node.note(_Lately).t = m.t

@@ -1,0 +1,351 @@
+"""RESIZE: the order of changes, what statuses tell of them, how they are watched, and what restarts keep."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import (
+    Predicate,
+    call,
+    done,
+    failed,
+    happened,
+    kubelet,
+    pod_set,
+    status,
+)
+from kubelet_conformance.contracts.facts.node_pressure import amount
+from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, to_run, worker_is_busy
+from kubelet_conformance.contracts.facts.resources import (
+    CPU,
+    GATE,
+    MEMORY,
+    Caps,
+    asks_the_impossible,
+    caps_of,
+    caps_told,
+    changed,
+    has_now,
+    restarts,
+    updated,
+    wants,
+)
+from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RELIST
+from kubelet_conformance.trace.format.bodies import ContainerStatusReply
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+
+_UPDATE = call("UpdateContainerResources")
+_UPDATED = done("UpdateContainerResources")
+_OVER = kubelet("killed", "stopped").either(END)
+"""The life of a kubelet is over, or the trace."""
+_READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
+_EVENTED = "EventedPLEG"
+_MILLICORE = 100
+"""A thousandth of a core, in microseconds of each 100 ms."""
+_LATE = 2.0
+"""What a loaded machine may add to a relist."""
+_READS_MAX = 4
+"""How often a container may be read within REACTION though nothing is waited for any more."""
+
+
+class _Shrunk:
+    """What of the pod's containers was made smaller, and since which change of its spec."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.resources: dict[str, int] = {}
+        self.changed_t = -math.inf
+        self.hasty_t = -math.inf
+        """When the spec was last changed twice in a short while: nobody knows which one is acted on."""
+
+
+@contract("RESIZE-04", on=_UPDATE, needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
+def what_shrinks_goes_first(m: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
+    """Among the containers of a pod those that get less of a resource come before those that get more."""
+    has = has_now(container)
+    if has is None:
+        return
+    new = updated(m)
+    shrunk = pod.note(_Shrunk)
+    if m.t - shrunk.hasty_t < 2 * REACTION:
+        return
+    for what in changed(has, new):
+        if not has.grows_to(new, what):
+            continue
+        waiting = [one.name for one in _to_shrink(pod, what) if one is not container]
+        if waiting:
+            yield broken(f"{container.name} gets more {what} before {waiting[0]} gets less")
+        elif what in shrunk.resources and shrunk.seq == pod.spec_changed_seq:
+            yield KEPT
+
+
+def _to_shrink(pod: Pod, what: str) -> Iterator[Container]:
+    """The running containers that are still to get less of a resource, as they run."""
+    for spec in pod.spec.containers if pod.spec is not None else ():
+        container = pod.newest(spec.name)
+        has = has_now(container) if container is not None and container.state == "running" else None
+        if container is None or has is None or what not in changed(has, wants(spec)):
+            continue
+        if not has.grows_to(wants(spec), what) and not restarts(spec, [what]):
+            yield container
+
+
+@observer(on=pod_set())
+def _(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> None:
+    if spec == manifest.spec:
+        return
+    shrunk = pod.note(_Shrunk)
+    if m.t - shrunk.changed_t < REACTION:
+        shrunk.hasty_t = m.t
+    shrunk.changed_t = m.t
+
+
+@observer(on=_UPDATE, last=True)
+def _(m: Moment, pod: Pod, container: Container) -> None:
+    has = has_now(container)
+    if has is None:
+        return
+    shrunk, new = pod.note(_Shrunk), updated(m)
+    if shrunk.seq != pod.spec_changed_seq:
+        shrunk.seq, shrunk.resources = pod.spec_changed_seq, {}
+    for what in changed(has, new):
+        if not has.grows_to(new, what):
+            shrunk.resources[what] = m.seq
+
+
+class _Told:
+    """Everything that the runtime has said that a container may use."""
+
+    def __init__(self) -> None:
+        self.quotas: set[int] = set()
+        self.limits: set[int] = set()
+
+
+@contract("RESIZE-06", on=status(), needs=(CRI, STATUS), versions=since("1.32"), gate=GATE)
+def status_tells_what_is(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+    """A status shows what the runtime has told that a running container has, not what is wanted."""
+    if pod.spec_changed_t is None or not pod.born:
+        return
+    for said in status.container_statuses or ():
+        container = pod.newest(said.name)
+        if container is None or container.id != said.runtime_id or said.state.running is None:
+            continue
+        finding = _judged(said, container.note(_Told))
+        if finding is not None:
+            yield finding
+
+
+def _judged(said: ContainerStatus, told: _Told) -> Finding | None:
+    limits = (said.resources.limits if said.resources is not None else None) or {}
+    if CPU in limits and told.quotas:
+        quota = amount(str(limits[CPU])) * 100_000
+        if not any(abs(quota - one) < _MILLICORE for one in told.quotas):
+            return broken(f"{said.name} is shown with {limits[CPU]} CPU, which the runtime never told")
+    if MEMORY in limits and told.limits and int(amount(str(limits[MEMORY]))) not in told.limits:
+        return broken(f"{said.name} is shown with {limits[MEMORY]} of memory, which the runtime never told")
+    return KEPT if (CPU in limits and told.quotas) or (MEMORY in limits and told.limits) else None
+
+
+@status_tells_what_is.clause("follows", on=done("ContainerStatus"))
+def status_follows_the_runtime(m: Moment, pod: Pod, container: Container) -> Findings:
+    """When the runtime tells of other resources than before, the next status shows them."""
+    now = _read(m)
+    before = caps_told(container)
+    if now is None or before is None or container.state != "running":
+        return None
+    spec, known = container.spec, kubelet_view(m)
+    limits = (spec.resources.limits if spec is not None else None) or {}
+    seen = [what for what in changed(before, now) if what in limits]
+    if not seen or (seen == [CPU] and before.quota == now.quota) or not to_run(m) or worker_is_busy(pod):
+        return None
+    if known.is_cut_off(m.t) or m.header.feature_gates.get(_EVENTED):
+        return None
+    return answered(
+        by=status().where(_shows(container, now)),
+        within=RELIST + REACTION,
+        unless=TERMINATION_ASKED.either(pod_set(), _READING_FAILED, _UPDATE),
+        text=f"a status shows what {container.name} has now",
+    )
+
+
+def _shows(container: Container, caps: Caps) -> Predicate:
+    def shows(m: Moment) -> bool:
+        said = m.status.by_name.get(container.name) if m.status is not None else None
+        limits = (said.resources.limits if said is not None and said.resources is not None else None) or {}
+        quota = amount(str(limits.get(CPU, 0))) * 100_000
+        fits = CPU not in limits or abs(quota - caps.quota) < _MILLICORE
+        return fits and (MEMORY not in limits or int(amount(str(limits[MEMORY]))) == caps.memory)
+
+    return shows
+
+
+@observer(on=done("ContainerStatus"))
+def _(m: Moment) -> None:
+    caps = _read(m)
+    if caps is not None and m.container is not None:
+        told = m.container.note(_Told)
+        told.quotas.add(caps.quota)
+        told.limits.add(caps.memory)
+
+
+def _read(m: Moment) -> Caps | None:
+    record = m.response(ContainerStatusReply).status
+    told = record.resources if record is not None else None
+    return caps_of(told.linux) if told is not None and told.linux is not None else None
+
+
+@contract("COND-09", on=status(), needs=(STATUS, PODS), versions=since("1.27"))
+def resize_is_told_in_the_words_of_its_version(m: Moment, status: PodStatus) -> Findings:
+    """PodResizePending and PodResizeInProgress tell of a resize, up to 1.32 the field `resize`."""
+    if m.kubernetes is None:
+        return None
+    by_condition = status.condition("PodResizePending") or status.condition("PodResizeInProgress")
+    if not by_condition and not status.resize:
+        return None
+    if m.kubernetes >= (1, 33):
+        return broken(f"the field resize says {status.resize}") if status.resize else KEPT
+    return broken("a condition tells how a resize stands") if by_condition else KEPT
+
+
+class _Watched:
+    """What a container was given last, and when the runtime had told it."""
+
+    def __init__(self) -> None:
+        self.wanted: Caps | None = None
+        self.met_t: float | None = None
+        self.reads = deque[float](maxlen=_READS_MAX + 1)
+
+
+@contract("PLEG-17", on=_UPDATED, needs=(CRI,), versions=since("1.32"), gate=GATE)
+def resized_container_is_watched(m: Moment, container: Container) -> Findings:
+    """After a resize the pod is inspected at each relist until the runtime tells of it, and then no more."""
+    if m.header.feature_gates.get("EventedPLEG", False):
+        return None
+    return _inspected_soon(container)
+
+
+def _inspected_soon(container: Container) -> Finding:
+    return answered(
+        by=done("ContainerStatus").where(about(container)),
+        within=RELIST + _LATE,
+        unless=_READING_FAILED.either(
+            call("StopContainer", "RemoveContainer").where(about(container)), happened("removed"), _UPDATE
+        ),
+        whole_node=True,
+        text=f"{container.name} is inspected, which was given other resources",
+    )
+
+
+@resized_container_is_watched.clause("until", on=done("ContainerStatus"))
+def watched_until_it_is_told(m: Moment, container: Container) -> Findings:
+    """What is not told yet is looked for again at the next relist; what is told is not."""
+    caps = _read(m)
+    watched = container.note(_Watched)
+    if watched.wanted is None or caps is None:
+        return None
+    if watched.met_t is None and container.state == "running" and not container.stops:
+        if not changed(caps, watched.wanted):
+            watched.met_t = m.t
+            return KEPT
+        return None if m.header.feature_gates.get("EventedPLEG", False) else _inspected_soon(container)
+    if watched.met_t is not None and m.t - watched.met_t > _LATE:
+        watched.reads.append(m.t)
+        if len(watched.reads) > _READS_MAX and m.t - watched.reads[0] < REACTION:
+            return broken(f"{container.name} is inspected on and on, though its resize was told")
+    return None
+
+
+@observer(on=_UPDATED)
+def _(m: Moment) -> None:
+    if m.container is not None:
+        watched = m.container.note(_Watched)
+        watched.wanted, watched.met_t = updated(m), None
+        watched.reads.clear()
+
+
+_ACTS = call("UpdateContainerResources", "StopContainer")
+
+
+@contract("RESTARTKUBELET-16", on=_ACTS.either(_OVER), needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
+def allocations_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
+    """A restarted kubelet gives no container what had been given already, or found infeasible."""
+    node = m.node
+    if node.lives < 2 or node.started_t is None:  # noqa: PLR2004 - the first life has none before it
+        return
+    if not m.keys[0].startswith("call:"):
+        if node.kubelet_up and m.t - node.started_t > KUBELET_START:
+            yield from (KEPT for pod in m.world.pods.values() if _stood(pod, node.started_t))
+        return
+    if m.pod is None or m.container is None or not _stood(m.pod, node.started_t):
+        return
+    if m.call.rpc != "StopContainer":
+        yield broken(f"{m.container.name} is resized after a restart")
+    elif m.t - node.started_t < KUBELET_START and _wants_too_much(m.pod):
+        yield broken(f"{m.container.name} is stopped after a restart, as if its resize had been granted")
+
+
+def _stood(pod: Pod, started_t: float) -> bool:
+    """Nothing was wanted of the pod since, and what it wanted before is settled."""
+    if pod.spec is None or pod.spec_changed_t is None or pod.spec_changed_t > started_t:
+        return False
+    if pod.termination is not None or not pod.wanted:
+        return False
+    return _wants_too_much(pod) or all(_is_as_wanted(pod, one.name) for one in pod.spec.containers)
+
+
+def _wants_too_much(pod: Pod) -> bool:
+    """It was resized to what no node has, and has no probe that might stop it."""
+    return pod.spec is not None and asks_the_impossible(pod.spec) and "probe" not in (pod.traits or ())
+
+
+def _is_as_wanted(pod: Pod, name: str) -> bool:
+    container, spec = pod.newest(name), pod.container_spec(name)
+    has = has_now(container) if container is not None else None
+    return spec is not None and has is not None and not changed(has, wants(spec))
+
+
+class _Mirrored:
+    """When a mirror was sent with other resources than its static pod has."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+        self.seq = 0
+
+
+@contract("STATIC-24", on=_UPDATE.either(_OVER), needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
+def static_pod_is_not_resized(m: Moment) -> Iterator[Finding]:
+    """A static pod keeps its resources, whatever becomes of its mirror."""
+    if m.keys[0] != "call:UpdateContainerResources":
+        for pod in m.world.pods.values():
+            sent_t = pod.note(_Mirrored).t
+            if pod.static and sent_t is not None and m.t - sent_t > REACTION and m.node.kubelet_up:
+                yield KEPT
+    elif m.pod is not None and m.pod.static:
+        yield broken(f"a container of the static pod {m.pod.name} is resized", m.pod.note(_Mirrored).seq)
+
+
+@observer(on=pod_set())
+def _(m: Moment, manifest: Manifest) -> None:
+    if not manifest.metadata.is_mirror:
+        return
+    meta = manifest.metadata
+    pod = m.world.pod_of_object(meta.uid, meta.namespace or "default", meta.name)
+    if pod is None or pod.spec is None:
+        return
+    sizes = [[wants(one) for one in spec.containers] for spec in (pod.spec, manifest.spec)]
+    if sizes[0] != sizes[1]:
+        mirrored = pod.note(_Mirrored)
+        mirrored.t, mirrored.seq = m.t, m.seq

@@ -1,0 +1,463 @@
+"""WORK: one worker a pod: what it does one after another, what cannot be undone, what is done again.
+
+WORK-04: a pod that was asked to go is not started any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import (
+    call,
+    deleted,
+    done,
+    exited,
+    failed,
+    pod_set,
+    read_as,
+    status,
+)
+from kubelet_conformance.contracts.facts.container import REMAKING
+from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itself
+from kubelet_conformance.contracts.facts.pod import (
+    END,
+    FAULT,
+    TERMINATION_ASKED,
+    about,
+    believed_running,
+    end_is_forgotten,
+    has_ended,
+    is_dead_orphan,
+    may_be_unknown,
+    of,
+    post_start_may_have_failed,
+    runs_pre_stop,
+    starts_or_creates,
+    stop_asked,
+    told_exited,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.facts.sandbox import FINISHED
+from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
+from kubelet_conformance.contracts.facts.timing import (
+    CALL_TIMEOUT,
+    FILE_POLL,
+    REACTION,
+    RETRY,
+    RETRY_SLACK,
+    TOGETHER,
+)
+from kubelet_conformance.trace.format.bodies import ContainerStatusReply, CreateContainerRequest
+from kubelet_conformance.trace.format.records import Call, Reply
+from kubelet_conformance.trace.world.in_flight import is_the_workers
+from kubelet_conformance.trace.world.kubelet_view import informed_by
+from kubelet_conformance.trace.world.views import Stop
+
+_ENDLESS = frozenset({"PullImage", "ExecSync"})
+_LONGEST_SYNC = 4 * CALL_TIMEOUT
+"""How long the rest of a sync may take that pulls nothing and runs no hook: a sandbox and a container."""
+_STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
+_MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
+_ANSWERED = done(*_STEPS, "StopContainer").either(failed(*_STEPS, "StopContainer"))
+
+
+@contract("WORK-01", on=call(*_STEPS))
+def steps_of_one_pod_follow_one_another(m: Moment, pod: Pod) -> Findings:
+    """No step of a pod's sync begins while another step or a kill of the same pod is not answered."""
+    newest = pod.sandbox.id if pod.sandbox else ""
+    for other in pod.calls_open.values():
+        if other.rpc in _STEPS or other.rpc == "StopContainer" or _stops(other, newest):
+            return broken(f"{m.call.rpc} begins while {other.rpc} is not answered", other.seq)
+    return KEPT if pod.sandboxes else None
+
+
+def _stops(one: Call, sandbox_id: str) -> bool:
+    """Garbage collection may stop an older sandbox at any time."""
+    return one.rpc == "StopPodSandbox" and f'"{sandbox_id}"'.encode() in bytes(one.request.raw)
+
+
+@contract("WORK-03", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
+def update_does_not_undo_a_kill(m: Moment, pod: Pod) -> Findings:
+    """A pod that was asked to go goes, though an update is sent while its worker is busy."""
+    if not pod.born or pod.termination is None or not pod.wanted or not m.node.kubelet_up:
+        return None
+    if not worker_is_busy(pod) or any(c.stopping for c in pod.every_container()):
+        return None
+    if any(stop.call.t >= pod.termination.t for s in pod.sandboxes for stop in s.stops):
+        return None
+    return answered(
+        by=call("StopContainer", "StopPodSandbox").either(deleted()),
+        within=None if any(c.rpc in _ENDLESS for c in pod.calls_open.values()) else _LONGEST_SYNC,
+        not_before=call("RunPodSandbox"),
+        text=f"pod {pod.name} is terminated after the update",
+    )
+
+
+def _sent_as_ended(m: Moment) -> bool:
+    sent = m.manifest.status if m.manifest else None
+    return sent is not None and sent.terminal
+
+
+_TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended))
+
+
+@contract("WORK-05", on=_TO_GO.either(_ANSWERED), needs=(CRI, PODS), versions=since("1.22"))
+def pod_that_is_to_go_is_stopped(m: Moment, pod: Pod) -> Findings:
+    """A pod that is being deleted, was removed, or was sent with a terminal phase has each of its running
+    containers stopped, as soon as its worker is free.
+    """
+    if not pod.born or not m.node.kubelet_up or m.node.listing_failed:
+        return None
+    if _is_answer(m) and (pod.termination is None or m.call.rpc == "StopContainer"):
+        return None
+    if m.keys[0] == "deleted" and pod.static:
+        return None  # Only its mirror has gone.
+    if may_be_unknown(pod, m.node) or _is_busy_beyond(m, pod):
+        return None
+    return _stops_of(pod, pod.termination.t if pod.termination else m.t)
+
+
+def _is_answer(m: Moment) -> bool:
+    return isinstance(m.record, Reply)
+
+
+def _stops_of(pod: Pod, since_t: float) -> Iterator[Finding]:
+    for container in pod.of_kind("app", "init"):
+        if not believed_running(container) or stop_asked(container, since_t) or container.stopping:
+            continue
+        goes_on = starts_or_creates().either(_KILL.where(_is_for_itself)).where(of(pod))
+        called_off = told_exited(container).either(goes_on)
+        yield answered(
+            by=call("StopContainer", "ExecSync").where(about(container)),
+            # A folder or a URL may be read only then; a kubelet that has just started waits for all sources.
+            within=REACTION + (FILE_POLL if pod.static else 0.0),
+            unless=called_off.either(FAULT, pod_set().where(of(pod))) if pod.static else called_off,
+            whole_node=pod.static,
+            text=f"container {container.name} is stopped",
+        )
+
+
+_KILL = call("StopContainer").either(call("ExecSync").where(runs_pre_stop))
+_ALONE = frozenset({"changed", "postStart failed", "probe failed", "unknown state"})
+
+
+def _is_for_itself(m: Moment) -> bool:
+    """The sync that was under way stops a container for a reason of its own, and goes on after that.
+
+    So it may be where no row tells which grace a deletion by force gives.
+    """
+    found = reasons(m)
+    return not found or any(reason.situation in _ALONE for reason in found)
+
+
+def _is_busy_beyond(m: Moment, pod: Pod) -> bool:
+    """The worker waits for another call than the one that is answered here."""
+    if _is_answer(m):
+        return any(one is not m.call and one.rpc in _STEPS for one in pod.calls_open.values())
+    return worker_is_busy(pod)
+
+
+@contract("WORK-10", on=failed("StopPodSandbox"), needs=(CRI, PODS))
+def failed_termination_is_tried_again(m: Moment, pod: Pod) -> Findings:
+    """A kill that fails is tried again within 16 s, and the pod's object stays until one succeeds."""
+    error = m.reply.error
+    if error is None or error.code == "NOT_FOUND" or pod.termination is None or not pod.born:
+        return None
+    if is_left_to_itself(m, pod):
+        return None
+    if _was_stopped(pod, m.sandbox) or (m.sandbox is not None and is_dead_orphan(pod, m.sandbox, m.node)):
+        return None
+    graceful = pod.termination.cause == "deleted" and bool(pod.termination.grace) and pod.deleted_t is None
+    sandbox = m.sandbox
+    return answered(
+        by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
+        within=RETRY + RETRY_SLACK,
+        not_before=deleted() if graceful else None,
+        text=f"the kill of {pod.name} is tried again",
+    )
+
+
+def _was_stopped(pod: Pod, sandbox: Sandbox | None) -> bool:
+    """It was stopped before, and all that ran has ended: this is garbage collection, which has its period."""
+    return (
+        sandbox is not None and sandbox.stopped and all(c.state != "running" for c in pod.every_container())
+    )
+
+
+@contract("WORK-11", on=read_as("running"), needs=(CRI, PODS, STATUS), versions=since("1.22"))
+def stop_is_not_believed_blindly(m: Moment, pod: Pod, container: Container) -> Findings:
+    """When a container of a terminating pod is read as running after its stop succeeded, it is stopped again
+    before the pod ends.
+    """
+    record = m.response(ContainerStatusReply).status
+    if record is None or record.state != "CONTAINER_RUNNING":
+        return None
+    stop = container.stops[-1] if container.stops else None
+    if pod.termination is None or not pod.born or pod.static or stop is None or not stop.succeeded:
+        return None
+    if stop.end_t is None or m.call.t < stop.end_t:
+        return None
+    return answered(
+        by=call("StopContainer").where(about(container)),
+        within=RETRY + RETRY_SLACK,
+        unless=exited().where(about(container)),
+        not_before=deleted().either(status().where(lambda n: bool(n.status and n.status.terminal))),
+        text=f"container {container.name}, read as running, is stopped again",
+    )
+
+
+@contract("WORK-12", on=done("StopPodSandbox"), needs=(CRI, PODS), versions=since("1.22"))
+def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
+    """When the kill of a deleted pod has succeeded, its object goes without a further wait."""
+    end = pod.termination
+    if end is None or not pod.born or pod.static or pod.deleted_t is not None:
+        return None
+    if end.cause != "deleted" or not end.grace or any(c.state == "running" for c in pod.every_container()):
+        return None
+    if any(not stop.succeeded and not stop.not_found for c in pod.every_container() for stop in c.stops):
+        return None
+    return answered(
+        by=deleted(),
+        within=RETRY + RETRY_SLACK,
+        # The sync that was under way may have stopped a sandbox only to replace it.
+        unless=FAULT.either(done("StopPodSandbox").either(call("RunPodSandbox")).where(of(pod))),
+        whole_node=True,
+        text=f"the object of {pod.name} goes",
+    )
+
+
+@contract("WORK-13", on=call("RemoveContainer"), needs=(CRI, PODS), clause="records")
+def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
+    """The newest record of each container of a terminating pod stays until the sandbox was stopped, and the
+    final status tells the exit codes that the runtime gave.
+    """
+    if not pod.born or pod.termination is None:
+        return None
+    if container is not pod.newest(container.name) or container.sandbox is not pod.sandbox:
+        return None
+    if container.sandbox is None or not container.sandbox.born:
+        return None
+    if container.sandbox.state != "ready" and may_be_unknown(pod, m.node):
+        return None  # Nothing of it runs and no source knows it: nobody kills it.
+    if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
+        return broken(
+            f"the record of {container.name} is removed before the pod was stopped", pod.termination.seq
+        )
+    return KEPT
+
+
+@records_stay_until_the_pod_is_stopped.clause("exit-codes", on=FINISHED)
+def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+    """The status that is terminal has the codes."""
+    if not status.terminal or not pod.born:
+        return
+    for shown in status.lasting_containers:
+        container = pod.newest(shown.name)
+        ended = container.exit if container else None
+        if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
+            continue
+        told, last = shown.state.terminated, shown.last_state.terminated
+        if last is not None and last.runtime_id == container.id and last.exit_code == ended.code:
+            yield KEPT  # It waited to be run again: its end is told as its last one (CSTAT-04).
+        elif told is None or told.exit_code != ended.code:
+            got = told.exit_code if told else "none"
+            yield broken(f"the exit code of {shown.name} is {ended.code}, told is {got}", ended.seq)
+        else:
+            yield KEPT
+
+
+@contract(
+    "WORK-14",
+    on=_MAKING.where(has_ended),
+    needs=(CRI, PODS, STATUS),
+    versions=since("1.22"),
+    clause="nothing",
+)
+def finished_pod_is_left_alone(m: Moment, pod: Pod) -> Findings:
+    """Nothing of a pod with a terminal phase is made or started again, whatever is sent about it."""
+    if not pod.finished or not pod.born or end_is_forgotten(pod, m.node):
+        return None
+    return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
+
+
+def _is_dead(m: Moment) -> bool:
+    return m.container is not None and m.container.state == "exited"
+
+
+@finished_pod_is_left_alone.clause("no-stop", on=call("StopContainer").where(has_ended).where(_is_dead))
+def finished_pod_is_not_stopped_again(m: Moment, pod: Pod) -> Findings:
+    """Nor is a container of it, which has ended, stopped (1.23 and 1.26 may do so, by a stale view)."""
+    is_old = m.kubernetes is None or m.kubernetes < (1, 28)
+    if is_old or not pod.finished or not pod.born or may_be_unknown(pod, m.node):
+        return None
+    return broken(f"StopContainer for pod {pod.name}, which has ended", pod.status_seq)
+
+
+@finished_pod_is_left_alone.clause("stays", on=END)
+def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
+    """What has ended stays so."""
+    for pod in m.world.pods.values():
+        if pod.finished and pod.born and pod.status_t is not None and m.t - pod.status_t >= 1.0:
+            yield KEPT
+
+
+@contract("WORK-17", on=REMAKING)
+def container_is_not_made_twice(m: Moment, pod: Pod) -> Findings:
+    """A container is created only when the kubelet can know that no other one of its name runs or is about to
+    be started in the pod.
+    """
+    if not pod.born:
+        return None
+    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    if newest is None or not newest.born or newest.create is None:
+        return None
+    if newest.state == "running" or (believed_running(newest) and not newest.stops and _is_there(newest)):
+        start = newest.start.seq if newest.start else newest.create.seq
+        return broken(f"container {newest.name} is created while another one runs, for all it knows", start)
+    life = m.node.started_t or 0.0
+    if newest.state == "created" and newest.start is None and newest.create.t >= max(life, m.node.away_t):
+        if newest.created_t is not None and m.t - newest.created_t < REACTION:
+            return broken(f"container {newest.name} was just created and not started", newest.create.seq)
+        return None
+    return KEPT
+
+
+def _is_there(container: Container) -> bool:
+    """Its sandbox was not stopped with it."""
+    return container.sandbox is None or not container.sandbox.stops
+
+
+class _FirstStep:
+    """The life of the kubelet in which the first step was seen."""
+
+    def __init__(self) -> None:
+        self.life = 0
+
+
+@contract("WORK-19", on=call("RunPodSandbox", "CreateContainer", "StopContainer", "StopPodSandbox"))
+def first_sync_waits_for_the_first_relist(m: Moment) -> Findings:
+    """A kubelet that has just started changes nothing before its first listing of containers is answered."""
+    node = m.node
+    if not node.kubelet_up or node.started_t is None:
+        return None
+    if node.relisted_t is None:
+        return broken(f"{m.call.rpc} before the first listing of containers was answered")
+    first = node.note(_FirstStep)
+    if first.life == node.lives:
+        return None
+    first.life = node.lives
+    return KEPT
+
+
+_KILLS = ("StopContainer", "StopPodSandbox")
+_STARTING = (
+    "RunPodSandbox",
+    "PullImage",
+    "CreateContainer",
+    "StartContainer",
+    "StopContainer",
+    "StopPodSandbox",
+)
+_START_OR_STOP_ANSWERED = done(*_STARTING).either(failed(*_STARTING))
+_ASIDE = done("ExecSync", "RemoveContainer").either(failed("ExecSync", "RemoveContainer"))
+"""What a sync waits for in some cases only: hooks, and the records of init containers that are made again."""
+
+
+@contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")
+def termination_is_irreversible(m: Moment) -> Findings:
+    """Once a pod was asked to go, nothing of it is made or started any more, but for the steps of the sync
+    that was under way.
+    """
+    pod = m.pod
+    if pod is None or not pod.born or pod.termination is None:
+        return None
+    asked, work = pod.termination, pod.note(_LastStep)
+    died_around = any(_died_around(s, asked.t) for s in pod.sandboxes[-2:])
+    if m.call.rpc == "RunPodSandbox" and not work.replaced_seq and (work.killing_when_asked or died_around):
+        work.replaced_seq = m.seq
+    begun = informed_by(m, asked.t) + (TOGETHER if work.busy_when_asked else 0.0)
+    if died_around:
+        begun += REACTION
+    kill = _first_kill(m, pod, begun, work.replaced_seq)
+    if kill is not None:
+        text = f"{m.call.rpc} after the pod was asked to go and its termination had begun"
+        return broken(text, asked.seq, kill.seq)
+    if m.t - max(informed_by(m, asked.t), work.t) > REACTION:
+        return broken(f"{m.call.rpc} long after the pod was asked to go", asked.seq)
+    return None
+
+
+def _died_around(sandbox: Sandbox, asked_t: float) -> bool:
+    """A sandbox that died before the pod was asked to go, or just then, may be replaced by the next sync."""
+    died_t, stopped_before = sandbox.died_t, any(stop.call.t < asked_t for stop in sandbox.stops)
+    return died_t is not None and died_t <= asked_t + TOGETHER and not stopped_before
+
+
+def _first_kill(m: Moment, pod: Pod, since_t: float, since_seq: int) -> Call | None:
+    every = (one for one in pod.every_container() if not stopped_for_itself(m, pod, one))
+    stops = [stop.call for one in every for stop in _kills_of(one)]
+    stops += [stop.call for s in pod.sandboxes for stop in s.stops]
+    return next((one for one in stops if one.t >= since_t and one.seq > since_seq), None)
+
+
+def _kills_of(container: Container) -> list[Stop]:
+    """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
+    return list(container.stops)[1 if post_start_may_have_failed(container) else 0 :]
+
+
+class _LastStep:
+    """When the last step of a pod's sync was answered, and whether one was under way when it was to go."""
+
+    def __init__(self) -> None:
+        self.t = 0.0
+        self.busy_when_asked = False
+        self.killing_when_asked = False
+        """A kill was under way, be it to replace the sandbox: the sync may still make the new one."""
+        self.replaced_seq = 0
+        """Where it did so."""
+
+
+@observer(on=TERMINATION_ASKED)
+def sync_under_way_is_remembered(m: Moment) -> None:
+    """Remember whether a sync may be under way: its remaining steps are still allowed."""
+    if m.pod is not None and m.pod.termination is None:
+        work = m.pod.note(_LastStep)
+        work.busy_when_asked = worker_is_busy(m.pod) or m.t - work.t < TOGETHER
+        sandbox, open_calls = m.pod.sandbox, m.pod.calls_open.values()
+        # A sandbox that has died may be replaced by the sync that was begun for that.
+        is_dead = sandbox is not None and sandbox.died_t is not None
+        work.killing_when_asked = is_dead or any(one.rpc in _KILLS for one in open_calls)
+
+
+@observer(on=_START_OR_STOP_ANSWERED)
+def steps_are_remembered(m: Moment) -> None:
+    """Remember when a step was answered: what follows it belongs to the same sync."""
+    if m.pod is not None:
+        m.pod.note(_LastStep).t = m.t
+
+
+@observer(on=_ASIDE)
+def waits_are_remembered(m: Moment) -> None:
+    """Remember when a hook ended, and when the record of an init container was removed."""
+    if m.pod is not None and m.container is not None and is_the_workers(m):
+        m.pod.note(_LastStep).t = m.t
+
+
+@termination_is_irreversible.clause("gone", on=deleted().either(END))
+def pod_went_without_another_start(m: Moment) -> Iterator[Finding]:
+    """A pod that had something running was asked to go, and went."""
+    pods = [m.pod] if m.pod is not None else list(m.world.pods.values()) if "end" in m.keys else []
+    for pod in pods:
+        if pod.born and pod.termination is not None and pod.sandbox is not None and pod.sandbox.stopped:
+            yield KEPT

@@ -1,0 +1,390 @@
+"""SYNC: the order of one pod sync, as its calls and its statuses show it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import Pattern, call, done, failed, sandbox_died, status
+from kubelet_conformance.contracts.facts.backoff import retry_bound
+from kubelet_conformance.contracts.facts.container import (
+    asked,
+    creation_of,
+    creation_of_kind,
+    made_in,
+    recorded,
+    regular_inits,
+    told_otherwise,
+    wants_restart,
+)
+from kubelet_conformance.contracts.facts.pod import (
+    API_BACK,
+    NOBODY,
+    runs_post_start,
+    starts_or_creates,
+    to_run,
+    told_anew,
+    was_seen_started,
+)
+from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD, GONE, standing, told_of
+from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
+from kubelet_conformance.trace.format.bodies import PullImageRequest, StatusReply
+from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.records import Call
+
+UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Waiting reasons that tell of no failed attempt."""
+
+
+def _failing(m: Moment) -> bool:
+    waiting = [one.state.waiting for one in m.status.every_container] if m.status is not None else []
+    return any(one is not None and one.reason not in UNTRIED for one in waiting)
+
+
+OBSTACLE: Pattern = status().where(_failing)
+"""A container could not be made for a reason that shows in no call: its config, or an absent image."""
+CUT_OFF: Pattern = GONE.either(OBSTACLE, sandbox_died())
+"""What ends the hope for a sync's next step."""
+
+
+@contract("SYNC-01", on=status(), needs=(CRI, STATUS))
+def status_is_older_than_what_the_sync_does(m: Moment, status: PodStatus) -> Iterator[Finding]:
+    """A status is computed from what was read before the sync acts.
+
+    It shows a container as running only after the runtime has reported it so, and a new pod's first status
+    shows all its containers waiting.
+    """
+    for one in status.every_container:
+        container = m.world.containers.get(one.runtime_id) if one.state.running is not None else None
+        if container is None or not container.born:
+            continue
+        if container.seen_running or container.ended:
+            yield KEPT
+        else:
+            seq = container.start.seq if container.start else None
+            yield broken(f"{one.name} is shown running, and no ContainerStatus has said so", seq)
+
+
+class _First:
+    """Whether a status with a start time was seen."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+
+class _Unheard:
+    """Until when the API server could not be told anything."""
+
+    def __init__(self) -> None:
+        self.until_t = -math.inf
+
+
+def _may_be_late(m: Moment, pod: Pod) -> bool:
+    """Earlier statuses of the pod were told to nobody: there was none, or their kubelet was killed."""
+    if pod.set_t is None or pod.set_t <= m.node.note(_Unheard).until_t:
+        return True
+    begun, is_again = m.node.started_t or 0.0, m.node.lives > 1
+    runs = [sandbox.run for sandbox in pod.sandboxes]
+    return any(run is None or run.t < begun or (is_again and run.t == begun) for run in runs)
+
+
+@status_is_older_than_what_the_sync_does.clause("first", on=status())
+def first_status_shows_nothing_done(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """The first status is Pending, with a start time and every container waiting."""
+    if not pod.born or m.header.channels.api != "full":
+        return None
+    memory = pod.note(_First)
+    if memory.seen or (status.start_time is None and not status.conditions):
+        return None
+    memory.seen = True
+    if status.terminal or pod.static or _may_be_late(m, pod):
+        return None
+    acting = next((one.name for one in status.every_container if one.state.waiting is None), None)
+    if status.phase != "Pending" or acting is not None:
+        return broken(f"the first status is {status.phase}, {acting or 'nothing'} being more than waiting")
+    return broken("the first status has no startTime") if status.start_time is None else KEPT
+
+
+@observer(on=API_BACK)
+def _somebody_hears(m: Moment) -> None:
+    """Take in that the API server was away."""
+    m.node.note(_Unheard).until_t = m.t
+
+
+_STEPS = frozenset(
+    {"RunPodSandbox", "StopPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"}
+)
+
+
+@contract("SYNC-03", on=starts_or_creates(), needs=(CRI, PODS, STATUS))
+def steps_of_a_sync_follow_one_another(m: Moment, pod: Pod) -> Findings:
+    """One step of a pod's sync begins when the one before was answered.
+
+    After a new sandbox was read its first container is pulled for or made.
+    """
+    if not pod.born:
+        return None
+    for one in pod.calls_open.values():
+        if one.rpc in _STEPS and m.t - one.t < CALL_TIMEOUT and not _collects(pod, one):
+            return broken(f"{m.call.rpc} begins while {one.rpc} has not been answered", one.seq)
+    return KEPT
+
+
+def _collects(pod: Pod, call: Call) -> bool:
+    """It stops an old sandbox that holds nothing any more: that is garbage collection, no step of a sync."""
+    old = (one for one in list(pod.sandboxes)[:-1] if not one.containers)
+    return any(stop.call is call for one in old for stop in one.stops)
+
+
+_NOT_FOLLOWED: Pattern = CUT_OFF.either(failed("PodSandboxStatus"), call("RunPodSandbox"))
+
+
+@steps_of_a_sync_follow_one_another.clause("goes on", on=done("PodSandboxStatus"))
+def first_container_follows_the_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """A new sandbox is followed by its first container."""
+    if sandbox.status_t is not None or not sandbox.born or pod.spec is None:
+        return None
+    if sandbox.stops or sandbox.containers or sandbox.state != "ready" or not to_run(m):
+        return None
+    if any(one.rpc == "RunPodSandbox" for one in pod.calls_open.values()):
+        return None  # The sync is still at its step before: the sandbox is one that it had given up on.
+    return answered(
+        by=call("PullImage", "CreateContainer"),
+        within=RETRY + RETRY_SLACK,
+        unless=_NOT_FOLLOWED,
+        text="the first container follows its new sandbox",
+    )
+
+
+def _tried(pod: Pod, name: str) -> bool:
+    return pod.newest(name) is not None or name in pod.create_failed
+
+
+def _last_try(pod: Pod, name: str) -> Call | None:
+    newest = pod.newest(name)
+    tries = (newest.create if newest is not None else None, pod.create_failed.get(name))
+    return max((one for one in tries if one is not None), key=lambda one: one.seq, default=None)
+
+
+def _app_names(pod: Pod) -> list[str]:
+    return [spec.name for spec in pod.spec.containers] if pod.spec is not None else []
+
+
+@steps_of_a_sync_follow_one_another.clause("made", on=done("PullImage"))
+def container_follows_its_image(m: Moment) -> Findings:
+    """A pulled image is followed by its container."""
+    if not to_run(m) or m.pod is None or m.pod.spec is None:
+        return None
+    return answered(
+        by=call("CreateContainer"),
+        within=RETRY + RETRY_SLACK,
+        unless=CUT_OFF,
+        text="the container follows its image",
+    )
+
+
+class _Heard:
+    """When a container event last told of the pod: the next sync goes by that, and reads nothing."""
+
+    def __init__(self) -> None:
+        self.t = -math.inf
+
+
+@contract("SYNC-04", on=call("CreateContainer"), needs=(CRI, PODS, STATUS))
+def containers_come_in_spec_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """In one sync a pod's app containers are started one after another in spec order.
+
+    A failure of one does not keep the next from being tried.
+    """
+    names = []
+    if not pod.born:
+        return None
+    names, name = _app_names(pod), asked(m).metadata.name
+    if name not in names or _tried(pod, name) or sandbox.status_t is None:
+        return None
+    place = names.index(name)
+    for later in names[place + 1 :]:
+        tried = _last_try(pod, later)
+        if tried is not None and tried.t > max(sandbox.status_t, pod.note(_Heard).t):
+            return broken(f"{later} was made before {name} in the same sync", tried.seq)
+    return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
+
+
+@observer(on=EVENT_TOLD)
+def _event_is_heard(m: Moment) -> None:
+    if m.pod is not None:
+        m.pod.note(_Heard).t = m.t
+
+
+def _next_due(pod: Pod, name: str, sandbox: Sandbox | None) -> ContainerSpec | None:
+    """The app container after this one, if the sandbox lacks it and nothing is known to hold it up."""
+    names = _app_names(pod)
+    if pod.spec is None or sandbox is None or name not in names or names[-1] == name:
+        return None
+    following = pod.spec.containers[names.index(name) + 1]
+    pulls = pod.pulls.get(following.image)
+    if following.name in pod.create_failed or (pulls is not None and pulls.failed_seq):
+        return None
+    if made_in(pod, following.name, sandbox) is not None:
+        return None
+    old = recorded(pod, following.name)
+    return following if old is None or wants_restart(pod, old) else None
+
+
+def _runs_its_hook_first(container: Container | None) -> bool:
+    """The container has a postStart hook, which the sync waits for."""
+    spec = container.spec if container is not None else None
+    return spec is not None and spec.lifecycle.post_start is not None
+
+
+_OUTCOMES = failed("StartContainer", "CreateContainer", "PullImage").either(
+    done("StartContainer").where(lambda m: not _runs_its_hook_first(m.container)),
+    done("ExecSync").where(runs_post_start),
+)
+
+
+def _cut_off(name: str) -> Pattern:
+    """What ends the hope for this container: it could not be made for a reason that shows in no call."""
+
+    def fails(m: Moment) -> bool:
+        one = m.status.by_name.get(name) if m.status is not None else None
+        return one is not None and one.state.waiting is not None and one.state.waiting.reason not in UNTRIED
+
+    return GONE.either(status().where(fails), sandbox_died())
+
+
+@containers_come_in_spec_order.clause("next", on=_OUTCOMES)
+def next_container_is_tried(m: Moment, pod: Pod) -> Findings:
+    """Whatever became of one container, the next is tried."""
+    following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
+    if following is None or not to_run(m):
+        return None
+    if m.call.rpc == "PullImage" and _image(m) == following.image:
+        return None
+    # One whose hook has failed is killed first, with its grace.
+    kill = pod.spec.grace_seconds + STOP_SLACK if pod.spec is not None and m.call.rpc == "ExecSync" else 0
+    return answered(
+        by=creation_of(following.name).either(call("PullImage")),
+        within=retry_bound(m, following.name) + kill,
+        unless=_cut_off(following.name),
+        text=f"the next container, {following.name}, is tried",
+    )
+
+
+def _image(m: Moment) -> str:
+    return m.request(PullImageRequest).image.image
+
+
+def _name_at(m: Moment, pod: Pod) -> str:
+    """The container that an outcome is about; for a pull the first untried one of that image."""
+    if m.call.rpc in {"StartContainer", "ExecSync"}:
+        return m.container.name if m.container is not None else ""
+    if m.call.rpc == "CreateContainer":
+        return asked(m).metadata.name
+    specs = pod.spec.containers if pod.spec is not None else []
+    return next((spec.name for spec in specs if spec.image == _image(m) and not _tried(pod, spec.name)), "")
+
+
+@contract("SYNC-05", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS))
+def failed_init_start_ends_the_sync(m: Moment, pod: Pod) -> Findings:
+    """An init container that cannot be started is tried again before any app container is made."""
+    if not to_run(m):
+        return None
+    name = _name_at(m, pod)
+    is_init = name in [spec.name for spec in regular_inits(pod)]
+    if not is_init or (m.container is not None and was_seen_started(m.container)):
+        return None
+    # A start whose answer was lost may have taken place.
+    started = told_otherwise(m.container) if m.container and m.reply.effect else NOBODY
+    return answered(
+        by=creation_of(name),
+        not_before=creation_of_kind("app"),
+        unless=GONE.either(sandbox_died(), started),
+        text=f"init container {name}, which could not be started, is tried again",
+    )
+
+
+@contract("SYNC-07", on=call("CreateContainer"))
+def sandbox_is_read_before_its_containers(m: Moment, pod: Pod) -> Findings:
+    """No container is made before its sandbox was run, and PodSandboxStatus of it has succeeded.
+
+    A kubelet that hears container events has the status from there (pleg/evented.go).
+    """
+    sandbox = m.sandbox
+    if not pod.born:
+        return None
+    name = asked(m).metadata.name
+    if sandbox is None:
+        return None if standing(pod) else broken(f"{name} is made, and the pod has no sandbox", pod.set_seq)
+    if not sandbox.born:
+        return None
+    if sandbox.record is None:
+        run_seq = sandbox.run.seq if sandbox.run else None
+        return broken(f"{name} is made in a sandbox whose status was never read", run_seq)
+    return KEPT
+
+
+@contract("SYNC-20", on=failed("PodSandboxStatus"), needs=(CRI, PODS))
+def unread_sandbox_is_read_again(m: Moment, sandbox: Sandbox) -> Findings:
+    """When PodSandboxStatus fails right after RunPodSandbox, the sandbox is read again.
+
+    Until then no container is made and no second sandbox is run. A container event that tells of the sandbox
+    is as good as reading it.
+    """
+    if not to_run(m) or not sandbox.born or sandbox.record is not None or sandbox.stops:
+        return None
+    if m.reply.error is not None and m.reply.error.code == "NOT_FOUND":
+        return None
+    return answered(
+        by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox),
+        not_before=call("CreateContainer", "RunPodSandbox"),
+        within=RETRY + RETRY_SLACK,
+        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), told_of(sandbox)),
+        text="the new sandbox is read again",
+    )
+
+
+class _Network:
+    """Since when the runtime says that the pod network is not ready, and until when it did."""
+
+    def __init__(self) -> None:
+        self.down_t: float | None = None
+        self.up_t: float | None = None
+
+
+@contract("SYNC-09", on=call("RunPodSandbox"), needs=(CRI, PODS))
+def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
+    """A pod that comes while the pod network is not ready gets its sandbox only when it is.
+
+    A pod on the host's network does not wait.
+    """
+    memory = m.node.note(_Network)
+    if not pod.born or pod.set_t is None or memory.down_t is None or pod.set_t < memory.down_t:
+        return None
+    if memory.up_t is None:
+        host = pod.spec is not None and pod.spec.host_network
+        return KEPT if host else broken("a sandbox is run while the network is not ready")
+    return KEPT if pod.set_t < memory.up_t else None
+
+
+@observer(on=done("Status").where(told_anew))
+def _network_is_told(m: Moment) -> None:
+    """The runtime tells whether its network is ready."""
+    memory, reply = m.node.note(_Network), m.response(StatusReply).status
+    conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
+    ready, was_down = conditions.get("NetworkReady"), memory.down_t is not None and memory.up_t is None
+    if ready is False and not was_down:
+        memory.down_t, memory.up_t = m.t, None
+    elif ready and was_down:
+        memory.up_t = m.t

@@ -1,0 +1,271 @@
+"""WORK: what a busy worker makes of the news that pile up, and when it looks at its pod again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import pairwise
+
+from kubelet_conformance.contract import Container, Manifest, Moment, Pod
+from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, since
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import (
+    Pattern,
+    Predicate,
+    call,
+    done,
+    event,
+    failed,
+    pod_set,
+    pod_unset,
+)
+from kubelet_conformance.contracts.facts.container import asked
+from kubelet_conformance.contracts.facts.pod import (
+    API_BACK,
+    FAULT,
+    TERMINATION_ASKED,
+    of,
+    starts_or_creates,
+    to_run,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
+from kubelet_conformance.contracts.termination.grace import STOP
+from kubelet_conformance.trace.format.bodies import PullImageRequest, StopContainerRequest
+from kubelet_conformance.trace.format.records import ApiWrite
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+
+_STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
+_VERSIONS_KEPT = 16
+_HEARD = 1.0
+"""What the API server was told reaches the kubelet within this, seconds."""
+
+
+class _Version:
+    """A manifest as it was sent: the images it names, and the steps of a sync that were under way."""
+
+    def __init__(self, m: Moment, pod: Pod, manifest: Manifest) -> None:
+        self.t, self.seq = m.t, m.seq
+        self.images = {spec.image for _, spec in manifest.spec.entries.values()}
+        self.under_way = {one.id for one in pod.calls_open.values() if one.rpc in _STEPS}
+        self.heard = kubelet_view(m).api_away_t is None
+        self.skipped = False
+
+
+class _Versions:
+    """The last versions of a pod, oldest first."""
+
+    def __init__(self) -> None:
+        self.sent: deque[_Version] = deque(maxlen=_VERSIONS_KEPT)
+
+
+@contract("WORK-02", on=call("CreateContainer", "PullImage"), needs=(CRI, PODS))
+def newest_update_replaces_the_others(m: Moment, pod: Pod) -> Findings:
+    """Of several updates that come during one step of a sync only the newest is carried out."""
+    if not pod.born:
+        return None
+    sent, image = pod.note(_Versions).sent, _image(m)
+    those = [one for one in sent if image in one.images]
+    if those and all(one.skipped for one in those):
+        return broken(f"{m.call.rpc} with {image}, which a newer update had replaced", those[-1].seq)
+    return KEPT if those and any(one.skipped for one in sent) else None
+
+
+def _image(m: Moment) -> str:
+    """The image that is pulled or run; up to 1.27 requests do not name the one that is run."""
+    if m.call.rpc == "PullImage":
+        return m.request(PullImageRequest).image.image
+    return asked(m).image.user_specified_image
+
+
+@observer(on=pod_set())
+def _versions_are_remembered(m: Moment) -> None:
+    """Remember what was sent, and in which step of a sync."""
+    if m.pod is not None and m.manifest is not None and not m.pod.static:
+        m.pod.note(_Versions).sent.append(_Version(m, m.pod, m.manifest))
+
+
+@observer(on=done(*_STEPS).either(failed(*_STEPS)))
+def _replaced_versions_are_remembered(m: Moment) -> None:
+    """Remember the versions that came and were replaced while one and the same step lasted."""
+    sent = m.pod.note(_Versions).sent if m.pod is not None else ()
+    for one, newer in pairwise(sent) if len(sent) > 1 else ():
+        if newer.heard and m.call.id in one.under_way & newer.under_way and m.t - newer.t >= _HEARD:
+            one.skipped = True
+
+
+class _Shortened:
+    """The least grace that was asked for while a stop of the container was under way."""
+
+    def __init__(self) -> None:
+        self.grace: int | None = None
+        self.t = 0.0
+        self.seq = 0
+
+
+@contract("WORK-09", on=STOP, needs=(CRI, PODS), versions=since("1.22"))
+def next_stop_has_the_shorter_grace(m: Moment, container: Container) -> Findings:
+    """A grace that is shortened while a StopContainer lasts holds for the next one of that container."""
+    short = container.note(_Shortened)
+    if short.grace is None or m.t - short.t < _HEARD:
+        return None
+    got = m.request(StopContainerRequest).timeout
+    if got > max(short.grace, MINIMUM_GRACE):
+        return broken(f"expected at most {short.grace} s, asked for in the meantime, got {got}", short.seq)
+    return KEPT
+
+
+@observer(on=pod_set())
+def _shorter_graces_are_remembered(m: Moment, pod: Pod) -> None:
+    """Remember a grace that is less than that of the stop under way."""
+    grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
+    if not grace or kubelet_view(m).api_away_t is not None:
+        return
+    for container in pod.every_container():
+        stop = container.stops[-1] if container.stopping else None
+        short = container.note(_Shortened)
+        least = short.grace if short.grace is not None else stop.timeout if stop else None
+        if stop is not None and least is not None and grace < least:
+            short.grace, short.t, short.seq = grace, m.t, m.seq
+
+
+def _is_alive(m: Moment) -> bool:
+    return m.node.kubelet_up and to_run(m)
+
+
+@contract("WORK-15", on=failed("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS), clause="retry")
+def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
+    """A sync that failed is repeated within 16 s, and a pod whose syncs go well has one every 90 s."""
+    if not _is_alive(m) or pod.static:
+        return None
+    return answered(
+        by=starts_or_creates().either(call("StopPodSandbox")),
+        within=RETRY + RETRY_SLACK,
+        unless=FAULT.either(TERMINATION_ASKED).where(lambda n: n.pod is None or n.pod is pod),
+        text=f"{m.call.rpc} of {pod.name} failed, and its sync comes again",
+    )
+
+
+@failed_sync_is_repeated.clause("resync", on=API_BACK)
+def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
+    """A mirror pod that could not be made, which fails no sync, is made with the next one."""
+    if not m.node.kubelet_up or kubelet_view(m).node_gone:
+        return
+    for pod in m.world.pods.values():
+        runs = any(c.state == "running" for c in pod.every_container())
+        if not pod.static or not pod.wanted or not pod.born or pod.mirror_uid or pod.termination or not runs:
+            continue
+        yield answered(
+            by=Pattern(frozenset({"api"})).where(_makes_mirror_of(pod)),
+            within=RESYNC,
+            unless=FAULT.either(pod_unset()),
+            whole_node=True,
+            text=f"{pod.name} is synced again, and has its mirror",
+        )
+
+
+def _makes_mirror_of(pod: Pod) -> Predicate:
+    name = f'"{pod.name}"'.encode()
+
+    def makes(m: Moment) -> bool:
+        write = m.record
+        if not isinstance(write, ApiWrite) or write.resource != "pods" or write.verb.lower() != "create":
+            return False
+        return name in bytes(write.body)
+
+    return makes
+
+
+class _Blind:
+    """The sandboxes of a pod that could not be read twice or more in a row, and since when."""
+
+    def __init__(self) -> None:
+        self.failures: dict[str, int] = {}
+        self.t: float | None = None
+        self.seq = 0
+
+
+_LOOKED = done("PodSandboxStatus").either(failed("PodSandboxStatus"))
+_IN_A_ROW = 2
+"""One failed reading may be that of the sync which made the sandbox; a relist repeats its own."""
+
+
+def _is_blind(m: Moment, pod: Pod) -> bool:
+    """What the kubelet has in store of the pod is an error, and has been for a while."""
+    blind = pod.note(_Blind)
+    return blind.t is not None and m.t - blind.t > REACTION
+
+
+@contract("WORK-18", on=pod_set(), needs=(CRI, PODS, EVENTS), clause="told")
+def unreadable_pod_is_told(m: Moment, pod: Pod) -> Findings:
+    """A sync that cannot read the state of its pod does nothing, tells it with a FailedSync event, and is
+    tried again.
+    """
+    if pod.static or not _is_alive(m) or worker_is_busy(pod) or not _is_blind(m, pod):
+        return None
+    if kubelet_view(m).api_away_t is not None:
+        return None
+    return answered(
+        by=event("FailedSync"),
+        within=RETRY + RETRY_SLACK,
+        unless=FAULT.either(done("PodSandboxStatus").where(of(pod))),
+        not_before=_ACTIONS.where(of(pod)),
+        text=f"a FailedSync event tells that {pod.name} cannot be read",
+    )
+
+
+_ACTIONS = call("RunPodSandbox", "CreateContainer", "StopContainer")
+
+
+@unreadable_pod_is_told.clause("nothing", on=_ACTIONS)
+def nothing_is_done_blindly(m: Moment, pod: Pod) -> Findings:
+    """Nothing of it is made or stopped."""
+    if not _is_blind(m, pod) or not _is_alive(m) or _worker_was_busy(m, pod):
+        return None
+    blind = pod.note(_Blind)
+    return broken(f"{m.call.rpc} of {pod.name}, whose state cannot be read", blind.seq)
+
+
+def _worker_was_busy(m: Moment, pod: Pod) -> bool:
+    """A step of a sync that began before the pod became unreadable has ended only now."""
+    return pod.note(_LastStep).t > (pod.note(_Blind).t or 0.0) or m.t - pod.note(_LastStep).t < REACTION
+
+
+class _LastStep:
+    """When a step of the pod's syncs was last answered."""
+
+    def __init__(self) -> None:
+        self.t = float("-inf")
+
+
+@observer(on=done(*_STEPS).either(failed(*_STEPS)))
+def _steps_are_remembered(m: Moment) -> None:
+    """Remember when a step was answered."""
+    if m.pod is not None:
+        m.pod.note(_LastStep).t = m.t
+
+
+@observer(on=_LOOKED)
+def _looks_are_remembered(m: Moment, pod: Pod) -> None:
+    """Remember which sandboxes cannot be read."""
+    sandbox, error = m.sandbox, m.reply.error
+    if sandbox is None:
+        return
+    blind = pod.note(_Blind)
+    if error is None or error.code == "NOT_FOUND":
+        blind.failures.pop(sandbox.id, None)
+    else:
+        blind.failures[sandbox.id] = blind.failures.get(sandbox.id, 0) + 1
+    if not blind.failures or max(blind.failures.values()) < _IN_A_ROW:
+        blind.t = None
+    elif blind.t is None:
+        blind.t, blind.seq = m.t, m.seq

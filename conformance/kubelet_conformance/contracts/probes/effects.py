@@ -1,0 +1,354 @@
+"""PROBE: what comes of the results of exec probes: kills, readiness, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod
+from kubelet_conformance.contract.applicability import (
+    CRI,
+    EVERY_EVENT,
+    EVERY_STATUS,
+    PODS,
+    STATUS,
+    ByVersion,
+    since,
+)
+from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import Predicate, call, event, exited, status
+from kubelet_conformance.contracts.facts.kills import explained, is_killed_already, to_be_explained
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is_first_of_this_life
+from kubelet_conformance.contracts.facts.probe import (
+    PROBED,
+    PROBES,
+    Name,
+    ever_succeeded,
+    exec_probes,
+    kill_begins,
+    probe_at,
+    probes_have_ended,
+    runs_of,
+    runs_probe,
+    unseen_hook_seconds,
+)
+from kubelet_conformance.contracts.facts.status import AGAIN, is_late, tells_of_others, tells_of_probes_only
+from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION
+from kubelet_conformance.trace.format.records import Event
+
+_KILLING: tuple[Name, ...] = ("liveness", "startup")
+
+
+def _told(m: Moment) -> list[tuple[ContainerStatus, Container]]:
+    """What a status says of containers that were born in the trace and run."""
+    if m.status is None or m.pod is None:
+        return []
+    found: list[tuple[ContainerStatus, Container]] = []
+    for one in m.status.every_container:
+        container = m.world.containers.get(one.runtime_id) if one.state.running is not None else None
+        if container is not None and container.born:
+            found.append((one, container))
+    return found
+
+
+@contract("PROBE-02", on=status(), needs=(CRI, PODS, STATUS))
+def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
+    """Each instance of a container begins as not ready and, with a startup probe, as not started; the first
+    success of its own probe changes that.
+    """
+    for one, container in _told(m):
+        probes = exec_probes(container)
+        for name, says in (("readiness", one.ready), ("startup", bool(one.started))):
+            if name not in probes:
+                continue
+            if says and not ever_succeeded(container, name):
+                if _workers_are_to_come(m, container) or probes_have_ended(m):
+                    continue
+                said = "ready" if name == "readiness" else "started"
+                text = f"{one.name} is shown as {said}, and its {name} probe has never succeeded"
+                yield broken(text, container.started_seq)
+            else:
+                yield KEPT
+
+
+def _workers_are_to_come(m: Moment, container: Container) -> bool:
+    """The kubelet has just come back: its first status of a pod is made before its probes have workers."""
+    began = m.node.started_t
+    if began is None or (container.started_t or 0.0) >= began:
+        return False
+    return m.t - began < KUBELET_START or is_first_of_this_life(m)
+
+
+@contract("PROBE-06", on=call("StopContainer"), needs=(CRI, PODS), clause="kill")
+def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
+    """Only as many failures in a row as failureThreshold says make a probe fail, and as many successes in a
+    row as successThreshold says make it succeed; the opposite result begins anew.
+    """
+    if explained(m, probes=False):
+        return None
+    probes = exec_probes(container)
+    names: list[Name] = [name for name in _KILLING if name in probes]
+    if not names:
+        return None
+    tallies = [runs_of(container, name, m) for name in names]
+    if any(runs.published is False for runs in tallies):
+        return KEPT
+    told = ", ".join(
+        f"the {name} probe failed {0 if runs.last else runs.count} of {probes[name].failure_threshold} times"
+        for name, runs in zip(names, tallies, strict=True)
+    )
+    return to_be_explained(f"there is a reason to stop container {container.name} ({told} in a row)")
+
+
+@failures_in_a_row_count.clause("ready", on=AGAIN)
+def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
+    """Readiness flips with a result that came often enough."""
+    pod = m.pod
+    old = {one.name: one for one in pod.status.every_container} if pod is not None and pod.status else {}
+    for one, container in _told(m):
+        before, readiness = old.get(one.name), exec_probes(container).get("readiness")
+        if before is None or readiness is None or before.runtime_id != one.runtime_id:
+            continue
+        runs = runs_of(container, "readiness", m)
+        if before.ready is one.ready or runs.published is None:
+            continue
+        if runs.published is one.ready or m.t - runs.ended_t <= API_POLL:
+            yield KEPT
+        elif not probes_have_ended(m):
+            text = f"{one.name} is shown as {'' if one.ready else 'not '}ready, its probe says otherwise"
+            yield broken(text, runs.published_seq)
+
+
+@contract("PROBE-09", on=PROBES, needs=(CRI, PODS))
+def failed_startup_kills(m: Moment, pod: Pod) -> Findings:
+    """A startup probe that has failed as often in a row as its threshold says gets its container killed."""
+    probed = probe_at(m)
+    if probed is None or probed.name != "startup" or not probed.reached or probed.outcome != "failure":
+        return None
+    container = probed.container
+    if pod.termination is not None:
+        return None
+    if container.state != "running" or is_killed_already(m, container):
+        return None
+    return answered(
+        by=kill_begins(container).either(call("StopPodSandbox")),
+        within=REACTION + unseen_hook_seconds(container),
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed after its startup probe failed",
+    )
+
+
+@contract("PROBE-10", on=PROBES, needs=(CRI, PODS), clause="lives")
+def unready_container_lives_on(m: Moment) -> Findings:
+    """A readiness probe that fails never gets its container killed."""
+    probed = probe_at(m)
+    if probed is None or probed.name != "readiness" or probed.outcome != "begins":
+        return None
+    return KEPT if probed.before.published is False and probed.runs.last is False else None
+
+
+@unready_container_lives_on.clause("no-kill", on=call("StopContainer"))
+def readiness_kills_nobody(m: Moment, container: Container) -> Findings:
+    """It is not stopped for that."""
+    if runs_of(container, "readiness", m).published is not False:
+        return None
+    if not without_reason(m):
+        return None
+    return to_be_explained(f"there is a reason to stop {container.name} beside its failing readiness probe")
+
+
+def without_reason(m: Moment) -> bool:
+    """Nothing that the trace shows, the container's probes included, explains that it is stopped."""
+    container = m.container
+    return container is not None and not explained(m, probes=False) and not _fails(m, container)
+
+
+def _fails(m: Moment, container: Container) -> bool:
+    return any(runs_of(container, name, m).published is False for name in _KILLING)
+
+
+@contract("PROBE-11", on=status(), needs=(CRI, PODS, STATUS))
+def container_that_does_not_run_is_not_ready(m: Moment) -> Iterator[Finding]:
+    """An app container with a readiness probe that does not run is not ready."""
+    before = m.pod.status.by_name if m.pod is not None and m.pod.status is not None else {}
+    for one in m.status.container_statuses or () if m.status is not None else ():
+        spec = m.pod.container_spec(one.name) if m.pod is not None else None
+        if one.state.running is not None or spec is None or spec.readiness_probe is None:
+            continue
+        if not (one.ready and is_late(before.get(one.name), one)):
+            yield broken(f"{one.name} does not run and is shown as ready") if one.ready else KEPT
+
+
+@contract("PROBE-13", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=since("1.22"))
+def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
+    """Once a pod is to go, its liveness and startup probes are executed no more; readiness probes are."""
+    if pod.termination is not None or not m.node.kubelet_up or not pod.born:
+        return
+    if pod.static and m.keys[0] != "pod:remove":
+        return  # It is its mirror that goes.
+    begun = m.t
+    for container in pod.every_container():
+        if container.state != "running" or not container.born:
+            continue
+        ends = exited().where(about(container))
+        for name, probe in exec_probes(container).items():
+            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
+            if name == "readiness" and _ready_to_go_on(m, container):
+                yield answered(
+                    by=runs_probe(container, probe),
+                    within=probe.period_seconds + REACTION,
+                    unless=ends.either(call("StopPodSandbox")),
+                    text=f"the readiness probe of {container.name} goes on while it is stopped",
+                )
+            elif name != "readiness" and container.kind != "sidecar":  # See SIDECAR-25.
+                yield answered(
+                    by=ends.either(call("RemoveContainer", "StopPodSandbox")),
+                    not_before=late,
+                    text=f"container {container.name} ends and is not probed for {name}",
+                )
+
+
+def _ready_to_go_on(m: Moment, container: Container) -> bool:
+    return runs_of(container, "readiness", m).total > 0
+
+
+@contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
+def each_failure_is_told(m: Moment, pod: Pod) -> Findings:
+    """Each failed execution gives a Warning event Unhealthy on its container."""
+    probed = probe_at(m)
+    if probed is None or probed.outcome != "failure" or pod.termination is not None:
+        return None
+    return answered(
+        by=event("Unhealthy").where(_on(probed.container.name)),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"an Unhealthy event on {probed.container.name} tells of the failed {probed.name} probe",
+    )
+
+
+def _on(name: str) -> Predicate:
+    def tells(m: Moment) -> bool:
+        record = m.record
+        return (
+            isinstance(record, Event)
+            and record.type == "Warning"
+            and f"{{{name}}}" in (record.container or "")
+        )
+
+    return tells
+
+
+@contract("PROBE-24", on=status(), needs=(CRI, PODS, STATUS))
+def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
+    """A container without a readiness probe is ready as soon as it runs and has started."""
+    for one, container in _told(m):
+        if container.kind not in {"app", "sidecar"} or container.spec is None:
+            continue
+        if container.spec.readiness_probe is not None or container.spec.startup_probe is not None:
+            continue
+        yield (
+            KEPT
+            if one.ready
+            else broken(f"{one.name} runs, has no readiness probe and is shown as not ready")
+        )
+
+
+_READY_AFTER_START = ByVersion({"<=1.34": False, ">=1.35": True})
+_LONG_BEFORE = 10.0
+"""How long before the kubelet a container must have started for its readiness to be kept."""
+
+
+@contract("PROBE-25", on=status(), needs=(CRI, PODS, EVERY_STATUS), versions=_READY_AFTER_START)
+def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
+    """Up to 1.34 a kubelet that starts again shows a container with a readiness probe as not ready until the
+    probe has succeeded again; from 1.35 it stays ready.
+    """
+    node, kept = m.node, _READY_AFTER_START.at(m.kubernetes)
+    if node.lives < 2 or node.started_t is None or probes_have_ended(m):  # noqa: PLR2004 - it started again
+        return
+    for one, container in _told(m):
+        was = _was_ready(m, one)
+        if was is None and is_first_of_this_life(m):
+            container.note(_Unprobed).told_seq = m.seq
+        if was is None or "readiness" not in exec_probes(container):
+            continue
+        started = container.started_t
+        if started is None or started > node.started_t - (_LONG_BEFORE if kept else 0.0):
+            continue
+        runs = runs_of(container, "readiness", m)
+        has_kept = kept and m.pod is not None and not m.pod.static  # A file says nothing of readiness.
+        if has_kept and was and runs.published is not False and ever_succeeded(container, "readiness"):
+            yield (
+                KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
+            )
+        elif one.ready and _has_no_worker_yet(m, one, container, was=was):
+            container.note(_Unprobed).told_seq = m.seq
+        elif not kept and runs.published is None and not _is_replaced(container):
+            yield (
+                KEPT
+                if not one.ready
+                else broken(f"{one.name} is ready, and was not probed since the restart")
+            )
+
+
+class _Unprobed:
+    """The latest status that showed the container before its probe had a worker in this life."""
+
+    def __init__(self) -> None:
+        self.told_seq = 0
+
+
+def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
+    """It is the first status of this life, or that one with what another probe has found since."""
+    if is_first_of_this_life(m):
+        return not was or tells_of_others(m, one.name)
+    last = m.pod.status_seq if m.pod is not None else 0
+    return was and last == container.note(_Unprobed).told_seq and tells_of_probes_only(m)
+
+
+def _is_replaced(container: Container) -> bool:
+    """Its sandbox is dead: the first sync of this life kills the pod before it has it probed."""
+    return container.sandbox is None or container.sandbox.state != "ready"
+
+
+def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:
+    """How the status before showed the same instance."""
+    for one in m.pod.status.every_container if m.pod is not None and m.pod.status else ():
+        if one.runtime_id == now.runtime_id:
+            return one.ready
+    return None
+
+
+class _Late:
+    """A failure of an older instance that came when this one ran already."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+        self.seq = 0
+
+
+@contract("PROBE-26", on=PROBES, needs=(CRI, PODS), clause="lives")
+def late_result_hits_nobody_else(m: Moment, pod: Pod) -> Findings:
+    """A result that comes when its container is gone leaves the next instance alone."""
+    probed = probe_at(m)
+    if probed is None or probed.name == "readiness":
+        return None
+    newest = pod.newest(probed.container.name)
+    if newest is None or newest.state != "running":
+        return None
+    late = newest.note(_Late)
+    if newest is not probed.container:
+        if probed.outcome == "failure":
+            late.t, late.seq = m.t, m.seq
+        return None
+    return KEPT if late.t is not None and probed.outcome == "begins" and not probed.before.total else None
+
+
+@late_result_hits_nobody_else.clause("no-kill", on=call("StopContainer"))
+def new_instance_is_not_killed(m: Moment, container: Container) -> Findings:
+    """It is not stopped for that."""
+    late = container.note(_Late).t
+    if late is None or not without_reason(m):
+        return None
+    return to_be_explained(
+        f"there is a reason to stop {container.name} beside a late failure of the one before"
+    )

@@ -1,0 +1,355 @@
+"""PROBE: when exec probes are executed, how often, and with which request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Answered,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+)
+from kubelet_conformance.contract.patterns import Predicate, call, done, exited, status
+from kubelet_conformance.contracts.facts.kills import is_killed_already
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, runs_post_start
+from kubelet_conformance.contracts.facts.probe import (
+    PROBE_TRIES,
+    PROBED,
+    PROBES,
+    Name,
+    ever_succeeded,
+    exec_probes,
+    kill_begins,
+    no_more_probed,
+    probe_at,
+    probes_have_ended,
+    probes_of,
+    runs_of,
+    runs_probe,
+    unseen_hook_seconds,
+)
+from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, TOGETHER
+from kubelet_conformance.contracts.tables.container import TICKS, ProbeSeen
+from kubelet_conformance.trace.format.bodies import ExecSyncRequest
+from kubelet_conformance.trace.format.manifests import Probe
+
+_BEGINS = call("ExecSync")
+_GRID_SLACK = 0.5
+"""How much too early an execution may look: the ticker is exact, what it starts is not."""
+_WALL_GRID_SLACK = 1.0
+"""The same where the machine may be busy: a tick that comes late does not move those after it."""
+_LATE_SLACK = 3.0
+"""What a loaded machine may add to a probe period."""
+_AT_ONCE = RELIST + REACTION
+"""The container is seen to run, and a status is computed."""
+
+
+_POST_START = call("ExecSync").where(runs_post_start)
+"""It holds up the sync of its pod: until it is over, no status tells the prober of a container that runs."""
+
+
+def _has_unseen_hook(pod: Pod) -> bool:
+    """A postStart hook of the pod does not pass through the runtime."""
+    if pod.spec is None:
+        return False
+    hooks = [spec.lifecycle.post_start for spec in (*(pod.spec.init_containers or ()), *pod.spec.containers)]
+    return any(hook is not None and hook.exec is None for hook in hooks)
+
+
+def _to_watch(m: Moment) -> bool:
+    pod = m.pod
+    return pod is not None and pod.termination is None and not pod.finished and m.node.kubelet_up
+
+
+@contract("PROBE-01", on=done("StartContainer"), needs=(CRI, PODS))
+def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding]:
+    """Each probe of a container is executed by a worker of its own; until a startup probe has succeeded, it
+    alone.
+    """
+    if not container.born or container.ended or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
+        return
+    probes = exec_probes(container)
+    if m.pod is not None and _has_unseen_hook(m.pod):
+        return
+    if any(name == "startup" for name, _ in probes_of(container.spec)):
+        for later in ("liveness", "readiness"):
+            probes.pop(later, None)
+    if m.pod is not None and _still_probed(m.pod, container):
+        return
+    for name, probe in probes.items():
+        yield _first_run(container, name, probe)
+
+
+def _still_probed(pod: Pod, container: Container) -> bool:
+    """The worker waits for an execution in an instance before this one."""
+    earlier = (c.probed for c in pod.containers.get(container.name, ()) if c is not container)
+    return any(one is not None and one.call.id in pod.calls_open for one in earlier)
+
+
+def _first_run(container: Container, name: Name, probe: Probe) -> Answered:
+    # Shortly after a kubelet's start the grid may begin up to one period later.
+    return answered(
+        by=runs_probe(container, probe),
+        within=probe.initial_delay_seconds + 2 * probe.period_seconds + RELIST + REACTION,
+        unless=no_more_probed(container).either(_POST_START),
+        text=f"the {name} probe of {container.name} is executed",
+    )
+
+
+@contract("PROBE-03", on=_BEGINS, needs=(CRI, PODS))
+def startup_probe_goes_first(m: Moment) -> Findings:
+    """As long as its startup probe has not succeeded, no liveness or readiness probe of a container runs."""
+    probed = probe_at(m)
+    if probed is None or probed.name == "startup" or "startup" not in exec_probes(probed.container):
+        return None
+    row = TICKS.row(ProbeSeen(probed.name, started=ever_succeeded(probed.container, "startup")))
+    return (
+        KEPT
+        if row.then == "execute"
+        else broken(f"the {probed.name} probe runs: {row.why}", probed.container.started_seq)
+    )
+
+
+@contract("PROBE-04", on=_BEGINS, needs=(CRI, PODS))
+def probes_wait_for_the_initial_delay(m: Moment) -> Findings:
+    """A container is not probed before initialDelaySeconds have passed since its start."""
+    probed = probe_at(m)
+    if probed is None or not probed.probe.initial_delay_seconds or probed.before.total:
+        return None
+    started = probed.container.started_t
+    if started is None:
+        return None
+    passed, delay = m.t - started, probed.probe.initial_delay_seconds
+    row = TICKS.row(ProbeSeen("readiness", age=passed, delay=delay))
+    if row.then == "wait":
+        text = f"the {probed.name} probe runs {passed:.1f} s after the start: {row.why}, which is {delay} s"
+        return broken(text, probed.container.started_seq)
+    return KEPT
+
+
+@contract("PROBE-05", on=_BEGINS, needs=(CRI, PODS), clause="period")
+def probes_keep_their_period(m: Moment) -> Findings:
+    """A probe is executed every periodSeconds, as long as its container runs."""
+    probed = probe_at(m)
+    if probed is None or not probed.before.total or probed.before.call is not None or probed.before.errors:
+        return None
+    before, period = probed.before, probed.probe.period_seconds
+    gap, took = m.t - before.begun_t, before.tick_ended_t - before.begun_t
+    if took >= period or took < 0 or before.off_grid:
+        return None
+    slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
+    if gap < period - slack and probed.name != "readiness":
+        return broken(f"the {probed.name} probe runs after {gap:.1f} s, its period is {period} s")
+    return KEPT if gap <= period + _LATE_SLACK else None
+
+
+@probes_keep_their_period.clause("goes-on", on=PROBED)
+def probes_go_on(m: Moment) -> Findings:
+    """A good result is followed by the next execution."""
+    probed = probe_at(m)
+    if probed is None or probed.outcome != "success" or probed.name == "startup" or not _to_watch(m):
+        return None
+    container = probed.container
+    if container.state != "running" or container.stopping:
+        return None
+    return answered(
+        by=runs_probe(container, probed.probe),
+        within=probed.probe.period_seconds + _LATE_SLACK,
+        unless=no_more_probed(container),
+        text=f"the {probed.name} probe of {container.name} is executed again",
+    )
+
+
+@contract("PROBE-08", on=PROBED, needs=(CRI, PODS), clause="failure")
+def failed_probe_rests(m: Moment) -> Findings:
+    """A probe that has failed as often as its threshold says is not executed again in that container; from
+    1.28 neither is a startup probe that has succeeded.
+    """
+    probed = probe_at(m)
+    if probed is None or not probed.reached or probed.outcome != "failure" or probed.name == "readiness":
+        return None
+    container = probed.container
+    if container.state != "running" or not _to_watch(m):
+        return None
+    return answered(
+        by=exited().where(about(container)).either(done("StopContainer").where(about(container))),
+        unless=TERMINATION_ASKED,
+        not_before=runs_probe(container, probed.probe),
+        text=f"container {container.name} ends",
+    )
+
+
+_HOLD_AFTER_SUCCESS = ByVersion({"<=1.26": REACTION, ">=1.28": 0.0})
+"""For how long after its success a startup probe may still be executed."""
+
+
+@failed_probe_rests.clause("startup-success", on=PROBES)
+def successful_startup_probe_rests(m: Moment) -> Findings:
+    """A startup probe that has succeeded rests."""
+    probed = probe_at(m)
+    allowed = _HOLD_AFTER_SUCCESS.get(m.kubernetes)
+    if probed is None or probed.outcome != "begins" or allowed is None:
+        return None
+    startup = runs_of(probed.container, "startup", m)
+    if startup.published is not True:
+        return None
+    if probed.name != "startup":
+        return KEPT if probed.before.total == 0 else None
+    if m.t - probed.before.ended_t <= allowed:
+        return None
+    return broken("the startup probe runs again after its success", startup.published_seq)
+
+
+@contract("PROBE-14", on=_BEGINS, needs=(CRI, PODS), clause="three")
+def probe_without_result_is_tried_thrice(m: Moment) -> Findings:
+    """A probe execution without a result is repeated at once, three times in all, and else left out."""
+    probed = probe_at(m)
+    if probed is None or not probed.before.errors:
+        return None
+    if m.t - probed.before.ended_t > min(TOGETHER, probed.probe.period_seconds / 2):
+        return None
+    if probed.before.errors % PROBE_TRIES == 0 and probed.name != "readiness":
+        return broken(f"the {probed.name} probe is tried more often than {PROBE_TRIES} times in one period")
+    return KEPT
+
+
+@probe_without_result_is_tried_thrice.clause("again", on=PROBED)
+def probe_without_result_is_tried_again(m: Moment) -> Findings:
+    """The first execution without a result is repeated at once."""
+    probed = probe_at(m)
+    if probed is None or probed.outcome != "error" or probed.runs.errors != 1 or not _to_watch(m):
+        return None
+    container = probed.container
+    if container.state != "running" or container.stopping:
+        return None
+    return answered(
+        by=runs_probe(container, probed.probe),
+        within=TOGETHER,
+        unless=no_more_probed(container),
+        text=f"the {probed.name} probe of {container.name} is tried again at once",
+    )
+
+
+@contract("PROBE-15", on=_BEGINS, needs=(CRI, PODS), versions=since("1.20"), clause="timeout")
+def probe_passes_its_timeout_on(m: Moment) -> Findings:
+    """An exec probe gives the runtime its timeoutSeconds, and one that runs out of time has failed."""
+    probed = probe_at(m)
+    if probed is None:
+        return None
+    expected, got = probed.probe.timeout_seconds, m.request(ExecSyncRequest).timeout
+    if got != expected:
+        return broken(f"the {probed.name} probe has timeout {got}, expected {expected}")
+    return KEPT
+
+
+@probe_passes_its_timeout_on.clause("counts", on=PROBED)
+def probe_out_of_time_has_failed(m: Moment) -> Findings:
+    """The last of as many failures in a row as the threshold says leads to a kill."""
+    probed = probe_at(m)
+    if probed is None or not probed.reached or m.reply.error is None or probed.name == "readiness":
+        return None
+    container = probed.container
+    if container.state != "running" or is_killed_already(m, container) or not _to_watch(m):
+        return None
+    return answered(
+        by=kill_begins(container).either(call("StopPodSandbox")),
+        within=REACTION + unseen_hook_seconds(container),
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed after its {probed.name} probe ran out of time",
+    )
+
+
+@probe_passes_its_timeout_on.clause("not-ready", on=PROBED)
+def readiness_out_of_time_has_failed(m: Moment) -> Findings:
+    """A readiness probe that ran out of time makes nothing ready."""
+    probed = probe_at(m)
+    if probed is None or m.reply.error is None or probed.outcome != "failure" or probed.name != "readiness":
+        return None
+    container = probed.container
+    if container.state != "running" or not _to_watch(m) or probed.runs.published:
+        return None
+    return answered(
+        by=runs_probe(container, probed.probe),
+        unless=no_more_probed(container),
+        not_before=status().where(_is_ready(container)),
+        text=f"container {container.name} is probed again",
+    )
+
+
+def _is_ready(container: Container) -> Predicate:
+    def says(m: Moment) -> bool:
+        every = m.status.every_container if m.status is not None else ()
+        told_ready = any(one.runtime_id == container.id and one.ready for one in every)
+        return told_ready and not probes_have_ended(m)
+
+    return says
+
+
+def _is_put_off(m: Moment, probe: Probe) -> bool:
+    """The kubelet was young when it heard of the pod: first executions are spread over a period."""
+    started_t, set_t = m.node.started_t, m.pod.set_t if m.pod is not None else None
+    return started_t is None or set_t is None or set_t - started_t < probe.period_seconds
+
+
+@contract("PROBE-23", on=done("StartContainer"), needs=(CRI, PODS), versions=ByVersion({"1.23..1.32": True}))
+def readiness_is_asked_without_waiting(m: Moment, container: Container) -> Findings:
+    """A started container that is not ready is probed for readiness at once, whatever the period."""
+    if not container.born or not _to_watch(m):
+        return None
+    probe = exec_probes(container).get("readiness")
+    if probe is None or probe.initial_delay_seconds or probe.period_seconds <= _AT_ONCE:
+        return None
+    if _is_put_off(m, probe):
+        return None
+    if any(name == "startup" for name, _ in probes_of(container.spec)):
+        return None
+    if m.pod is not None and _has_unseen_hook(m.pod):
+        return None
+    return answered(
+        by=runs_probe(container, probe),
+        within=_AT_ONCE,
+        unless=no_more_probed(container).either(_POST_START),
+        text=f"the readiness probe of {container.name} is executed at once",
+    )
+
+
+_ANEW = since("1.32")
+"""A readiness run out of turn begins the period anew (prober/worker.go)."""
+
+
+@readiness_is_asked_without_waiting.clause("anew", on=_BEGINS)
+def period_begins_anew(m: Moment) -> Findings:
+    """From 1.32 on the period begins anew with such a run: what is ready is probed again a period later.
+
+    A run that was asked for while the one before was under way follows it at once.
+    """
+    probed = probe_at(m)
+    if probed is None or probed.name != "readiness" or not _ANEW.get(m.kubernetes):
+        return None
+    before, period = probed.before, probed.probe.period_seconds
+    if before.published is not True or before.call is not None or before.errors or period <= 2 * TOGETHER:
+        return None
+    if m.t - before.ended_t <= TOGETHER or before.off_grid:
+        return None
+    gap = m.t - before.begun_t
+    slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
+    if gap < period - slack:
+        return broken(f"what is ready is probed again after {gap:.1f} s, its period is {period} s")
+    return KEPT
+
+
+@contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
+def one_worker_executes_a_probe(m: Moment) -> Findings:
+    """A probe has one worker: an execution does not begin while the one before is under way."""
+    probed = probe_at(m)
+    if probed is None or not probed.before.total:
+        return None
+    if probed.before.call is not None:
+        return broken(f"two {probed.name} probes run at the same time", probed.before.call.seq)
+    return KEPT

@@ -1,0 +1,316 @@
+"""HOOK: when lifecycle hooks run, what waits for them, and what their failure leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, Execution, Moment, Pod, PodStatus
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import (
+    Predicate,
+    call,
+    done,
+    event,
+    exited,
+    failed,
+    read_as,
+    status,
+)
+from kubelet_conformance.contracts.facts.backoff import retry_bound
+from kubelet_conformance.contracts.facts.container import (
+    HELD_UP,
+    SIDECAR_ENDS,
+    creation_of,
+    waits_for_sidecars,
+)
+from kubelet_conformance.contracts.facts.kills import failing_probe, forced, reasons
+from kubelet_conformance.contracts.facts.pod import (
+    about,
+    another_image,
+    hook_command,
+    may_be_unknown,
+    post_starts,
+    runs_post_start,
+    runs_pre_stop,
+    to_run,
+    told_exited,
+)
+from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, TOGETHER
+from kubelet_conformance.trace.format.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.format.records import Event
+
+POST_START = call("ExecSync").where(runs_post_start)
+PRE_STOP = call("ExecSync").where(runs_pre_stop)
+EVENT_SLACK = 10.0
+"""How late a Kubernetes event may be recorded: they are sent in the background and rate limited."""
+
+
+def _of_container(command: list[str] | None, container: Container) -> list[Execution]:
+    return [hook for hook in container.hooks if hook.cmd == command]
+
+
+def _succeeded(m: Moment) -> bool:
+    return m.reply.error is None and m.response(ExecSyncReply).exit_code == 0
+
+
+_ENDED = done("ExecSync").either(failed("ExecSync"))
+_FORCED_HAS_HOOK_SINCE = (1, 28)
+
+
+@contract("HOOK-01", on=POST_START, needs=(CRI, PODS), clause="once")
+def post_start_runs_once(_: Moment, container: Container) -> Findings:
+    """The postStart hook runs right after its container was started, once for each started instance."""
+    if not container.born:
+        return None
+    if container.started_t is None:
+        return broken("expected StartContainer to be answered before the postStart hook")
+    earlier = _of_container(hook_command(container, "post_start"), container)
+    if earlier and hook_command(container, "post_start") != hook_command(container, "pre_stop"):
+        return broken("the postStart hook ran already for this instance", earlier[0].call.seq)
+    return KEPT
+
+
+@post_start_runs_once.clause("follows", on=done("StartContainer"))
+def post_start_follows_the_start(_: Moment, container: Container) -> Findings:
+    """A container with an exec postStart hook gets it before anything else is made in its pod."""
+    if not container.born or hook_command(container, "post_start") is None:
+        return None
+    return answered(
+        by=POST_START.where(about(container)),
+        within=REACTION,
+        not_before=call("CreateContainer", "StartContainer", "RunPodSandbox"),
+        text=f"the postStart hook of {container.name} runs",
+    )
+
+
+def _post_start_under_way(pod: Pod) -> Execution | None:
+    """The postStart hook that some container of the pod is running."""
+    running = (container for container in pod.every_container() if container.state == "running")
+    for container in running:
+        for hook in post_starts(container):
+            if hook.end_t is None and hook.call.id in container.hooks_open:
+                return hook
+    return None
+
+
+@contract("HOOK-02", on=call("CreateContainer", "StartContainer"), needs=(CRI, PODS), clause="waits")
+def next_container_waits_for_the_hook(_: Moment, pod: Pod) -> Findings:
+    """The container after one with a postStart hook is created only when the hook has returned; exec hooks
+    are called without a timeout.
+    """
+    hook = _post_start_under_way(pod)
+    if hook is not None:
+        return broken("expected the running postStart hook to be awaited", hook.call.seq)
+    with_hook = (c for c in pod.every_container() if hook_command(c, "post_start") is not None)
+    return KEPT if any(c.hooks for c in with_hook) else None
+
+
+@next_container_waits_for_the_hook.clause("no-timeout", on=POST_START.either(PRE_STOP))
+def exec_hook_has_no_timeout(m: Moment) -> Findings:
+    """ExecSync for a hook has the timeout 0."""
+    timeout = m.request(ExecSyncRequest).timeout
+    return KEPT if timeout == 0 else broken(f"expected timeout 0 for a hook, got {timeout}")
+
+
+@contract("HOOK-03", on=_ENDED.where(runs_post_start), needs=(CRI, PODS), clause="kill")
+def failed_post_start_kills(m: Moment, container: Container) -> Findings:
+    """A container whose postStart hook fails is killed with its grace, its preStop hook first, and a
+    FailedPostStartHook event tells it.
+    """
+    if container.state != "running" or _succeeded(m):
+        return None
+    return answered(
+        by=call("StopContainer").where(about(container)).either(PRE_STOP.where(about(container))),
+        within=REACTION,
+        unless=exited().where(about(container)),
+        not_before=call("CreateContainer"),
+        text=f"container {container.name} is killed after its postStart hook failed",
+    )
+
+
+@failed_post_start_kills.clause("event", on=_ENDED.where(runs_post_start))
+def failed_post_start_is_told(m: Moment) -> Findings:
+    """The event is sent."""
+    if m.container is None or _succeeded(m) or m.header.channels.events == "none":
+        return None
+    return answered(by=event("FailedPostStartHook"), within=EVENT_SLACK, text="FailedPostStartHook is sent")
+
+
+@failed_post_start_kills.clause("again", on=done("StopContainer"))
+def killed_one_is_made_again(m: Moment, pod: Pod, container: Container) -> Findings:
+    """Under the policy Always it is made again, after its back-off."""
+    if container.kind != "app" or pod.restart_policy != "Always":
+        return None
+    if not any(hook.failed for hook in post_starts(container)) or not to_run(m):
+        return None
+    if waits_for_sidecars(container):
+        return None
+    return answered(
+        by=creation_of(container.name),
+        within=retry_bound(m, container.name),
+        unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
+        text=f"{container.name} is made again after its postStart hook failed",
+    )
+
+
+@contract("HOOK-04", on=status(), needs=(CRI, PODS, STATUS))
+def container_is_not_published_running_in_its_hook(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """While its postStart hook runs, a container's status is not yet Running."""
+    hook = _post_start_under_way(pod)
+    if hook is None:
+        return None
+    request = hook.call.request.view(ExecSyncRequest)
+    for shown in status.container_statuses or ():
+        if shown.state.running is not None and shown.runtime_id == request.container_id:
+            return broken(f"{shown.name} is shown as running in its postStart hook", hook.call.seq)
+    return KEPT
+
+
+def _gets_a_hook(container: Container, pod: Pod, m: Moment) -> bool:
+    if container.state != "running" or hook_command(container, "pre_stop") is None:
+        return False
+    if forced(pod) and m.kubernetes is not None and m.kubernetes < _FORCED_HAS_HOOK_SINCE:
+        return False  # The grace of 0 that was asked for leaves no time for it, though the stop gets more.
+    return not may_be_unknown(pod, m.node) and all(reason.seconds > 0 for reason in reasons(m))
+
+
+@contract("HOOK-05", on=call("StopContainer"), needs=(CRI, PODS), clause="first")
+def pre_stop_before_the_stop(m: Moment, pod: Pod, container: Container) -> Findings:
+    """Whenever the kubelet stops a running container, its preStop hook has run, or begun, before."""
+    if not _gets_a_hook(container, pod, m):
+        return None
+    started = container.started_t or 0.0
+    command = hook_command(container, "pre_stop")
+    ran = [hook for hook in _of_container(command, container) if hook.call.t >= started]
+    if command == hook_command(container, "post_start"):
+        ran = ran[1:]
+    if not ran and container.born:
+        start = container.start.seq if container.start else None
+        return broken(f"expected the preStop hook of {container.name} before its stop", start)
+    return KEPT if ran else None
+
+
+@pre_stop_before_the_stop.clause("once", on=PRE_STOP)
+def pre_stop_runs_once_a_kill(m: Moment, container: Container) -> Findings:
+    """One kill runs the hook once; another kubelet may run it anew."""
+    stopped = container.stops[-1].call.t if container.stops else 0.0
+    since = max(stopped, m.node.started_t or 0.0, container.started_t or 0.0)
+    commands = hook_command(container, "pre_stop"), hook_command(container, "post_start")
+    earlier = [hook for hook in _of_container(commands[0], container) if hook.call.t >= since]
+    if earlier and commands[0] != commands[1]:
+        return broken(f"the preStop hook of {container.name} runs a second time", earlier[-1].call.seq)
+    return KEPT
+
+
+@pre_stop_before_the_stop.clause("then-the-stop", on=_ENDED.where(runs_pre_stop))
+def stop_follows_the_hook(m: Moment) -> Findings:
+    """The stop follows the hook at once."""
+    return _stop_is_due(m) if _succeeded(m) else None
+
+
+def _stop_is_due(m: Moment) -> Findings:
+    container, pod = m.container, m.pod
+    if container is None or pod is None or container.kind == "sidecar":
+        return None
+    if container.stops and container.stops[-1].call.seq > m.call.seq:
+        return None
+    if container.state == "removed":
+        return None  # Its record vanished meanwhile; what is stopped then cannot be told to be it.
+    return answered(
+        by=call("StopContainer").where(about(container)),
+        within=REACTION,
+        text=f"container {container.name} is stopped after its preStop hook",
+    )
+
+
+@contract("HOOK-06", on=_ENDED.where(runs_pre_stop), needs=(CRI, PODS), clause="stop")
+def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
+    """When a preStop hook fails, the stop follows all the same, and a FailedPreStopHook event tells it."""
+    return None if _succeeded(m) else _stop_is_due(m)
+
+
+@failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(runs_pre_stop))
+def failed_pre_stop_is_told(m: Moment, pod: Pod) -> Findings:
+    """The event is sent."""
+    if m.container is None or _succeeded(m) or m.header.channels.events == "none":
+        return None
+    return answered(
+        by=event("FailedPreStopHook").where(_tells_of(pod)),
+        within=EVENT_SLACK,
+        whole_node=True,
+        text="FailedPreStopHook is sent",
+    )
+
+
+def _tells_of(pod: Pod) -> Predicate:
+    """The event is about this pod, of which nothing else may be left: the hook may outlast the grace."""
+    return lambda m: m.pod is pod or (isinstance(m.record, Event) and m.record.uid == pod.uid)
+
+
+@contract("HOOK-07", on=call("ExecSync"), needs=(CRI, PODS))
+def hook_command_is_not_touched(m: Moment, container: Container) -> Findings:
+    """The command of an exec hook reaches the runtime word for word, with no shell around it."""
+    request = m.request(ExecSyncRequest)
+    if request.timeout != 0:
+        return None
+    hooks = [c for c in (hook_command(container, "post_start"), hook_command(container, "pre_stop")) if c]
+    if not hooks:
+        return None
+    return KEPT if request.cmd in hooks else broken(f"expected {hooks}, got {request.cmd}")
+
+
+@contract("HOOK-14", on=PRE_STOP, needs=(CRI, PODS))
+def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
+    """When a pod is terminated, the preStop hooks of its containers begin at one time."""
+    if pod.termination is None or not pod.born or container.kind == "sidecar":
+        return
+    if failing_probe(pod, container):
+        return
+    since = max(pod.termination.t, m.node.started_t or 0.0)
+    for sibling in pod.every_container():
+        command = hook_command(sibling, "pre_stop")
+        if sibling is container or sibling.kind == "sidecar" or sibling.state != "running" or command is None:
+            continue
+        if all(hook.call.t < since for hook in _of_container(command, sibling)):
+            yield answered(
+                by=PRE_STOP.where(about(sibling)),
+                within=TOGETHER,
+                unless=told_exited(sibling),
+                text=f"the preStop hook of {sibling.name} runs together with that of {container.name}",
+            )
+
+
+class _Told:
+    """When the kubelet was told that a container has exited."""
+
+    def __init__(self) -> None:
+        self.t: float | None = None
+        self.seq = 0
+
+
+@contract("TERM-08", on=PRE_STOP, needs=(CRI, PODS), clause="running")
+def pre_stop_is_for_running_containers(m: Moment, container: Container) -> Findings:
+    """The preStop hook runs only in containers that run, not in one that has exited."""
+    told = container.note(_Told)
+    if told.t is not None and m.t - told.t > RELIST:
+        return broken("the container had exited before its preStop hook", told.seq)
+    return KEPT if container.state == "running" else None
+
+
+@observer(on=read_as("exited"))
+def exits_are_remembered(m: Moment) -> None:
+    """Remember when the kubelet reads that a container has exited."""
+    record = m.response(ContainerStatusReply).status
+    if m.container is not None and record is not None and record.state == "CONTAINER_EXITED":
+        told = m.container.note(_Told)
+        if told.t is None:
+            told.t, told.seq = m.t, m.seq

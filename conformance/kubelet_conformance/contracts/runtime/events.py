@@ -1,0 +1,202 @@
+"""CRI, what a runtime tells without being asked, and what an evented PLEG reads beside it."""
+
+from __future__ import annotations
+
+from kubelet_conformance.contract import Moment, Sandbox
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import Pattern, call, done, failed
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.runtime.expected import as_expected, expected
+from kubelet_conformance.contracts.runtime.records import LEAST_NANOSECONDS
+from kubelet_conformance.trace.format.bodies import (
+    ContainerEvent,
+    CreateContainerReply,
+    PodSandboxStatusReply,
+)
+from kubelet_conformance.trace.format.records import Body, Message
+from kubelet_conformance.trace.world.missed_updates import is_withheld
+from kubelet_conformance.trace.world.readings import container_state
+from kubelet_conformance.trace.world.views import Latest
+
+GATE = "EventedPLEG"
+_STREAM = "GetContainerEvents"
+_ORDER = tuple(f"CONTAINER_{step}_EVENT" for step in ("CREATED", "STARTED", "STOPPED", "DELETED"))
+_RUNS = {"CREATED": "CONTAINER_CREATED", "STARTED": "CONTAINER_RUNNING", "STOPPED": "CONTAINER_EXITED"}
+_ENDS = done(_STREAM).either(failed(_STREAM))
+_STATES = {"created": "CONTAINER_CREATED", "running": "CONTAINER_RUNNING", "exited": "CONTAINER_EXITED"}
+
+
+def _event(m: Moment) -> ContainerEvent | None:
+    record = m.record
+    if not isinstance(record, Message) or record.rpc != _STREAM:
+        return None
+    if not isinstance(m.memo, ContainerEvent):
+        m.memo = Body(record.message).view(ContainerEvent)
+    event: ContainerEvent = m.memo
+    return event
+
+
+class _Streams:
+    """Streams that are open, and how far the events of each record have come, by stream."""
+
+    def __init__(self) -> None:
+        self.open: set[str] = set()
+        self.steps = Latest[str, dict[str, tuple[int, int]]]()
+        """By record and stream: its last step, and the seq of that event."""
+
+
+@contract("CRI-30", on=Pattern(frozenset({"message"})), gate=GATE)
+def events_tell_each_transition_once(m: Moment) -> Findings:
+    """GetContainerEvents tells each transition of a sandbox and of a container once and in order.
+
+    An event has an id, a time in nanoseconds, the status of the sandbox and those of its containers.
+    """
+    event = _event(m)
+    if event is None or not isinstance(m.record, Message) or is_withheld(m.node, _pod_uid(m, event)):
+        return None
+    if not event.container_id or event.created_at < LEAST_NANOSECONDS:
+        return broken(f"an event has id {event.container_id[:12]!r} and created_at {event.created_at}")
+    if event.container_event_type not in _ORDER:
+        return broken(f"{event.container_event_type} is no type of an event")
+    steps, at = m.node.note(_Streams).steps, _ORDER.index(event.container_event_type)
+    of_record = steps.get(event.container_id, {})
+    last, seq = of_record.get(m.record.id, (-1, 0))
+    steps[event.container_id] = {**of_record, m.record.id: (at, m.seq)}
+    if at <= last:
+        return broken(f"{_ORDER[at]} of {event.container_id[:12]} comes after {_ORDER[last]}", seq)
+    if event.pod_sandbox_status is None and at < len(_ORDER) - 1:
+        return broken(f"{_ORDER[at]} of {event.container_id[:12]} has no status of the sandbox")
+    return _misfit(m, event) or KEPT
+
+
+def _pod_uid(m: Moment, event: ContainerEvent) -> str:
+    """Of the pod that the event is about; it may be gone, and forgotten, when a late one comes."""
+    if event.pod_sandbox_status is not None:
+        return event.pod_sandbox_status.metadata.uid
+    return m.pod.uid if m.pod is not None else ""
+
+
+def _misfit(m: Moment, event: ContainerEvent) -> Findings:
+    """The event is of a container, and its own statuses contradict it."""
+    due = _RUNS.get(event.container_event_type.split("_")[1])
+    if due is None or event.container_id not in m.world.containers:
+        return None
+    statuses = {record.id: record for record in event.containers_statuses}
+    record = statuses.get(event.container_id)
+    if record is None:
+        return broken(f"{event.container_event_type} of {event.container_id[:12]} comes without its status")
+    if _RUNS_ORDER.index(record.state) < _RUNS_ORDER.index(due):
+        return broken(f"{event.container_event_type} of {record.id[:12]} says that it is {record.state}")
+    return None
+
+
+_RUNS_ORDER = (*_RUNS.values(), "CONTAINER_UNKNOWN")
+
+
+def _told_of(container_id: str, step: str) -> Pattern:
+    """An event of this container with this step."""
+
+    def is_it(m: Moment) -> bool:
+        event = _event(m)
+        return (
+            event is not None
+            and event.container_id == container_id
+            and event.container_event_type == f"CONTAINER_{step}_EVENT"
+        )
+
+    return Pattern(frozenset({"message"})).where(is_it)
+
+
+_STEPS = {
+    "CreateContainer": "CREATED",
+    "StartContainer": "STARTED",
+    "StopContainer": "STOPPED",
+    "RemoveContainer": "DELETED",
+}
+
+
+@events_tell_each_transition_once.clause("each", on=done(*_STEPS))
+def every_transition_is_told(m: Moment) -> Findings:
+    """While a stream is open, what a call did to a container is told on it."""
+    streams, step = m.node.note(_Streams), _STEPS[m.call.rpc]
+    container_id = _changed(m)
+    if not streams.open or not container_id or is_withheld(m.node, m.pod.uid if m.pod is not None else ""):
+        return None
+    # The event may come before the answer.
+    at = _ORDER.index(f"CONTAINER_{step}_EVENT")
+    if any(reached >= at for reached, _ in streams.steps.get(container_id, {}).values()):
+        return KEPT
+    return answered(
+        by=_told_of(container_id, step),
+        within=REACTION,
+        unless=_ENDS,
+        text=f"{step} of {container_id[:12]} is told on the open stream",
+        whole_node=True,
+    )
+
+
+def _changed(m: Moment) -> str:
+    """The container that the call has brought a step further; empty where that is not known."""
+    if m.call.rpc == "CreateContainer":
+        return m.response(CreateContainerReply).container_id
+    container = m.container
+    if container is None or not container.born:
+        return ""
+    ended_before = m.call.rpc == "StopContainer" and container.state != "running"
+    return "" if ended_before else container.id
+
+
+@observer(on=call(_STREAM))
+def _(m: Moment) -> None:
+    m.node.note(_Streams).open.add(m.call.id)
+
+
+@observer(on=_ENDS)
+def _(m: Moment) -> None:
+    m.node.note(_Streams).open.discard(m.call.id)
+
+
+events_tell_each_transition_once.clause("seen", on=expected("CRI-30"))(as_expected)
+
+
+class _Stamped:
+    """The last time stamp of a sandbox's status."""
+
+    def __init__(self) -> None:
+        self.timestamp = 0
+        self.seq = 0
+
+
+@contract("CRI-31", on=done("PodSandboxStatus"), gate=GATE)
+def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
+    """A PodSandboxStatus with a timestamp tells the statuses of all containers of the sandbox.
+
+    The timestamp is in nanoseconds and never falls.
+    """
+    reply = m.response(PodSandboxStatusReply)
+    if not reply.timestamp:
+        statuses = bool(reply.containers_statuses)
+        return broken("the statuses of containers come without a timestamp") if statuses else None
+    if reply.timestamp < LEAST_NANOSECONDS:
+        return broken(f"the timestamp is {reply.timestamp}, no nanoseconds since 1970")
+    stamped = sandbox.note(_Stamped)
+    if reply.timestamp < stamped.timestamp and stamped.seq < m.call.seq:
+        return broken(f"the timestamp was {stamped.timestamp} and is {reply.timestamp}", stamped.seq)
+    stamped.timestamp, stamped.seq = reply.timestamp, m.seq
+    return _missing(m, reply, sandbox) or KEPT
+
+
+def _missing(m: Moment, reply: PodSandboxStatusReply, sandbox: Sandbox) -> Findings:
+    """A container of the sandbox is not told beside the timestamp, or not as it is."""
+    told = {record.id: record for record in reply.containers_statuses}
+    for container in sandbox.containers.values():
+        record, created_t = told.get(container.id), container.created_t
+        if record is None and created_t is not None and created_t < m.call.t:
+            made = container.create.seq if container.create else None
+            return broken(f"{container.name} of the sandbox has no status beside the timestamp", made)
+        due = _STATES.get(container_state(container, m.call))
+        if record is None or due is None or record.state == due:
+            continue
+        if (due, record.state) != ("CONTAINER_RUNNING", "CONTAINER_EXITED"):
+            return broken(f"{container.name} is {due}, and beside the timestamp it is {record.state}")
+    return None

@@ -1,0 +1,40 @@
+"""CRI, what no call shows by itself: whoever tells a story to a runtime writes what it expected of it.
+
+Only a record without wanted pods can say so: where a kubelet calls, an `expect` is about the kubelet.
+"""
+
+from __future__ import annotations
+
+from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.patterns import Pattern
+from kubelet_conformance.trace.format.records import Expect
+
+
+def expected(contract_id: str) -> Pattern:
+    """Something was expected of the runtime by this contract."""
+
+    def concerns(m: Moment) -> bool:
+        of_runtime = m.header.channels.pods == "none"
+        return of_runtime and isinstance(m.record, Expect) and m.record.contract == contract_id
+
+    return Pattern(frozenset({"expect"})).where(concerns)
+
+
+def as_expected(m: Moment) -> Findings:
+    """What the runtime did is what a story that calls it had to see."""
+    if not isinstance(m.record, Expect):
+        return None
+    return KEPT if m.record.met else broken(f"expected that {m.record.awaited}")
+
+
+@contract("CRI-32", on=expected("CRI-32"))
+def work_goes_on_without_its_caller(m: Moment) -> Findings:
+    """A call that its caller has left is finished all the same, and can be made again."""
+    return as_expected(m)
+
+
+@contract("CRI-33", on=expected("CRI-33"))
+def calls_for_other_pods_do_not_wait(m: Moment) -> Findings:
+    """A call that takes long for one pod holds up no call for another."""
+    return as_expected(m)

@@ -1,0 +1,146 @@
+"""CRI, what a container may use: changed at once, as a whole or not at all.
+
+CRI, calls that are held up by others: seen where one pod is stopped while another is started.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, failed, kubelet
+from kubelet_conformance.contracts.facts.pod import FAULT
+from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT
+from kubelet_conformance.contracts.runtime.calls import refusal
+from kubelet_conformance.contracts.runtime.expected import (
+    as_expected,
+    calls_for_other_pods_do_not_wait,
+    expected,
+)
+from kubelet_conformance.trace.format.bodies import (
+    ContainerStatusReply,
+    LinuxResources,
+    UpdateContainerResourcesRequest,
+)
+from kubelet_conformance.trace.format.records import Call
+
+
+class _Limits:
+    """What a container may use, as told and as asked for since."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, int] = {}
+        self.owed: dict[str, int] = {}
+        """What the next status has to say, of what updates named."""
+        self.seq = 0
+        self.under_way = 0
+
+
+def _given(linux: LinuxResources) -> dict[str, int]:
+    values = {name: getattr(linux, name) for name in LinuxResources.__struct_fields__}
+    return {name: value for name, value in values.items() if value}
+
+
+@contract("CRI-28", on=done("ContainerStatus"))
+def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
+    """After UpdateContainerResources a status that tells resources has the new values.
+
+    After one that failed it has the old ones, every one.
+    """
+    status = m.response(ContainerStatusReply).status
+    linux = status.resources.linux if status and status.resources else None
+    if linux is None:
+        return None
+    limits = container.note(_Limits)
+    if limits.under_way or m.call.seq < limits.seq:
+        return None
+    limits.told = _given(linux)
+    for name, value in limits.owed.items():
+        if limits.told.get(name, 0) != value:
+            said = limits.told.get(name, "not told")
+            return broken(f"{name} of {container.name} has to be {value} and is {said}", limits.seq)
+    return KEPT if limits.owed else None
+
+
+@observer(on=call("UpdateContainerResources"))
+def _(m: Moment) -> None:
+    if m.container is not None:
+        m.container.note(_Limits).under_way += 1
+
+
+@observer(on=done("UpdateContainerResources").either(failed("UpdateContainerResources")))
+def _(m: Moment, container: Container) -> None:
+    limits, asked = container.note(_Limits), _given(m.request(UpdateContainerResourcesRequest).linux)
+    limits.under_way -= 1
+    limits.seq = m.seq
+    if m.reply.error is None:
+        limits.owed |= asked
+    elif refusal(m) is None:
+        limits.owed, limits.told = {}, {}
+    else:
+        limits.owed |= {name: limits.told[name] for name in asked if name in limits.told}
+
+
+update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
+
+
+_STOPS_KEPT = 100
+_QUICK = ("RunPodSandbox", "CreateContainer", "StartContainer")
+"""Calls that wait for nobody."""
+
+
+class _Stops:
+    """The StopContainer calls that are under way, and those that have ended lately."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, tuple[Call, Pod]] = {}
+        self.ended: deque[tuple[float, float, str, int]] = deque(maxlen=_STOPS_KEPT)
+        """When it began and ended, the UID of its pod, and the seq of the reply."""
+        self.disturbed = False
+        """A fault was injected: a call may be late for that."""
+
+
+@calls_for_other_pods_do_not_wait.clause("calls", on=done(*_QUICK))
+def quick_calls_do_not_wait_for_a_stop(m: Moment) -> Findings:
+    """While a container of one pod is being stopped, sandboxes and containers of others are made and started.
+
+    One that began under such a stop, waited long, and is answered as that ends, has waited for it.
+    """
+    stops, began = m.node.note(_Stops), m.call.t
+    if m.pod is None:
+        return None
+    if m.t - began > REACTION and not stops.disturbed:
+        for stop_t, end_t, uid, seq in stops.ended:
+            at_its_end = end_t <= m.t <= end_t + SAME_MOMENT
+            if uid != m.pod.uid and stop_t < began and at_its_end:
+                return broken(f"{m.call.rpc} of another pod waited {m.t - began:.1f} s for this stop", seq)
+    if not stops.open:
+        return None
+    under_way = any(stop.t < began and pod is not m.pod for stop, pod in stops.open.values())
+    return KEPT if under_way else None
+
+
+@observer(on=call("StopContainer"))
+def _(m: Moment) -> None:
+    if m.pod is not None:
+        m.node.note(_Stops).open[m.call.id] = m.call, m.pod
+
+
+@observer(on=done("StopContainer").either(failed("StopContainer")))
+def _(m: Moment) -> None:
+    stops = m.node.note(_Stops)
+    begun = stops.open.pop(m.call.id, None)
+    if begun is not None:
+        stops.ended.append((begun[0].t, m.t, begun[1].uid, m.seq))
+
+
+@observer(on=kubelet("killed", "stopped"))
+def _(m: Moment) -> None:
+    """Nobody hears any more when they end."""
+    m.node.note(_Stops).open.clear()
+
+
+@observer(on=FAULT)
+def _(m: Moment) -> None:
+    m.node.note(_Stops).disturbed = True

@@ -1,0 +1,333 @@
+"""SANDBOX: when a pod sandbox is made, and when it is replaced or let be."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Manifest, Moment, Pod, Sandbox
+from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import (
+    call,
+    done,
+    event,
+    failed,
+    happened,
+    pod_set,
+    sandbox_died,
+    told,
+)
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, of, to_run
+from kubelet_conformance.contracts.facts.sandbox import (
+    BLIND,
+    FINISHED,
+    GONE,
+    NOT_READY,
+    full_names,
+    run_of,
+    sandbox_asked,
+    standing,
+    wants_to_run,
+    why_replaced,
+)
+from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.trace.format.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
+from kubelet_conformance.trace.format.records import PodChange
+
+_VANISHED_REMEMBERED = 1_000
+
+
+class _Asked:
+    """Whether a RunPodSandbox was asked for the pod that may have made one."""
+
+    def __init__(self) -> None:
+        self.run = False
+
+
+@contract("SANDBOX-01", on=call("RunPodSandbox"))
+def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
+    """A new pod gets one sandbox, which names it (name, namespace, UID) and is attempt 0.
+
+    Without volumes it comes within 20 s, and the kubelet works in no sandbox that it was not told of.
+    """
+    pod = m.pod
+    if pod is None or not pod.born:
+        return None
+    pod.note(_Asked).run = True
+    if pod.sandboxes:
+        return None
+    meta = sandbox_asked(m).metadata
+    if meta.attempt != 0:
+        return broken(f"the first sandbox of {pod.name} is attempt {meta.attempt}, expected 0", pod.set_seq)
+    if pod.manifest is not None and (meta.name, meta.namespace) != (pod.name, pod.namespace):
+        return broken(
+            f"the sandbox is called {meta.namespace}/{meta.name}, the pod {pod.namespace}/{pod.name}"
+        )
+    return KEPT
+
+
+def _waits_for_nothing(manifest: Manifest) -> bool:
+    """Nothing but the runtime keeps the pod from its sandbox."""
+    spec, known = manifest.spec, manifest.status
+    gone = manifest.metadata.deletion_timestamp is not None or (known is not None and known.terminal)
+    return not gone and not spec.volumes and spec.runtime_class_name is None
+
+
+def _is_new(m: Moment, names: tuple[tuple[str, str], ...]) -> bool:
+    return m.pod is None and m.replaced is None and m.world.names.keys().isdisjoint(names)
+
+
+@first_sandbox_is_attempt_zero.clause("soon", on=pod_set())
+def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
+    """RunPodSandbox follows soon."""
+    node = m.node
+    if not m.world.past_known or not node.kubelet_up or node.relisted_t is None:
+        return None
+    names = full_names(manifest.metadata, m.header.node)
+    if node.listing_failed or not _is_new(m, names) or not _waits_for_nothing(manifest):
+        return None
+    static = isinstance(m.record, PodChange) and m.record.source != "api"
+
+    def is_this(n: Moment) -> bool:
+        return n.pod is not None and (n.pod.namespace, n.pod.name) in names
+
+    return answered(
+        by=run_of(names),
+        within=RETRY + RETRY_SLACK + (FILE_POLL if static else 0),
+        unless=GONE.where(is_this).either(BLIND, NOT_READY),
+        text=f"a sandbox is run for {manifest.metadata.name}",
+        whole_node=True,
+    )
+
+
+@first_sandbox_is_attempt_zero.clause("its own", on=done("PodSandboxStatus"))
+def sandbox_in_use_was_made_or_found(m: Moment) -> Findings:
+    """A kubelet asks only for sandboxes it was told of: by the reply of RunPodSandbox or by a listing."""
+    if not m.node.born:
+        return None
+    if m.sandbox is None:
+        return broken("the kubelet asks for a sandbox that no RunPodSandbox and no listing has told it of")
+    return KEPT if m.sandbox.born and m.sandbox.status_t is None else None
+
+
+@first_sandbox_is_attempt_zero.clause("nothing else", on=call("StopPodSandbox"))
+def sandbox_to_stop_was_made_or_found(m: Moment) -> Findings:
+    """A kubelet stops only sandboxes it was told of (K8S-32935)."""
+    if not m.node.born or m.sandbox is not None:
+        return None
+    if m.request(SandboxRequest).pod_sandbox_id in m.node.note(_Vanished).ids:
+        return None
+    return broken("the kubelet stops a sandbox that no RunPodSandbox and no listing has told it of")
+
+
+class _Vanished:
+    """The sandboxes whose records went, the latest ones: a kill that was begun before may still name them."""
+
+    def __init__(self) -> None:
+        self.ids: deque[str] = deque(maxlen=_VANISHED_REMEMBERED)
+
+
+@observer(on=happened("removed").either(done("RemovePodSandbox")))
+def _a_record_vanished(m: Moment) -> None:
+    if m.sandbox is not None:
+        m.node.note(_Vanished).ids.append(m.sandbox.id)
+
+
+@observer(on=failed("RunPodSandbox"))
+def _nothing_was_made(m: Moment) -> None:
+    """A RunPodSandbox that failed without any effect made none."""
+    if m.pod is not None and not m.reply.effect:
+        m.pod.note(_Asked).run = False
+
+
+@first_sandbox_is_attempt_zero.clause("asked for", on=told("sandbox"))
+def listed_sandbox_was_asked_for(m: Moment) -> Iterator[Finding]:
+    """A sandbox of a pod that came in the trace was asked for by RunPodSandbox."""
+    for news in m.sandboxes_told:
+        record = news.record
+        pod = m.world.pods.get(record.metadata.uid)
+        if news.known is not None or pod is None or not pod.born or pod.set_t is None:
+            continue
+        if not pod.note(_Asked).run:
+            yield broken(f"{pod.name} has sandbox {record.id[:12]}, which nobody asked for", pod.set_seq)
+
+
+@contract("SANDBOX-02", on=call("RunPodSandbox"))
+def sandbox_is_run_only_where_one_is_needed(m: Moment, pod: Pod) -> Findings:
+    """Another sandbox is run exactly where one is needed, as the attempt of the newest plus 1, or 0.
+
+    It is needed if the pod has none, the newest is not ready, more than one is ready, the network namespace
+    is another one, or it has no IP.
+    """
+    if not pod.born:
+        return None
+    stand, attempt = standing(pod), sandbox_asked(m).metadata.attempt
+    made = stand[-1].run.seq if stand and stand[-1].run else None
+    if why_replaced(pod) is None:
+        return broken(f"sandbox {stand[-1].id[:12]} is ready, and another one is run", made)
+    expected = stand[-1].attempt + 1 if stand else 0
+    if attempt != expected:
+        return broken(f"the sandbox is attempt {attempt}, expected {expected}", made)
+    return KEPT
+
+
+def _needs_others(pod: Pod) -> bool:
+    """A runtime class that is not there, or a device that is not ready, may keep it from its sandbox."""
+    return pod.spec is not None and bool(pod.spec.runtime_class_name or pod.spec.resource_claims)
+
+
+@sandbox_is_run_only_where_one_is_needed.clause("replaced", on=done("StopPodSandbox").where(to_run))
+def dead_sandbox_is_replaced(_: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """When the dead sandbox of a pod that always restarts was stopped, its replacement is run."""
+    if sandbox is not pod.sandbox:
+        return None
+    if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "Always" or _needs_others(pod):
+        return None
+    if any(stop.failed for one in pod.every_container() for stop in one.stops):
+        return None
+    return answered(
+        by=call("RunPodSandbox"),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(FINISHED, failed("StopPodSandbox")),
+        text="the dead sandbox is replaced",
+    )
+
+
+@sandbox_is_run_only_where_one_is_needed.clause("noticed", on=sandbox_died())
+def dead_sandbox_is_noticed(m: Moment, pod: Pod) -> Findings:
+    """When the sandbox dies the pod is killed at once."""
+    if not to_run(m) or pod.calls_open or not m.node.kubelet_up or m.node.listing_failed:
+        return None
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
+    return answered(
+        by=kill.where(of(pod)),
+        within=REACTION,
+        unless=BLIND.either(GONE.where(of(pod))),
+        text=f"the pod {pod.name} is killed, whose sandbox died,",
+        whole_node=True,
+    )
+
+
+@sandbox_is_run_only_where_one_is_needed.clause("address", on=done("PodSandboxStatus"))
+def sandbox_without_address_is_replaced(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """When a ready sandbox is read to have no IP, and should have one, the pod is killed at the next sync."""
+    read = sandbox.record
+    if read is None or read.network is None or read.network.ip:
+        return None
+    if sandbox is not pod.sandbox or not to_run(m) or pod.calls_open or m.node.listing_failed:
+        return None
+    if pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
+        return None
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
+    return answered(
+        by=kill.where(of(pod)),
+        within=RETRY + RETRY_SLACK,
+        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
+        text=f"the pod {pod.name} is killed, whose sandbox has no IP,",
+        whole_node=True,
+    )
+
+
+@sandbox_is_run_only_where_one_is_needed.clause("several", on=done("PodSandboxStatus"))
+def several_sandboxes_are_replaced(m: Moment, pod: Pod) -> Findings:
+    """When two sandboxes are read to be ready, the pod is killed at the next sync."""
+    if len(pod.sandboxes) < 2:  # noqa: PLR2004 - a single one is no more than one
+        return None
+    if not to_run(m) or pod.calls_open or m.node.listing_failed:
+        return None
+    if pod.restart_policy != "Always" or why_replaced(pod) != "more than one is ready":
+        return None
+    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
+    return answered(
+        by=kill.where(of(pod)),
+        within=RETRY + RETRY_SLACK,
+        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
+        text=f"the pod {pod.name} is killed, which has two ready sandboxes,",
+        whole_node=True,
+    )
+
+
+def _lists_sandboxes_anew(m: Moment) -> bool:
+    is_new = m.call.rpc == "ListPodSandbox" and not m.reply.same
+    return is_new and m.request(ListPodSandboxRequest).everything
+
+
+@sandbox_is_run_only_where_one_is_needed.clause("vanished", on=told("list").where(_lists_sandboxes_anew))
+def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
+    """When a listing shows that the sandbox has vanished, another one is run at once."""
+    listed = {record.id for record in m.response(ListPodSandboxReply).items}
+    for sandbox in m.world.sandboxes.values():
+        pod = sandbox.pod
+        if (
+            sandbox.id in listed
+            or pod is None
+            or pod.sandbox is not sandbox
+            or sandbox.stops
+            or pod.calls_open
+        ):
+            continue
+        if sandbox.ready_t is None or sandbox.ready_t > m.call.t or not wants_to_run(pod):
+            continue
+        if _needs_others(pod):
+            continue
+        yield answered(
+            by=call("RunPodSandbox").where(of(pod)),
+            within=REACTION,
+            unless=BLIND.either(GONE.where(of(pod))),
+            text=f"another sandbox is run for {pod.name}, whose sandbox has vanished,",
+            whole_node=True,
+        )
+
+
+@contract("SANDBOX-04", on=call("RunPodSandbox"))
+def old_sandbox_is_stopped_first(_: Moment, pod: Pod) -> Findings:
+    """Before a replacement is run, every container and every known sandbox of the pod was stopped.
+
+    StopPodSandbox has succeeded for sandboxes that are not ready, too.
+    """
+    stand = standing(pod) if pod.born else []
+    if not stand:
+        return None
+    for sandbox in stand:
+        if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
+            run_seq = sandbox.run.seq if sandbox.run else None
+            return broken(f"sandbox {sandbox.id[:12]} was not stopped before another one was run", run_seq)
+    for container in pod.every_container():
+        if container.state == "running" and container.start:
+            return broken(f"container {container.name} still runs in the old sandbox", container.start.seq)
+    return KEPT
+
+
+@contract("SANDBOX-09", on=event("SandboxChanged"), needs=(CRI, EVENTS))
+def replacement_is_told(_: Moment, pod: Pod) -> Findings:
+    """An event SandboxChanged tells of a replacement, never of a pod's first sandbox."""
+    if not pod.born:
+        return None
+    first = pod.sandboxes[0] if len(pod.sandboxes) == 1 else None
+    fine = first is not None and first.state == "ready" and why_replaced(pod) is None
+    if not pod.sandboxes or (first is not None and first.attempt == 0 and fine):
+        return broken("SandboxChanged is told of the pod's first sandbox", pod.set_seq)
+    return KEPT
+
+
+@contract("SANDBOX-10", on=failed("RunPodSandbox"), needs=(CRI, PODS))
+def failed_sandbox_is_retried(m: Moment) -> Findings:
+    """A sandbox that could not be run is tried again within 16 s for as long as the pod is wanted."""
+    if not to_run(m):
+        return None
+    return answered(
+        by=call("RunPodSandbox"),
+        within=RETRY + RETRY_SLACK,
+        # A call that failed and took place leaves a sandbox that is used.
+        unless=TERMINATION_ASKED.either(FINISHED, call("PullImage", "CreateContainer")),
+        text="RunPodSandbox is tried again",
+    )

@@ -1,0 +1,357 @@
+"""EVENTS: what the kubelet tells about its pods, about which container, and in which order."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import cast
+
+from kubelet_conformance.contract import Container, Kind, Moment, Pod
+from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import call, done, event, failed
+from kubelet_conformance.contracts.containers.image_volumes import shows_images
+from kubelet_conformance.contracts.facts.pod import (
+    TERMINATION_ASKED,
+    may_be_unknown,
+    runs_post_start,
+    runs_pre_stop,
+)
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.trace.format.bodies import ExecSyncReply
+from kubelet_conformance.trace.format.records import Event
+
+_NORMAL = frozenset(
+    {"Created", "DeadlineExceeded", "Killing", "Pulled", "Pulling", "SandboxChanged", "Started"},
+)
+_WARNING = frozenset(
+    {
+        "ErrImageNeverPull",
+        "Evicted",
+        "ExceededGracePeriod",
+        "Failed",
+        "FailedCreatePodContainer",
+        "FailedCreatePodSandBox",
+        "FailedKillPod",
+        "FailedMount",
+        "FailedPodSandBoxStatus",
+        "FailedPostStartHook",
+        "FailedPreStopHook",
+        "FailedStatusPodSandBox",
+        "FailedSync",
+        "FailedValidation",
+        "InspectFailed",
+        "NetworkNotReady",
+        "NodeShutdown",
+        "Preempting",
+        "ProbeWarning",
+        "Unhealthy",
+    }
+)
+_OF_A_CONTAINER = frozenset(
+    {
+        "BackOff",
+        "Created",
+        "ErrImageNeverPull",
+        "FailedPostStartHook",
+        "FailedPreStopHook",
+        "InspectFailed",
+        "Killing",
+        "ProbeWarning",
+        "Pulled",
+        "Pulling",
+        "Started",
+        "Unhealthy",
+    }
+)
+"""Reasons that are about a container (events/event.go)."""
+_LISTS: dict[Kind, str] = {
+    "app": "spec.containers",
+    "init": "spec.initContainers",
+    "sidecar": "spec.initContainers",
+    "ephemeral": "spec.ephemeralContainers",
+}
+
+
+def _event(m: Moment) -> Event:
+    return cast("Event", m.record)
+
+
+@contract("EVENTS-01", on=event(*sorted(_NORMAL | _WARNING | {"BackOff"})), needs=(EVENTS,))
+def events_have_their_type(m: Moment) -> Findings:
+    """An event's type follows from its reason: what goes its way is Normal, what fails is Warning; BackOff is
+    Normal for an image and Warning for a restart.
+    """
+    record = _event(m)
+    if not record.type:
+        return None
+    if record.reason == "BackOff":
+        expected = "Normal" if "pulling image" in record.message else "Warning"
+    else:
+        expected = "Normal" if record.reason in _NORMAL else "Warning"
+    if record.type != expected:
+        return broken(f"event {record.reason} is {record.type}, expected {expected}")
+    return KEPT
+
+
+@contract("EVENTS-02", on=event(*sorted(_OF_A_CONTAINER)), needs=(CRI, PODS, EVENTS))
+def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
+    """An event about a container names it by the list of the manifest that holds it, such as
+    spec.initContainers{i1}.
+    """
+    record = _event(m)
+    # Events about the image of a volume are the pod's.
+    if pod.manifest is None or (not record.container and shows_images(pod)):
+        return None
+    if not record.container:
+        return broken(f"event {record.reason} does not say which container it is about")
+    path, _, rest = record.container.partition("{")
+    name = rest.rstrip("}")
+    kind = pod.kind_of(name)
+    if kind == "unknown":
+        return None
+    if path != _LISTS.get(kind):
+        if path == _LISTS["app"] and may_be_unknown(pod, m.node):
+            return None  # What nobody wants is known from its records alone, and these tell of no list.
+        return broken(f"event {record.reason} is about {record.container}, expected {_LISTS[kind]}{{{name}}}")
+    return KEPT
+
+
+@contract(
+    "EVENTS-03",
+    on=event("Failed", "Killing", "FailedPostStartHook", "FailedPreStopHook"),
+    needs=(CRI, EVENTS),
+)
+def messages_name_no_container_id(m: Moment, pod: Pod) -> Findings:
+    """The message of a container's event holds no container id, so that like events count as one."""
+    record = _event(m)
+    if not record.container:
+        return None
+    for container in pod.every_container():
+        if container.id and container.id in record.message:
+            seq = container.create.seq if container.create else None
+            return broken(f"the message of {record.reason} holds the id of {container.name}", seq)
+    return KEPT
+
+
+class _Outputs:
+    """What the latest failing hooks of a pod have printed, by container."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, tuple[str, int]] = {}
+
+
+_SHORTEST = 3
+"""A shorter output may be part of any text."""
+
+
+@contract(
+    "EVENTS-04",
+    on=event("FailedPostStartHook", "FailedPreStopHook"),
+    needs=(CRI, PODS, EVENTS),
+    versions=since("1.26"),
+)
+def hook_events_hold_no_output(m: Moment, pod: Pod) -> Iterator[Finding]:
+    """The event of a failed hook does not hold what the hook has printed."""
+    record = _event(m)
+    for name, (text, seq) in pod.note(_Outputs).of.items():
+        if f"{{{name}}}" not in (record.container or ""):
+            continue
+        if text in record.message:
+            yield broken(f"the message of {record.reason} holds the output of the hook", seq)
+        else:
+            yield KEPT
+
+
+@observer(on=done("ExecSync"))
+def _hook_prints(m: Moment) -> None:
+    """Take in what failing hooks print."""
+    if m.pod is None or m.container is None or m.reply.response is None:
+        return
+    if m.response(ExecSyncReply).exit_code == 0 or not (runs_post_start(m) or runs_pre_stop(m)):
+        return
+    found = m.reply.response.json()
+    try:
+        text = base64.b64decode(f"{found.get('stdout', '')}{''}").decode(errors="replace").strip()
+    except (binascii.Error, ValueError):
+        return
+    if len(text) >= _SHORTEST:
+        m.pod.note(_Outputs).of[m.container.name] = text, m.seq
+
+
+class _Told:
+    """How many events of a start a pod's containers have had, by field path."""
+
+    def __init__(self) -> None:
+        self.created: dict[str, int] = {}
+        self.started: dict[str, int] = {}
+        self.failing: set[str] = set()
+
+
+@contract("EVENTS-06", on=event("Started"), needs=(CRI, PODS, EVERY_EVENT), clause="start")
+def events_come_in_order(m: Moment, pod: Pod) -> Findings:
+    """Each Started of a container comes after its Created, and the Killing of one whose liveness probe failed
+    after an Unhealthy.
+    """
+    record = _event(m)
+    if not pod.born or not record.container or not m.header.from_start:
+        return None
+    told, path = pod.note(_Told), record.container
+    told.started[path] = told.started.get(path, 0) + record.count
+    if told.started[path] > told.created.get(path, 0):
+        return broken(f"Started of {path} before its Created")
+    return KEPT
+
+
+@events_come_in_order.clause("kill", on=event("Killing"))
+def unhealthy_comes_before_killing(m: Moment, pod: Pod) -> Findings:
+    """What is killed for its liveness probe was unhealthy before."""
+    record = _event(m)
+    if not pod.born or "liveness" not in record.message or not m.header.from_start:
+        return None
+    if record.container in pod.note(_Told).failing:
+        return KEPT
+    return broken(f"Killing of {record.container} for its liveness probe without an Unhealthy")
+
+
+@observer(on=event("Created", "Unhealthy"))
+def _event_is_sent(m: Moment, pod: Pod) -> None:
+    """Take events in."""
+    record = _event(m)
+    if not record.container:
+        return
+    told = pod.note(_Told)
+    if record.reason == "Created":
+        told.created[record.container] = told.created.get(record.container, 0) + record.count
+    else:
+        told.failing.add(record.container)
+
+
+@events_come_in_order.clause("told", on=done("StartContainer"))
+def start_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
+    """A container that was started gets its Started event."""
+    if not container.born or pod.termination is not None:
+        return None
+    return answered(
+        by=event("Started").where(lambda n: f"{{{container.name}}}" in (_event(n).container or "")),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"a Started event of {container.name}",
+    )
+
+
+@contract("EVENTS-07", on=event(*sorted(_NORMAL | _WARNING | {"BackOff"})), needs=(CRI, PODS, EVENTS))
+def events_of_static_pods_carry_their_own_uid(m: Moment) -> Findings:
+    """Events about a static pod carry its own UID, not that of its mirror."""
+    record = _event(m)
+    if m.pod is not None:
+        return KEPT if m.pod.static else None
+    mirrored = m.world.mirrors.get(record.uid)
+    if mirrored is None:
+        return None
+    return broken(f"event {record.reason} carries the UID of the mirror of {mirrored.name}", mirrored.set_seq)
+
+
+@contract("EVENTS-08", on=event("DeadlineExceeded"), needs=(PODS, EVERY_EVENT))
+def deadline_is_told_again_and_again(_: Moment, pod: Pod) -> Findings:
+    """DeadlineExceeded is told at each computation of the status past the deadline, not only once."""
+    if not pod.born:
+        return None
+    told = pod.note(_Deadlines)
+    told.count += 1
+    if told.count > 1 or not any(c.state == "running" for c in pod.every_container()):
+        return None  # Of a pod that has ended by itself no status need be computed any more.
+    return answered(
+        by=event("DeadlineExceeded"),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"DeadlineExceeded of {pod.name} is told again",
+    )
+
+
+class _Deadlines:
+    """How often the deadline was told."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+@contract("TERM-09", on=call("StopContainer"), needs=(CRI, PODS, EVERY_EVENT))
+def each_kill_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
+    """Each container that is killed gets a Normal event Killing."""
+    if pod.manifest is None or container.state != "running":
+        return None
+    if container.stops or not container.born or not pod.born or container.kind == "unknown":
+        return None
+    name = container.name
+    if pod.note(_Kills).told.pop(name, None) is not None:
+        return KEPT
+    return answered(
+        by=event("Killing").where(lambda n: f"{{{name}}}" in (_event(n).container or "")),
+        within=REACTION,
+        text=f"a Killing event of {name}",
+    )
+
+
+class _Kills:
+    """The Killing events that no StopContainer has followed yet, by container name."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, int] = {}
+
+
+@observer(on=event("Killing"))
+def _kill_is_told(m: Moment) -> None:
+    """Take Killing events in: they come before the preStop hook."""
+    if m.pod is not None and _event(m).container:
+        name = (_event(m).container or "").partition("{")[2].rstrip("}")
+        m.pod.note(_Kills).told[name] = m.seq
+
+
+@contract("START-03", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
+def failed_start_is_told(m: Moment, pod: Pod) -> Findings:
+    """A container that cannot be created or started gets a Warning event Failed."""
+    if not pod.born or pod.manifest is None or pod.termination is not None:
+        return None
+    return answered(
+        by=event("Failed").where(lambda n: _event(n).type == "Warning" and bool(_event(n).container)),
+        within=REACTION,
+        unless=TERMINATION_ASKED,
+        text=f"a Warning event Failed after {m.call.rpc} failed",
+    )
+
+
+class _LastFailure:
+    """What the runtime said when it last refused to make or start a container of the pod."""
+
+    def __init__(self) -> None:
+        self.message = ""
+        self.seq = 0
+
+
+@observer(on=failed("CreateContainer", "StartContainer"))
+def _start_has_failed(m: Moment) -> None:
+    if m.pod is not None and m.reply.error is not None:
+        memory = m.pod.note(_LastFailure)
+        memory.message, memory.seq = m.reply.error.message, m.seq
+
+
+@failed_start_is_told.clause("text", on=event("Failed"))
+def failed_start_is_told_without_wrapper(m: Moment, pod: Pod) -> Findings:
+    """The event tells what the runtime said, and not how it was sent."""
+    last, said = pod.note(_LastFailure), _event(m).message
+    if not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
+        return None
+    return broken(f"the event says {said!r}", last.seq) if _WRAPPER in said else KEPT
+
+
+_WRAPPER = "rpc error: code ="

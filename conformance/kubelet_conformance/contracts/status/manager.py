@@ -1,0 +1,373 @@
+"""STATUS: what a status keeps from the one before, and what every status has."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import done, exited, status
+from kubelet_conformance.contracts.facts.pod import (
+    FAULT,
+    STATUS_WRITE,
+    TERMINATION_ASKED,
+    has_ended_for_good,
+    pod_of_write,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD, told_ips
+from kubelet_conformance.contracts.facts.static_pod import last_told_in_a_former_life
+from kubelet_conformance.contracts.facts.status import AGAIN, END_TOLD, Reads, being_read
+from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
+from kubelet_conformance.trace.format.records import ApiWrite, Status
+from kubelet_conformance.trace.world.runtime_reports import sandbox_told
+
+OWNED = frozenset(
+    {
+        "PodScheduled",
+        "Initialized",
+        "ContainersReady",
+        "Ready",
+        "PodReadyToStartContainers",
+        "PodHasNetwork",
+        "PodResizePending",
+        "PodResizeInProgress",
+        "AllContainersRestarting",
+        "DisruptionTarget",
+    },
+)
+"""Conditions that the kubelet sets itself; the last it shares with others."""
+_REFUSED = frozenset({403, 409, 422})
+MESSAGE_BYTES_MAX = 12 * 1024
+"""Of all termination messages of a pod together (status_manager.go)."""
+
+# There are fewer T than quotes to begin a search at.
+_FRACTION = re.compile(rb'T\d\d:\d\d:\d\d[.,]\d(?<="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d)')
+_DATE_CHARS = len('"2024-01-01')
+
+
+def _pair(m: Moment) -> tuple[Pod, PodStatus, PodStatus] | None:
+    """The pod, the status before and the status now; None for the first one and what no kubelet wrote."""
+    pod, now = m.pod, m.status
+    if pod is None or now is None or pod.status is None or not now.conditions:
+        return None
+    return pod, pod.status, now
+
+
+@contract("STATUS-06", on=AGAIN, needs=(STATUS,))
+def conditions_of_others_are_kept(m: Moment) -> Iterator[Finding]:
+    """A condition that the kubelet does not own stays as it is when the kubelet writes a status."""
+    pair = _pair(m)
+    if pair is None:
+        return
+    pod, before, now = pair
+    told = pod.manifest.status if pod.manifest is not None else None
+    # What others have written since the last status is told with the pod.
+    latest = told if told is not None and (pod.changed_t or 0) >= (pod.status_t or 0) else before
+    foreign = [c.type for c in latest.conditions or () if c.type not in OWNED]
+    if not foreign or _is_of_another_writer(before, now):
+        return
+    for kind in foreign:
+        yield KEPT if now.condition(kind) else broken(f"condition {kind} is gone", pod.status_seq)
+
+
+def _is_of_another_writer(before: PodStatus, now: PodStatus) -> bool:
+    """Nothing of the kubelet's has changed."""
+    own, old = ([c for c in one.conditions or () if c.type in OWNED] for one in (now, before))
+    return own == old and before.container_statuses == now.container_statuses and before.phase == now.phase
+
+
+@contract("STATUS-07", on=status(), needs=(STATUS,), versions=since("1.26"))
+def disruption_comes_with_the_end(_: Moment, status: PodStatus) -> Findings:
+    """The kubelet sets DisruptionTarget only together with the terminal phase."""
+    target = status.condition("DisruptionTarget")
+    if target is None or target.reason != "TerminationByKubelet":
+        return None
+    return KEPT if status.terminal else broken(f"DisruptionTarget is there and the phase is {status.phase}")
+
+
+@contract("STATUS-08", on=status(), needs=(STATUS,))
+def start_time_never_changes(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """The startTime is set with the first status of a pod and never changes."""
+    if not status.conditions:
+        return None
+    if not status.start_time:
+        return broken("startTime is missing")
+    before = pod.status.start_time if pod.status is not None else None
+    if before is not None and before != status.start_time and not last_told_in_a_former_life(m, pod):
+        return broken(f"startTime goes from {before} to {status.start_time}", pod.status_seq)
+    return KEPT
+
+
+@contract("STATUS-09", on=AGAIN, needs=(STATUS,))
+def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
+    """The lastTransitionTime of a condition changes only when its status does."""
+    pair = _pair(m)
+    if pair is None:
+        return
+    pod, before, now = pair
+    for old in before.conditions or ():
+        new = now.condition(old.type)
+        if new is None:
+            continue
+        if new.status != old.status:
+            is_back = (new.last_transition_time or "") < (old.last_transition_time or "")
+            if is_back and not last_told_in_a_former_life(m, pod):
+                yield broken(f"lastTransitionTime of {old.type} goes back", pod.status_seq)
+            continue
+        if new.last_transition_time == old.last_transition_time:
+            yield KEPT
+        elif old.status == "False" and old.type in _READY and _is_probed(pod, now):
+            yield _was_ready_between(pod, old.type)
+        elif not _may_have_flipped(old.type, pod, before, now) and not last_told_in_a_former_life(m, pod):
+            yield broken(
+                f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
+                f"{new.last_transition_time}",
+                pod.status_seq,
+            )
+
+
+_READY = frozenset({"Ready", "ContainersReady"})
+
+
+def _is_probed(pod: Pod, now: PodStatus) -> bool:
+    """A container that runs is not ready, and a readiness probe may have told otherwise a moment ago."""
+    specs = ((one, pod.container_spec(one.name)) for one in now.lasting_containers if one.state.running)
+    return any(not one.ready and spec is not None and spec.readiness_probe for one, spec in specs)
+
+
+def _was_ready_between(pod: Pod, condition: str) -> Finding:
+    """A sync knew of a probe's success before the loop told its results in turn, and the last comes soon."""
+
+    def is_true(m: Moment) -> bool:
+        told = m.status.condition(condition) if m.status is not None else None
+        return told is not None and told.status == "True"
+
+    return answered(
+        by=status().where(is_true),
+        within=REACTION,
+        unless=exited().either(FAULT, TERMINATION_ASKED),
+        text=f"{condition} of {pod.name}, whose lastTransitionTime has moved, is told as True",
+    )
+
+
+def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
+    """It may have been otherwise in a status that was never written: what it is about was made again since.
+
+    Writes may be left out where the next one follows soon, or while the API server is away. What has ended
+    may have become ready just before.
+    """
+    if condition == "PodReadyToStartContainers":
+        written = pod.status_t or 0
+        is_new = any((each.ready_t or 0) >= written for each in pod.sandboxes)
+        if is_new or before.pod_ip != now.pod_ip:
+            return True  # A sandbox has come, and another may have gone before.
+    ended = condition in _READY and any(s.state.terminated for s in now.lasting_containers)
+    ids = {(s.name, s.container_id) for s in before.lasting_containers}
+    others = {(s.name, s.container_id) for s in now.lasting_containers} - ids
+    return (ended and _is_probed(pod, before)) or (condition != "PodScheduled" and bool(others))
+
+
+def _may_come_again(status: ContainerStatus, policy: str) -> bool:
+    ended = status.state.terminated
+    return policy == "Always" or (policy == "OnFailure" and ended is not None and ended.exit_code != 0)
+
+
+@contract("STATUS-10", on=AGAIN, needs=(STATUS, PODS))
+def ended_container_stays_ended(m: Moment) -> Findings:
+    """A container that the policy never restarts stays terminated once it was shown so.
+
+    That is every one under Never, and one that ended with 0 under OnFailure; sidecars are exempt.
+    """
+    pair = _pair(m) if m.pod is not None and m.pod.restart_policy != "Always" else None
+    if pair is None or pair[0].spec is None:
+        return None
+    pod, before, now = pair
+    ended = {s.name: s.state.terminated is not None for s in now.lasting_containers}
+    return _still_ended(pod, before, ended)
+
+
+def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterator[Finding]:
+    for old in before.lasting_containers:
+        is_ended = ended.get(old.name)
+        if old.state.terminated is None or is_ended is None or pod.kind_of(old.name) == "sidecar":
+            continue
+        if _may_come_again(old, pod.restart_policy):
+            continue
+        if is_ended:
+            yield KEPT
+        else:
+            yield broken(f"{old.name} had ended for good and is not terminated any more", pod.status_seq)
+
+
+@ended_container_stays_ended.clause("asked", on=STATUS_WRITE)
+def resurrection_is_not_asked_for(m: Moment) -> Iterator[Finding]:
+    """Nor does the kubelet ask for another status, which the API server refuses."""
+    write, pod = m.record, pod_of_write(m)
+    if pod is None or pod.spec is None or pod.status is None or not isinstance(write, ApiWrite):
+        return
+    if write.code not in _REFUSED or not memoryview(write.body):
+        return
+    asked: dict[str, Any] = msgspec.json.decode(write.body).get("status", {})
+    every = [*(asked.get("initContainerStatuses") or ()), *(asked.get("containerStatuses") or ())]
+    yield from _still_ended(pod, pod.status, {one["name"]: "terminated" in one["state"] for one in every})
+
+
+@contract("STATUS-11", on=status(), needs=(STATUS,))
+def times_are_whole_seconds(m: Moment, status: PodStatus) -> Findings:
+    """Every time in a status is a whole second."""
+    if not status.start_time or type(m.record) is not Status:
+        return None
+    raw = bytes(m.record.status)
+    found = _FRACTION.search(raw)
+    if found is None:
+        return KEPT
+    stamp = raw[found.start() - _DATE_CHARS : found.end()].decode()
+    return broken(f"a time has a fraction of a second: {stamp}...")
+
+
+@contract("STATUS-12", on=END_TOLD, needs=(STATUS,))
+def messages_share_their_limit(_: Moment, status: PodStatus) -> Iterator[Finding]:
+    """Termination messages have 12 KiB a pod, evenly shared by all its containers."""
+    every = status.every_container
+    for one in every:
+        for ended in (one.state.terminated, one.last_state.terminated):
+            size = len(ended.message.encode()) if ended else 0
+            if size > MESSAGE_BYTES_MAX // len(every):
+                yield broken(
+                    f"the message of {one.name} has {size} bytes, {len(every)} containers share 12 KiB"
+                )
+            elif size:
+                yield KEPT
+
+
+class _Addresses:
+    """The IPs that the runtime gave for the pod's sandboxes, with when each was first seen."""
+
+    def __init__(self) -> None:
+        self.first_t: dict[str, float] = {}
+
+
+@contract("STATUS-16", on=status(), needs=(STATUS, PODS, CRI))
+def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> Findings:
+    """Every status has qosClass and hostIP, from 1.30 on with hostIPs; podIP is an IP that the runtime gave
+    for a sandbox of the pod.
+
+    It is there once the sandbox has had one for a while, and podIPs begins with it. A pod on the host's
+    network has the host's.
+    """
+    if not status.conditions or status.reason:
+        return None
+    # Without an API server a kubelet does not say where the pod is: whoever asks it knows.
+    has_host_ip = bool(status.host_ip) or m.header.channels.api == "told"
+    if not status.qos_class or not has_host_ip:
+        return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")
+    if spec.host_network:
+        return (
+            KEPT
+            if status.pod_ip in {"", status.host_ip}
+            else broken(f"podIP is {status.pod_ip}, not the host's")
+        )
+    return _wrong_address(m, pod, status) or KEPT
+
+
+def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
+    given, newest = pod.note(_Addresses).first_t, pod.sandbox
+    if now.pod_ip != (now.pod_ips[0].ip if now.pod_ips else ""):
+        return broken(f"podIP is {now.pod_ip!r}, podIPs begins otherwise")
+    if now.pod_ip and pod.born and now.pod_ip not in given:
+        return broken(f"podIP {now.pod_ip} is of no sandbox of the pod")
+    if now.pod_ip or newest is None or not newest.ip or newest.state != "ready":
+        return None
+    if _may_be_unknown(m, pod, given.get(newest.ip, m.t)):
+        return None
+    return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run.seq if newest.run else None)
+
+
+def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
+    """What is written during a sync, or before the next one can begin, or be told, was known before it."""
+    reads = m.node.note(Reads)
+    is_late = worker_is_busy(pod) or bool(being_read(m)) or has_ended_for_good(pod, m.status)
+    return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
+
+
+@observer(on=done("PodSandboxStatus"))
+def _addresses_given(m: Moment) -> None:
+    record = m.response(PodSandboxStatusReply).status
+    if m.pod is not None:
+        given = m.pod.note(_Addresses).first_t
+        for ip in told_ips(record):
+            if given.get(ip, math.inf) > m.t:
+                given[ip] = m.t
+
+
+@observer(on=EVENT_TOLD)
+def _addresses_told(m: Moment) -> None:
+    """What an event tells may be shown. When it is taken in nobody knows, so it need not be."""
+    if m.pod is not None:
+        for ip in told_ips(sandbox_told(m)):
+            m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)
+
+
+_HOST_IPS = since("1.30")
+"""Since then hostIPs is always there; before that a gate decides (KEP-2681)."""
+
+
+class _HostAddresses(msgspec.Struct, rename={"host_ip": "hostIP", "host_ips": "hostIPs"}):
+    host_ip: Any = None
+    host_ips: Any = None
+
+
+class _StatusWrite(msgspec.Struct):
+    """What is looked at of a write: to read no more of it is many times as fast."""
+
+    status: _HostAddresses | None = None
+
+
+_STATUS_WRITE = msgspec.json.Decoder(_StatusWrite)
+
+
+@addresses_are_those_of_the_sandbox.clause("host's", on=STATUS_WRITE)
+def host_has_its_addresses(m: Moment) -> Findings:
+    """Whatever writes hostIP writes hostIPs, too; an older API server does not keep them."""
+    write = m.record
+    if not isinstance(write, ApiWrite) or not memoryview(write.body) or not _HOST_IPS.get(m.kubernetes):
+        return None
+    told = _STATUS_WRITE.decode(write.body).status
+    if told is None or not told.host_ip:
+        return None
+    ips = [one.get("ip") for one in told.host_ips or ()]
+    return KEPT if told.host_ip in ips else broken(f"hostIP {told.host_ip} is written, hostIPs is {ips}")
+
+
+@addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())
+def address_follows_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+    """With a new sandbox the podIP is the new one's, once that has been known for a while."""
+    newest = pod.sandbox
+    if newest is None or not status.pod_ip:
+        return None
+    given = pod.note(_Addresses).first_t
+    if newest.state != "ready" or newest.ip not in given or len(given) == 1:
+        return None
+    own = {newest.ip, *told_ips(newest.record)}
+    if own >= given.keys():
+        return None
+    if status.pod_ip in own or _may_be_unknown(m, pod, given[newest.ip]):
+        return KEPT if status.pod_ip in own else None
+    because = newest.run.seq if newest.run else None
+    return broken(f"podIP is {status.pod_ip}, the new sandbox has {newest.ip}", because)

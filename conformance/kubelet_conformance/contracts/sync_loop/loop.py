@@ -1,0 +1,246 @@
+"""LOOP: what the kubelet's main loop waits for before it does anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract.applicability import CRI, PODS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import Pattern, call, done, event, exited, failed, kubelet, pod_set
+from kubelet_conformance.contracts.facts.pod import (
+    API_BACK,
+    END,
+    FAULT,
+    TERMINATION_ASKED,
+    Fresh,
+    about,
+    can_start,
+    fresh_pod,
+    host_ports,
+    of,
+    starts,
+    worker_is_busy,
+)
+from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION
+from kubelet_conformance.trace.format.bodies import StatusReply
+from kubelet_conformance.trace.format.records import Call, Fault
+from kubelet_conformance.trace.world.in_flight import RUNTIME_AWAY
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+
+_PASS = 1.5
+"""A pass of the loop that began before the runtime failed may still take one input; the sync tick of 1 s
+ends its wait.
+"""
+_SLEEP_MAX = 5.0
+"""The longest the loop sleeps between two looks at an unhealthy runtime (kubelet.go)."""
+_STATUS_PERIOD = 5.0
+"""How often the runtime is asked for its Status (kubelet.go)."""
+_STATUS_SLACK = 2.0
+"""What a loaded machine may add to it."""
+_RUNTIME_BACK = "healed: the runtime is "
+
+
+def _says_ready(m: Moment) -> bool:
+    return m.response(StatusReply).says.get("RuntimeReady", False)
+
+
+_READY: Pattern = done("Status").where(_says_ready)
+
+
+class _Waiting:
+    """New pods that the kubelet cannot look at yet."""
+
+    def __init__(self) -> None:
+        self.pods: list[Fresh] = []
+
+
+@contract("LOOP-03", on=pod_set(), needs=(CRI, PODS), clause="new-pod")
+def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
+    """While the runtime says that it is not ready, or has given no good Status for 30 s, nothing new is taken
+    up; within 5 s of its recovery work goes on.
+    """
+    pod, since = fresh_pod(m), kubelet_view(m).down_since(m.t)
+    if pod is None or since is None or m.t - since < _PASS or not m.node.kubelet_up:
+        return None
+    m.node.note(_Waiting).pods.append(pod)
+    return answered(
+        by=_READY,
+        not_before=call("RunPodSandbox").where(pod.asked),
+        whole_node=True,
+        text=f"the runtime is ready again, and pod {pod.name} waits for it,",
+    )
+
+
+@unhealthy_runtime_stops_the_loop.clause("deletion", on=TERMINATION_ASKED)
+def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
+    """A deletion is not taken up either."""
+    since = kubelet_view(m).down_since(m.t)
+    if since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
+        return None
+    if worker_is_busy(pod) or not any(c.state == "running" for c in pod.every_container()):
+        return None
+    if not m.node.kubelet_up or spec.active_deadline_seconds is not None:
+        return None
+    return answered(
+        by=_READY,
+        not_before=call("StopContainer", "StopPodSandbox").where(of(pod)),
+        whole_node=True,
+        text=f"the runtime is ready again, and the deletion of {pod.name} waits for it,",
+    )
+
+
+@unhealthy_runtime_stops_the_loop.clause("recovery", on=_READY)
+def loop_goes_on_after_recovery(m: Moment) -> Findings:
+    """What has waited is taken up soon."""
+    waiting = m.node.note(_Waiting)
+    if not waiting.pods:
+        return None
+    pods, waiting.pods = waiting.pods, []
+    return [
+        starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the recovery")
+        for pod in pods
+        if _has_still_to_begin(pod.known(m))
+    ]
+
+
+def _has_still_to_begin(pod: Pod | None) -> bool:
+    return pod is not None and pod.wanted and pod.termination is None and not pod.sandboxes
+
+
+@observer(on=kubelet("started"))
+def _another_kubelet_starts(m: Moment) -> None:
+    """It finds all pods anew."""
+    m.node.note(_Waiting).pods = []
+
+
+@contract("LOOP-04", on=pod_set(), needs=(CRI, PODS), clause="host-network")
+def network_stops_nobody_on_the_host(m: Moment) -> Findings:
+    """A network that is not ready holds up only pods that need it: one on the host's network starts."""
+    pod = fresh_pod(m)
+    if pod is None or kubelet_view(m).network_bad_t is None or not can_start(m, pod) or host_ports(m):
+        return None
+    return starts(pod, REACTION, f"pod {pod.name} on the host's network is started")
+
+
+@network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
+def only_others_are_told(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
+    """Only the others get a NetworkNotReady event."""
+    if spec.host_network:
+        return broken(f"pod {pod.name} is on the host's network and has a NetworkNotReady event")
+    return KEPT
+
+
+class _Polls:
+    """The latest Status call of this life of the kubelet, and when it was answered."""
+
+    def __init__(self) -> None:
+        self.call: Call | None = None
+        self.answered_t: float | None = None
+        self.good = False
+
+
+@contract("LOOP-05", on=call("RunPodSandbox", "CreateContainer", "StopContainer"), clause="first")
+def nothing_happens_before_the_first_status(m: Moment) -> Findings:
+    """The runtime is asked for its Status at least every 5 s, and before the first good answer no pod is
+    looked after.
+    """
+    if m.node.started_t is None or m.node.lives < 1:
+        return None
+    if not m.node.note(_Polls).good:
+        return broken(f"{m.call.rpc} before the first good Status of this kubelet")
+    return KEPT if m.call.rpc == "RunPodSandbox" else None
+
+
+@nothing_happens_before_the_first_status.clause("poll", on=call("Status").either(END))
+def status_is_polled(m: Moment) -> Findings:
+    """No longer than that passes between an answer and the next question."""
+    polls = m.node.note(_Polls)
+    if polls.answered_t is None or polls.call is not None or not m.node.kubelet_up:
+        return None
+    gap = m.t - polls.answered_t
+    if gap > _STATUS_PERIOD + _STATUS_SLACK:
+        return broken(f"no Status call for {gap:.1f} s, expected one every {_STATUS_PERIOD:g} s")
+    return KEPT if "end" not in m.keys else None
+
+
+@observer(
+    on=call("Status").either(
+        done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT
+    ),
+    last=True,
+)
+def _poll(m: Moment) -> None:
+    """Take the polls in."""
+    polls, key = m.node.note(_Polls), m.keys[0]
+    if type(m.record) is Fault:  # isinstance() is slow where it says no.
+        _contact_changes(polls, m, m.record.what)
+    elif key == "call:Status":
+        polls.call = m.call
+    elif key.startswith("kubelet:"):
+        polls.call, polls.answered_t, polls.good = None, None, False
+    elif polls.call is m.call:
+        polls.call, polls.answered_t = None, m.t
+        polls.good = polls.good or (key == "done:Status" and _says_ready(m))
+
+
+def _contact_changes(polls: _Polls, m: Moment, what: str) -> None:
+    """A poll that finds nobody leaves no trace; the first that does is due as long after contact as any."""
+    if what == RUNTIME_AWAY:
+        polls.call, polls.answered_t = None, None
+    elif what.startswith(_RUNTIME_BACK):
+        polls.answered_t = m.t
+
+
+@contract("LOOP-07", on=kubelet("started"), needs=(CRI, PODS))
+def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
+    """Sources without any pod count as seen: a kubelet that starts with none kills what it finds running."""
+    world = m.world
+    if kubelet_view(m).api_away_t is not None or any(pod.wanted for pod in world.names.values()):
+        return
+    for container in world.containers.values():
+        if container.born and container.state == "running" and container.pod is not None:
+            yield answered(
+                by=call("StopContainer").where(about(container)),
+                within=KUBELET_START,
+                unless=FAULT.either(exited().where(about(container)), pod_set()),
+                whole_node=True,
+                text=f"container {container.name}, which nobody wants, is stopped",
+            )
+
+
+def _of_the_api(m: Moment) -> bool:
+    """What is stopped runs, and belongs to a pod that only the API server knows."""
+    pod, container, sandbox = m.pod, m.container, m.sandbox
+    if pod is None or pod.source != "api" or not pod.born:
+        return False
+    return (
+        container.state == "running" if container is not None else bool(sandbox and sandbox.state == "ready")
+    )
+
+
+@contract("LOOP-08", on=kubelet("started"), needs=(CRI, PODS))
+def silent_source_keeps_its_pods(m: Moment) -> Findings:
+    """Until a kubelet that starts has heard from every source, nothing of a pod that it has not heard of is
+    killed.
+    """
+    known = kubelet_view(m)
+    if known.api_away_t is None:
+        return None
+    pods = (c.pod for c in m.world.containers.values() if c.born and c.state == "running")
+    if not any(pod is not None and pod.source == "api" for pod in pods):
+        return None
+    return answered(
+        by=API_BACK,
+        not_before=call("StopContainer", "StopPodSandbox").where(_of_the_api),
+        whole_node=True,
+        text="the API server answers again",
+    )

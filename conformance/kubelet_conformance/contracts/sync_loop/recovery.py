@@ -1,0 +1,178 @@
+"""RESTARTKUBELET and STATIC: what a kubelet that starts again makes of what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Finding,
+    Findings,
+    answered,
+    broken,
+    contract,
+    observer,
+)
+from kubelet_conformance.contract.patterns import Pattern, Predicate, call, event, kubelet, pod_set, pod_unset
+from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
+from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.facts.probe import exec_probes, runs_of
+from kubelet_conformance.contracts.facts.static_pod import (
+    CREATES_A_MIRROR,
+    MIRROR_IS_TO_GO,
+    is_create_of,
+    latest_mirror,
+)
+from kubelet_conformance.contracts.facts.timing import KUBELET_START, RETRY
+from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
+from kubelet_conformance.trace.format.records import ApiWrite
+from kubelet_conformance.trace.world.disruption import REFUSALS
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.views import Latest
+
+_ALREADY_EXISTS = 409
+_API_WRITE = Pattern(frozenset({"api"}))
+_WHILE = 50.0
+"""A sync that went well is followed by the next after 60 s at the earliest, if nothing wakes the worker."""
+_STORM = 4
+_REFUSED = event(*sorted(REFUSALS))
+
+
+@contract("RESTARTKUBELET-02", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
+def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
+    """A kubelet that starts admits the pods that run already anew, the oldest first: one whose host port an
+    older pod has claimed in the meantime is refused.
+    """
+    if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone:
+        return
+    wanted = [pod for pod in m.world.pods.values() if _is_to_be_admitted(pod)]
+    for pod in wanted:
+        rivals = [other for other in wanted if other is not pod and _ports(other) & _ports(pod)]
+        if pod.sandboxes and any(not other.sandboxes and _age(other) < _age(pod) for other in rivals):
+            yield answered(
+                by=_REFUSED.where(of(pod)),
+                within=KUBELET_START,
+                unless=FAULT.either(TERMINATION_ASKED, pod_unset()),
+                whole_node=True,
+                text=f"pod {pod.name}, which runs, is refused for the older one that wants its port",
+            )
+
+
+def _is_to_be_admitted(pod: Pod) -> bool:
+    """It is the API server's, wanted, and has not ended."""
+    return pod.source == "api" and pod.wanted and pod.born and not pod.finished and pod.termination is None
+
+
+def _ports(pod: Pod) -> frozenset[tuple[str, int]]:
+    containers = pod.spec.containers if pod.spec is not None else ()
+    return frozenset(
+        (port.protocol, port.host_port) for c in containers for port in c.ports or () if port.host_port
+    )
+
+
+def _age(pod: Pod) -> str:
+    """When it was created: times in UTC, cut to seconds, which sort as text."""
+    return (pod.manifest.metadata.creation_timestamp if pod.manifest is not None else None) or ""
+
+
+@contract("RESTARTKUBELET-08", on=call("StopContainer"), needs=(CRI, PODS))
+def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
+    """A container that ran before the kubelet's start is killed for its liveness probe only when that has
+    failed as often as its threshold says since the start.
+    """
+    begun = m.node.started_t
+    if begun is None or container.state != "running":
+        return None
+    if (
+        container.started_t is None
+        or container.started_t >= begun
+        or "liveness" not in exec_probes(container)
+    ):
+        return None
+    if explained(m, probes=False):
+        return None
+    if runs_of(container, "liveness", m).published is False:
+        return KEPT
+    return to_be_explained(f"there is a reason to stop {container.name}, whose probe has not failed enough,")
+
+
+class _Going:
+    """Mirrors that somebody has deleted: what is on its way out is replaced (STATIC-15)."""
+
+    def __init__(self) -> None:
+        self.mirrors = Latest[str, float]()
+
+
+@contract("RESTARTKUBELET-15", on=kubelet("started"), needs=(CRI, PODS, EVERY_STATUS))
+def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
+    """A kubelet that starts keeps the mirror pods that it finds: it does not replace them."""
+    for pod in m.world.pods.values():
+        known = latest_mirror(m, pod)
+        if known is None or not pod.wanted or pod.finished:
+            continue
+        if pod.deleted_t is not None or pod.termination is not None or not pod.sandboxes:
+            continue
+        if known in m.node.note(_Going).mirrors:
+            continue
+        yield answered(
+            by=LIFE_ENDS,
+            unless=FAULT.either(pod_set().where(_is_of(pod)), pod_unset()),
+            not_before=_API_WRITE.where(_deletes(known)),
+            whole_node=True,
+            text=f"the mirror of {pod.name} is left alone",
+        )
+
+
+@observer(on=MIRROR_IS_TO_GO)
+def _mirror_is_to_go(m: Moment) -> None:
+    """Take in which are to go."""
+    if m.manifest is not None:
+        m.node.note(_Going).mirrors[m.manifest.metadata.uid] = m.t
+
+
+def _is_of(pod: Pod) -> Predicate:
+    """A manifest or a mirror of that name."""
+
+    def names(m: Moment) -> bool:
+        meta = m.manifest.metadata if m.manifest is not None else None
+        return meta is not None and pod.name.startswith(meta.name)
+
+    return names
+
+
+def _deletes(uid: str) -> Predicate:
+    def deletes(m: Moment) -> bool:
+        record = m.record
+        if not isinstance(record, ApiWrite) or record.resource != "pods" or record.verb.lower() != "delete":
+            return False
+        return uid in {record.uid, record.precondition}
+
+    return deletes
+
+
+@contract("STATIC-14", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
+def mirror_that_is_there_is_a_success(m: Moment) -> Iterator[Finding]:
+    """A mirror pod that turns out to be there already, with the right hash, is no failure: it is not tried
+    again every 10 to 15 s.
+    """
+    record = m.record
+    if not isinstance(record, ApiWrite) or record.code != _ALREADY_EXISTS:
+        return
+    for pod in m.world.pods.values():
+        if is_create_of(m, pod) and latest_mirror(m, pod) is not None and pod.wanted:
+            tries = pod.note(_Tries).times
+            tries[:] = [t for t in tries if m.t - t < _WHILE]
+            if not tries or m.t - tries[-1] > RETRY / 2:
+                tries.append(m.t)
+            quiet = all(c.state == "running" and (c.started_t or 0) < tries[0] for c in pod.every_container())
+            storm = len(tries) >= _STORM and quiet
+            yield broken(f"the mirror of {pod.name} is created again and again") if storm else KEPT
+
+
+class _Tries:
+    """When the kubelet found last that a mirror was there already; tries in a row count once."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []

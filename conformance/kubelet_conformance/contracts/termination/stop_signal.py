@@ -1,0 +1,43 @@
+"""TERM: the signal that asks a container to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubelet_conformance.contract import Moment, Pod, PodStatus
+from kubelet_conformance.contract.applicability import CRI, PODS, since
+from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.patterns import call, status
+from kubelet_conformance.contracts.facts.container import asked
+
+
+@contract(
+    "TERM-28",
+    on=call("CreateContainer"),
+    needs=(CRI, PODS),
+    versions=since("1.33"),
+    gate="ContainerStopSignals",
+    clause="request",
+)
+def stop_signal_is_passed_on(m: Moment) -> Findings:
+    """A container's own stop signal is passed to the runtime, and told in its status."""
+    wanted = _wanted(m.pod, asked(m).metadata.name) if m.pod is not None else ""
+    if not wanted:
+        return None
+    got = asked(m).stop_signal or "none"
+    return KEPT if got == wanted else broken(f"stop signal {got}, expected {wanted}")
+
+
+@stop_signal_is_passed_on.clause("status", on=status())
+def stop_signal_is_told(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+    """The status of a container that runs names it."""
+    for one in status.container_statuses or ():
+        wanted = _wanted(pod, one.name)
+        if wanted and one.state.running is not None:
+            told = one.stop_signal or "none"
+            yield KEPT if told == wanted else broken(f"{one.name} is told to stop by {told}, not {wanted}")
+
+
+def _wanted(pod: Pod, name: str) -> str:
+    spec = pod.container_spec(name)
+    return spec.lifecycle.stop_signal if spec is not None else ""

@@ -1,0 +1,231 @@
+"""The machine that draws histories: what may happen, how often, and which order chance takes.
+
+It is one of Hypothesis' rule-based state machines: each rule is one thing that may happen, where it can, and
+each run leaves out some of the rules altogether, so that the others come close together. The machine writes a
+history down; its end plays it, on virtual time and in one go, as what is kept, told and played again is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from msgspec.structs import replace
+
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.pod_strategies import IMAGES, PATHS, pods
+from kubelet_conformance.histories.steps import (
+    AddAgain,
+    DelayWatch,
+    Delete,
+    DeleteMirror,
+    DisturbEvents,
+    End,
+    ExpireWatch,
+    Heal,
+    InjectFault,
+    KillSandbox,
+    Outage,
+    Publish,
+    Reboot,
+    RestartKubelet,
+    RestartRuntime,
+    SetProbeResponse,
+    Step,
+    Update,
+    Wait,
+    Want,
+)
+from kubelet_conformance.targets.controls import Effect
+
+T = TypeVar("T")
+
+STEPS = 20
+"""How many things happen in a history, beside the pod that it begins with."""
+_ORDERS_MEAN = 4
+_ORDERS_MAX = 20
+_CHOICES_MAX = 3
+"""The largest number in the list of choices."""
+_CHANGES = (
+    *("StopContainer", "StartContainer", "CreateContainer", "RunPodSandbox", "StopPodSandbox"),
+    *("PullImage", "RemoveContainer", "RemovePodSandbox", "ExecSync"),
+)
+_QUESTIONS = (
+    *("ContainerStatus", "PodSandboxStatus", "ListContainers", "ListPodSandbox", "ImageStatus", "Status"),
+    *("ListImages", "Version", "RuntimeConfig"),
+)
+_CODES = ("INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+_FAULTS_MAX = 2
+"""So many faults stand at once at most: of what a kubelet owes under more, no source speaks."""
+_EFFECTS: tuple[Effect, ...] = ("before", "after", "none", "hang", "lost-reply")
+
+_FAULTS = (InjectFault, Outage, DelayWatch, DisturbEvents)
+"""What stands until it is healed."""
+
+_numbers = st.integers(0, 5)
+_graces = st.sampled_from((None, None, 0, 1, 10, 60))
+_wanted = st.builds(Want, pods(), st.integers(0, 5).map((5).__eq__))
+"""Pods; about one in six is static."""
+_hearing = st.sampled_from((False, False, False, True))
+"""Whether the kubelet hears container events: about one in four does."""
+_effects = st.sampled_from(_EFFECTS)
+_delays = st.sampled_from((0.0, 1.0, 10.0))
+_delays_alone = st.sampled_from((1.0, 0.2, 7.0, 30.0))
+"""Where nothing else is wrong."""
+_codes = st.sampled_from(_CODES)
+_times = st.sampled_from((1, 2, 5))
+
+
+@st.composite
+def _strikes(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> InjectFault:
+    rpc = draw(rpcs)
+    effect = draw(_effects)
+    delay = draw(_delays_alone if effect == "none" else _delays)
+    code = draw(_codes) if effect in {"before", "after"} else "INTERNAL"
+    return InjectFault(rpc, effect, draw(_times), delay, code)
+
+
+_disturbances = st.one_of(
+    st.builds(DisturbEvents, st.just("lose"), st.sampled_from((1, 2, 5))),
+    st.builds(DisturbEvents, st.just("delay"), st.sampled_from((1, 2, 5)), st.sampled_from((1.0, 7.0, 40.0))),
+    st.builds(DisturbEvents, st.just("reverse"), st.sampled_from((2, 3, 5))),
+    st.just(DisturbEvents("cut")),
+)
+
+
+_LATE: tuple[Step, ...] = (ExpireWatch(), Outage(), DelayWatch(2.0), DelayWatch(20.0))
+_RESTARTS: tuple[Step, ...] = (RestartRuntime(), Reboot())
+
+
+def _waits(*seconds: float) -> st.SearchStrategy[Wait]:
+    return st.sampled_from(seconds).map(Wait)
+
+
+@st.composite
+def _lists(draw: st.DrawFn, elements: st.SearchStrategy[T], most: int, mean: int) -> tuple[T, ...]:
+    """Up to `most` elements, about `mean` of them: Hypothesis' own lists are mostly short."""
+    found: list[T] = []
+    goes_on = st.integers(0, mean)
+    while len(found) < most and draw(goes_on):
+        found.append(draw(elements))
+    return tuple(found)
+
+
+class Machine(RuleBasedStateMachine):
+    """What may happen on a node; the history that came of it is passed to `lived`."""
+
+    def __init__(self, lived: Callable[[History], None]) -> None:
+        super().__init__()
+        self._lived = lived
+        self._beginning = History(())
+        self._steps: list[Step] = []
+        self._standing = 0
+        """How many faults nobody has healed yet."""
+        self._has_deleted = False
+        self._has_static = False
+
+    def happens(self, step: Step) -> None:
+        """Write a step down, and what the preconditions of rules ask for: they are asked far more often."""
+        self._steps.append(step)
+        if isinstance(step, Want):
+            self._has_static = self._has_static or step.static
+        elif isinstance(step, Delete):
+            self._has_deleted = True
+        elif isinstance(step, Heal):
+            self._standing = 0
+        elif isinstance(step, _FAULTS):
+            self._standing += 1
+
+    # Preconditions; Hypothesis is slow to name one that is a lambda.
+
+    def deleted_one(self) -> bool:
+        """A pod is no longer wanted."""
+        return self._has_deleted
+
+    def wanted_a_static_one(self) -> bool:
+        """Somebody may not know that a pod is static."""
+        return self._has_static
+
+    def bears_more(self) -> bool:
+        """Another fault may stand."""
+        return self._standing < _FAULTS_MAX
+
+    def bears_more_and_hears(self) -> bool:
+        """Another fault may stand, and the kubelet hears container events."""
+        return self._beginning.evented and self.bears_more()
+
+    def suffers(self) -> bool:
+        """A fault stands."""
+        return self._standing > 0
+
+    @initialize(
+        first=_wanted,
+        orders=_lists(st.integers(0, _CHOICES_MAX), _ORDERS_MAX, _ORDERS_MEAN),
+        seed=st.integers(0, 3),
+        evented=_hearing,
+    )
+    def begin(self, first: Want, orders: tuple[int, ...], seed: int, evented: bool) -> None:  # noqa: FBT001 - a rule
+        """A node with a pod on it."""
+        self._beginning = History((), orders, seed, evented)
+        self.happens(first)
+
+    @precondition(suffers)
+    @rule()
+    def heal(self) -> None:
+        """All faults end."""
+        self.happens(Heal())
+
+    def teardown(self) -> None:
+        """All has been drawn, unless Hypothesis has given it up: then it would not be drawn again either."""
+        if sys.exc_info()[0] is None:
+            self._lived(replace(self._beginning, steps=tuple(self._steps)))
+
+
+_When: TypeAlias = Callable[[Machine], bool] | None
+_RULES: tuple[tuple[str, st.SearchStrategy[Step], _When], ...] = (
+    # Less than a kubelet takes for anything, a relist or some probes, the first back-off, a grace period.
+    ("wait_a_moment", _waits(0.0, 0.1, 0.5), None),
+    ("wait_some_seconds", _waits(1.0, 2.0, 5.0), None),
+    ("wait_for_a_retry", _waits(10.0, 15.0), None),
+    ("wait_long", _waits(30.0, 60.0), None),
+    # Pods.
+    ("want", _wanted, None),
+    ("update", st.builds(Update, _numbers, _numbers, st.sampled_from(IMAGES)), None),
+    ("delete", st.builds(Delete, _numbers, _graces), None),
+    ("add_again", st.builds(AddAgain, _numbers), Machine.deleted_one),
+    ("delete_mirror", st.builds(DeleteMirror, _numbers, _graces), Machine.wanted_a_static_one),
+    # What happens in pods.
+    ("succeed", st.builds(End, _numbers), None),
+    ("fail", st.builds(End, _numbers, st.sampled_from((1, 137)), st.booleans()), None),
+    ("flip", st.builds(SetProbeResponse, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
+    ("kill_sandbox", st.builds(KillSandbox, st.just("kill_sandbox"), _numbers), None),
+    # What the kubelet does goes wrong, or what it asks; what the registry has; what it hears is late or lost.
+    ("strike_a_change", _strikes(st.sampled_from(_CHANGES)), Machine.bears_more),
+    ("strike_a_question", _strikes(st.sampled_from(_QUESTIONS)), Machine.bears_more),
+    ("publish", st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()), None),
+    ("disturb_api", st.sampled_from(_LATE), Machine.bears_more),
+    ("disturb_events", _disturbances, Machine.bears_more_and_hears),
+    # The node.
+    ("restart_kubelet", st.builds(RestartKubelet, st.sampled_from((1.0, 0.0, 20.0)), st.booleans()), None),
+    ("restart_more", st.sampled_from(_RESTARTS), None),
+)
+"""What may happen, under which name, drawn from what, and when.
+
+Any rule is as likely as any other, so what happens often has several. Hypothesis orders them by name.
+"""
+
+
+def _rule(name: str, steps: st.SearchStrategy[Step], when: _When) -> Callable[..., None]:
+    def happens(machine: Machine, step: Step) -> None:
+        machine.happens(step)
+
+    happens.__name__ = name
+    made = rule(step=steps)(happens)
+    return made if when is None else precondition(when)(made)
+
+
+for _row in _RULES:
+    setattr(Machine, _row[0], _rule(*_row))

@@ -1,0 +1,189 @@
+"""Play a history, heal the node, see whether it settles, judge all of it, and say what happened."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kubelet_conformance.contract.applicability import parse_version
+from kubelet_conformance.contract.checking import Judged, Trace, judge_file
+from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.histories.convergence import Convergence
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.steps import Done, Performance, Step, Want
+from kubelet_conformance.node import Node
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.opening import open_stage
+
+SETTLE_SECONDS = 120.0
+"""How long a healed node may take to settle, and how long it is watched."""
+RELIST_SECONDS = 300.0
+"""How much longer that may take a kubelet that hears container events: what it missed a relist finds."""
+EVENTED = "EventedPLEG"
+"""The feature gate of a kubelet that hears container events."""
+_EVENTED_SINCE = 1, 25
+_SIDECARS_SINCE = 1, 29
+_INDENT = "    "
+_ID = re.compile(r"[A-Z]+-\d+")
+_LIES = '("CRI-30",)'
+"""Of a runtime that does not tell of everything in time."""
+NOT_CONVERGED = "the node settles"
+"""What a history is said to have broken whose node did not come to rest."""
+ERROR = "no error"
+"""What a history is said to have broken that could not be played or judged to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedHistory:
+    """What came of a history.
+
+    Attributes:
+        history: what was played.
+        trace: what was seen.
+        judged: the verdicts on that.
+        failed: what went wrong in the kubelet or the suite itself; a traceback.
+        done: what its steps came to.
+        restless: what had not come to rest long after the node was healed, in words.
+        watched: for how long the node was watched after it was healed, in seconds.
+        evented: the kubelet heard container events.
+        missed: some of these may have been lost or late.
+    """
+
+    history: History
+    trace: bytes
+    judged: Judged
+    failed: str = ""
+    done: tuple[Done, ...] = ()
+    restless: tuple[str, ...] = ()
+    watched: float = 0
+    evented: bool = False
+    missed: bool = False
+
+    def broken(self) -> tuple[str, ...]:
+        """What it broke: ids of contracts, `NOT_CONVERGED`, `ERROR`."""
+        bad = {Verdict.BROKEN, Verdict.ERROR}
+        outcomes = self.judged.outcomes.items()
+        ids = [each for each, outcome in outcomes if outcome.verdict in bad]
+        return (
+            *ids,
+            *([NOT_CONVERGED] if self.restless else []),
+            *([ERROR] if self.failed else []),
+        )
+
+
+@seldom_collected()
+def play(
+    history: History,
+    choice: Choice,
+    contracts: Sequence[Contract],
+    name: str = "history",
+    path: str = "",
+) -> PlayedHistory:
+    """Play a history on this choice of a kubelet and a runtime, and judge its trace by `contracts`.
+
+    `name` is what the trace is called in its header, `path` in evidence.
+    """
+    kubernetes = parse_version(choice.kubernetes)
+    is_heard = history.evented and kubernetes >= _EVENTED_SINCE
+    gates = {"feature_gates": {EVENTED: True}} if is_heard else {}
+    stage = open_stage(replace(choice, seed=history.seed))
+    lives: list[Performance] = []
+
+    async def story(target: Target) -> None:
+        lives.append(Performance(Node(target), evented=is_heard))
+        await _live(lives[0], history, kubernetes)
+
+    failed = ""
+    try:
+        trace = stage.play(story, name, gates, choice.kubernetes)
+    except StoryError as error:
+        trace, failed = error.trace, error.told
+    try:
+        judged = judge_file(path or name, contracts, file=io.BytesIO(trace), patient=True)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is told
+        failed = failed or f"its trace cannot be judged: {error}"
+        judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
+    played = PlayedHistory(history, trace, judged, failed, evented=is_heard)
+    for live in lives:
+        played = replace(
+            played,
+            done=tuple(live.done),
+            restless=tuple(live.restless),
+            watched=live.watched,
+            missed=live.missed,
+        )
+    return played
+
+
+async def _live(live: Performance, history: History, kubernetes: tuple[int, int]) -> None:
+    """The whole history, and what must come of it."""
+    node = live.node
+    node.kubelet.choose_orders(*history.orders)
+    for step in history.steps:
+        await live.perform(step if kubernetes >= _SIDECARS_SINCE else _without_sidecars(step))
+    await live.heal_all()
+    healed = node.now
+    within = SETTLE_SECONDS + (RELIST_SECONDS if live.evented else 0)
+    convergence = Convergence(live, kubernetes)
+    live.restless = await convergence.comes(within)
+    if not live.restless:
+        watched = within if live.missed else SETTLE_SECONDS
+        await node.wait(max(0.0, healed + watched - node.now))
+        live.restless = await convergence.stays()
+    live.watched = round(node.now - healed, 6)
+
+
+def _without_sidecars(step: Step) -> Step:
+    """Only a kubelet from 1.29 on takes pods with sidecars (SIDECAR-01)."""
+    if not isinstance(step, Want):
+        return step
+    spec = step.manifest["spec"]
+    inits = [each for each in spec.get("initContainers") or () if not each.get("restartPolicy")]
+    return Want({**step.manifest, "spec": {**spec, "initContainers": inits}}, step.static)
+
+
+def as_words(played: PlayedHistory) -> list[str]:
+    """The history, a line for each thing that happened, with the time (s)."""
+    lines = [f"{one.at:8.2f} s  {one.words}" for one in played.done]
+    if played.evented:
+        lines.insert(0, "the kubelet hears the runtime's container events")
+    choices = played.history.orders
+    if any(choices):
+        lines.insert(
+            0, f"which of several ready things comes first, over and over: {', '.join(map(str, choices))}"
+        )
+    return [*lines, *(f"at the end {each}" for each in played.restless)]
+
+
+def as_scenario(played: PlayedHistory, what: str) -> str:
+    """The history as a scenario that provokes the same; `what` it broke is said in its docstring."""
+    name = re.sub(r"\W+", "_", what).strip("_").lower()
+    used = "\n".join(line for one in played.done for line in one.code)
+    words = [each for each in ("container", "pod") if f"{each}(" in used]
+    words += ["witness"] if played.evented else []
+    lines = [
+        *(["from contextlib import ExitStack", ""] if "faults" in used else []),
+        f"from kubelet_conformance.node import {', '.join(['Node', *words])}",
+        "",
+        "",
+        *([f"@witness({_witnessed(played, what)})"] if played.evented else []),
+        f"async def test_history_that_breaks_{name}(node: Node) -> None:",
+        f'{_INDENT}"""A generated history that broke {what}."""',
+        f"{_INDENT}node.kubelet.choose_orders({', '.join(map(str, played.history.orders))})",
+        *([f"{_INDENT}faults = ExitStack()"] if "faults" in used else []),
+        *(f"{_INDENT}{line}" for one in played.done for line in one.code),
+        f"{_INDENT}await node.wait({played.watched:g})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _witnessed(played: PlayedHistory, what: str) -> str:
+    """What a scenario must declare to be played on such a kubelet."""
+    ids = [f'"{what}"'] if _ID.fullmatch(what) else []
+    lies = [f"lies={_LIES}"] if played.missed else []
+    return ", ".join([*ids, f'feature_gates={{"{EVENTED}": True}}', *lies])

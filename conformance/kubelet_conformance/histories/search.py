@@ -1,0 +1,193 @@
+"""Seek histories that break something: draw them, play them, make the first one small.
+
+Histories come in chunks, each drawn from a seed of its own: so a run can be shared out, and its parts
+together play what the whole would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import cast
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
+from hypothesis.stateful import run_state_machine_as_test
+
+from kubelet_conformance.histories.generator import STEPS, Machine
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.play import PlayedHistory
+from kubelet_conformance.histories.shrinking import WAYS, places
+
+CHUNK = 50
+"""So many histories are drawn from one seed."""
+SHRINKS_MAX = 150
+"""So many histories are played at most to make one that breaks something smaller."""
+_NO_CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+"""A history is larger, and takes longer, than what Hypothesis expects of an example."""
+_SEEDS = 1_000_003
+"""Keeps the chunks of one seed apart from those of the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some histories that are drawn together: their seed, and how many."""
+
+    seed: int
+    size: int
+
+
+def chunks(total: int, run_seed: int, shard: int = 1, shards: int = 1) -> Iterator[Chunk]:
+    """The chunks of a run of `total` histories, or of its part `shard` of `shards`, counted from 1."""
+    for number in count():
+        left = total - number * CHUNK
+        if left <= 0:
+            return
+        if number % shards == shard - 1:
+            yield Chunk(run_seed * _SEEDS + number, min(CHUNK, left))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A history that breaks something, made as small as it would become.
+
+    Attributes:
+        what: what it was shrunk for: the id of a contract, or what else it broke.
+        played: what came of it.
+        tried: how many histories were played to make it small.
+    """
+
+    what: str
+    played: PlayedHistory
+    tried: int
+
+
+class _BrokenError(Exception):
+    """Tells Hypothesis that a history breaks what is sought."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """One chunk: what is sought is settled by the first history that breaks anything not known yet."""
+
+    play: Callable[[History], PlayedHistory]
+    broken: Callable[[PlayedHistory], Sequence[str]]
+    known: frozenset[str]
+    drawn: Callable[[PlayedHistory | None], None]
+    played: list[History] = field(default_factory=list["History"])
+    what: str = ""
+    best: PlayedHistory | None = None
+    tried: int = 0
+
+    def breaks(self, history: History) -> bool:
+        """Play a history that was drawn; whether it is the first to break something new.
+
+        About one in seven is drawn again: Hypothesis knows its own choices, not what is made of them.
+        """
+        if self.best is not None:
+            return history == self.best.history
+        if history in self.played:
+            self.drawn(None)
+            return False
+        self.played.append(history)
+        played = self.play(history)
+        self.drawn(played)
+        new = [each for each in self.broken(played) if each not in self.known]
+        if new:
+            self.what, self.best = new[0], played
+        return bool(new)
+
+    def prune(self) -> PlayedHistory:
+        """The smallest history found, with every step taken out that it does without."""
+        best = self.best
+        if best is None:
+            raise ValueError("nothing was found")
+        went_on = True
+        while went_on:
+            went_on = False
+            for less in WAYS:
+                place = places(best.history)
+                while place > 0 and self.tried < SHRINKS_MAX:
+                    place -= 1
+                    for smaller in less(best.history, place):
+                        played = self._if_it_breaks(smaller)
+                        if played is not None:
+                            best, went_on = played, True
+                            break
+        return best
+
+    def _if_it_breaks(self, history: History) -> PlayedHistory | None:
+        self.tried += 1
+        played = self.play(history)
+        return played if self.what in self.broken(played) else None
+
+
+@contextmanager
+def _by_the_seed_alone() -> Generator[None]:
+    """Let Hypothesis take no numbers from the sources of modules that are not installed but lie in a folder.
+
+    Else the same seed would give other histories in a checkout than from a wheel, and to whoever has modules
+    of his own. There is no setting for that.
+    """
+    providers.CONSTANTS_CACHE.cache.clear()
+    try:
+        with patch.object(providers, "_get_local_constants", Constants):
+            yield
+    finally:
+        providers.CONSTANTS_CACHE.cache.clear()
+
+
+def _settings(size: int) -> settings:
+    return settings(
+        max_examples=size,
+        stateful_step_count=STEPS + 1,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=_NO_CHECKS,
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+
+
+def seek(
+    chunk: Chunk,
+    play: Callable[[History], PlayedHistory],
+    broken: Callable[[PlayedHistory], Sequence[str]],
+    known: frozenset[str] = frozenset(),
+    drawn: Callable[[PlayedHistory | None], None] = lambda _: None,
+) -> Found | None:
+    """Play the different histories of a chunk until one breaks what is not `known`, and make that one small.
+
+    Args:
+        chunk: Which histories.
+        play: Plays and judges one.
+        broken: What a history has broken, the gravest first.
+        known: What need not be found again.
+        drawn: Is told of each history that was drawn, and not of those that are tried to make one small; None
+            of one that was drawn before, which is not played again.
+    """
+    search = _Search(play, broken, known, drawn)
+
+    def lived(history: History) -> None:
+        if search.breaks(history):
+            raise _BrokenError
+
+    @seed(chunk.seed)
+    def chance() -> Machine:
+        return Machine(lived)
+
+    try:
+        with _by_the_seed_alone():
+            # Any factory will do, says its docstring: a class anew for each chunk would be read anew, too.
+            run_state_machine_as_test(cast("type[Machine]", chance), settings=_settings(chunk.size))
+    except _BrokenError:
+        if search.best is None:
+            raise
+        return Found(search.what, search.prune(), search.tried)
+    return None

@@ -1,0 +1,153 @@
+"""Waiting for something to be seen, and saying well what was awaited when it never came."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypedDict
+
+from kubelet_conformance.node.observations import Sights
+from kubelet_conformance.targets.controls import Target
+from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
+
+LONG = 900.0
+"""How long a scenario waits unless given a limit, in seconds: longer than the longest back-off."""
+_TAIL_RECORDS = 20
+_READS = frozenset(
+    {
+        *("ContainerStatus", "PodSandboxStatus", "ImageStatus", "Status", "Version"),
+        *("ListContainers", "ListPodSandbox", "ListImages", "ImageFsInfo"),
+    }
+)
+
+
+class Limits(TypedDict, total=False):
+    """At most how long to wait, in seconds, and the contract whose judge reads the outcome."""
+
+    within: float
+    contract: str
+
+
+class WaitTimeoutError(AssertionError):
+    """A scenario waited in vain: what was awaited, what was last seen, and the end of the trace."""
+
+
+class Observer:
+    """What is observed of a node from outside, and waiting for it.
+
+    Attributes:
+        target: the kubelet and the runtime.
+        sights: the statuses, calls and events so far.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.sights = Sights(target.recorder)
+        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._due = False
+        target.recorder.listeners.append(self._wake)
+
+    async def until(
+        self,
+        holds: Callable[[], bool],
+        awaited: str,
+        *,
+        within: float = LONG,
+        contract: str = "",
+        last_seen: Callable[[], str] | None = None,
+    ) -> None:
+        """Wait until `holds()`, at most `within` seconds; with `contract` the outcome is recorded.
+
+        Raises WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
+        """
+        target = self.target
+        within = min(within, target.patience)
+        deadline = target.now() + within
+        met = await self.reaches(holds, within)
+        if contract or not met:
+            target.recorder.record(
+                "expect", contract=contract, awaited=awaited, by=round(deadline, 3), met=met
+            )
+        if not met:
+            seen = [] if last_seen is None else [f"last seen: {last_seen()}"]
+            trace = ["the trace ends:", *(f"  {line}" for line in tail(target.recorder))]
+            raise WaitTimeoutError("\n".join([f"waited {within:g} s in vain for {awaited}", *seen, *trace]))
+
+    def _wake(self, _: Seen) -> None:
+        # Checked after the one who recorded has gone on: a condition may look at what the record is about.
+        if self._waiters and not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._check)
+
+    def _check(self) -> None:
+        self._due = False
+        for holds, future in list(self._waiters):
+            if not future.done():
+                _look(holds, future)
+
+    async def reaches(self, holds: Callable[[], bool], within: float) -> bool:
+        """Wait until `holds()`, at most `within` seconds; whether it came. Raises what `holds` raises."""
+        if holds():
+            return True
+        future = asyncio.get_running_loop().create_future()
+        waiter = (holds, future)
+        self._waiters.append(waiter)
+        try:
+            async with asyncio.timeout(within):
+                await self._awaited(future)
+        except TimeoutError:
+            return holds()
+        else:
+            return True
+        finally:
+            self._waiters.remove(waiter)
+
+    async def _awaited(self, future: asyncio.Future[None]) -> None:
+        """Wait for a record after which it holds, and look beside that where not every change is recorded."""
+        recheck_seconds = self.target.recheck_seconds
+        while recheck_seconds is not None and not future.done():
+            await asyncio.wait([future], timeout=recheck_seconds)
+            self._check()
+        await future
+
+
+def _look(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
+    """Tell a waiter that what he waits for holds, or why nobody can look any more."""
+    try:
+        if holds():
+            future.set_result(None)
+    except Exception as error:  # noqa: BLE001 - the waiter's own, who gets it
+        future.set_exception(error)
+
+
+def tail(recorder: Recorder, count: int = _TAIL_RECORDS) -> list[str]:
+    """The last records in a line each; reads of an unchanged runtime are left out."""
+    lines: list[str] = []
+    for seen in reversed(recorder.records):
+        line = _line(seen)
+        if line:
+            lines.append(line)
+        if len(lines) == count:
+            break
+    return lines[::-1]
+
+
+def _line(seen: Seen) -> str:
+    match seen:
+        case RecordedCall(rpc=rpc) | RecordedReply(call=RecordedCall(rpc=rpc), outcome=_) if rpc in _READS:
+            failed = isinstance(seen, RecordedReply) and isinstance(seen.outcome, Failed)
+            return f"{seen.t:9.3f}  {rpc} failed" if failed else ""
+        case RecordedCall():
+            return f"{seen.t:9.3f}  {seen.rpc} begins"
+        case RecordedReply(outcome=Failed() as failed):
+            return f"{seen.t:9.3f}  {seen.call.rpc} failed: {failed.code} {failed.message}"
+        case RecordedReply():
+            return f"{seen.t:9.3f}  {seen.call.rpc} done"
+        case _:
+            told = ", ".join(f"{name}={value}" for name, value in seen.fields.items() if name in _TOLD)
+            return f"{seen.t:9.3f}  {seen.kind} {told}"
+
+
+_TOLD = frozenset(
+    {"op", "name", "reason", "message", "what", "exit_code", "verb", "resource", "code", "awaited"}
+)

@@ -1,0 +1,305 @@
+"""Pytest's side of a run: which tests are scenarios, how one is played, and how the run ends."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, NoReturn, TypeGuard
+
+import click
+import pytest
+
+from kubelet_conformance.contract.applicability import USUAL_VERSION
+from kubelet_conformance.node import scenario_of
+from kubelet_conformance.plugin.live_run import LiveRun, Story
+from kubelet_conformance.plugin.naming import Named, in_order, named
+from kubelet_conformance.plugin.options import Options, OptionsError
+from kubelet_conformance.plugin.play import packed, unpacked
+from kubelet_conformance.plugin.session import Session
+from kubelet_conformance.plugin.worker_pool import Ahead, processors
+from kubelet_conformance.reports.forms import in_form
+from kubelet_conformance.reports.output import complain, deliver
+from kubelet_conformance.reports.played_run import LeftOut, Played
+from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.reports.run import Exit, gravest
+from kubelet_conformance.targets.choice import TargetError
+
+_STORY = pytest.StashKey[Callable[..., Awaitable[None]]]()
+_PLAYED = pytest.StashKey["Played | str"]()
+_ATTRIBUTE = "kubelet_conformance_played"
+_WORTH_PROCESSES = 50
+"""So many scenarios take longer than it takes to make processes for them."""
+_JUDGED_ENDS = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
+
+
+def is_scenario(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    """Whether a test is a scenario: a coroutine that takes our `node`."""
+    return (
+        isinstance(item, pytest.Function)
+        and "node" in item.fixturenames
+        and inspect.iscoroutinefunction(item.obj)
+    )
+
+
+class Scenarios:
+    """Our hooks of one pytest run. Without a scenario among the tests they do nothing.
+
+    `ended` is how the run ended, if it came to verdicts.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._session: Session | None = None
+        self._named: dict[str, Named] = {}
+        self._progress: Steps | None = None
+        self._ahead: Ahead | None = None
+        self._other_failed = False
+        self.ended: Exit | None = None
+
+    def session(self) -> Session:
+        """The session, begun with the first scenario; ends the run for what cannot be chosen."""
+        if self._session is None:
+            given: dict[str, Any] = getattr(self._config, "workerinput", {})
+            try:
+                self._session = Session(Options.of(self._config), given.get("kc_folder"))
+            except OptionsError as error:
+                self._refuse(str(error))
+        return self._session
+
+    def _refuse(self, message: str) -> NoReturn:
+        """End the run for wrong usage."""
+        if self._has_terminal():
+            raise pytest.UsageError(message)
+        complain(message)
+        self.ended = Exit.BAD_INPUT
+        pytest.exit(message)
+
+    def _has_terminal(self) -> bool:
+        """Whether pytest prints its own output; it does not in `run`."""
+        return self._config.pluginmanager.hasplugin("terminalreporter")
+
+    def _is_worker(self) -> bool:
+        """Whether this is a process of xdist's that plays for another."""
+        return hasattr(self._config, "workerinput")
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep the scenarios that witness what is asked for, on a version they are meant for."""
+        items[:] = in_order(items)
+        scenarios = [item for item in items if is_scenario(item)]
+        if not scenarios:
+            return
+        self._named = named(scenarios)
+        for item in scenarios:
+            # Taken now: pytest-asyncio's auto mode puts a wrapper in its place before the call.
+            item.stash[_STORY] = item.obj
+        options = self.session().options
+        self._refuse_unknown(options.scenarios)
+        wanted = {contract.id for contract in self.session().contracts} if options.ids else None
+        dropped = [item for item in scenarios if self._is_idle(item, options, wanted)]
+        if dropped:
+            config.hook.pytest_deselected(items=dropped)
+            items[:] = [item for item in items if item not in dropped]
+
+    def _refuse_unknown(self, patterns: tuple[str, ...]) -> None:
+        names = [each.name for each in self._named.values()]
+        for pattern in patterns:
+            if not any(_fits(name, pattern) for name in names):
+                near = get_close_matches(pattern, names)
+                hint = f"; nearest: {', '.join(near)}" if near else ""
+                self._refuse(f"there is no scenario {pattern}{hint}")
+
+    def _is_idle(self, item: pytest.Function, options: Options, wanted: set[str] | None) -> bool:
+        declared = scenario_of(item.obj)
+        kubernetes = options.choice.kubernetes
+        if kubernetes and not declared.is_meant_for(kubernetes):
+            return True
+        if options.scenarios:
+            return not any(_fits(self._named[item.nodeid].name, pattern) for pattern in options.scenarios)
+        return wanted is not None and not wanted & set(declared.witnesses)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - a type of pytest-xdist
+        """Let the workers of xdist write their traces where the controller reads them."""
+        if self.session().live is not None:
+            self._refuse("a runtime takes one kubelet: play on a real one without -n")
+        node.workerinput["kc_folder"] = str(self.session().folder)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """Play a scenario; it fails if its trace breaks a contract or if it waits in vain."""
+        story = pyfuncitem.stash.get(_STORY, None)
+        if story is None:
+            return None
+        this = self._named[pyfuncitem.nodeid]
+        taken = inspect.signature(story).parameters
+        arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in taken}
+        live = self.session().live
+        if live is None:
+            self._began(this.name)
+            if self._ahead is not None:
+                played = self._ahead.take(pyfuncitem.nodeid)
+            else:
+                played = self.session().play(story, this, arguments)
+        else:
+            played = self._live(live, this.name, arguments)
+        pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
+        told = self.session().told(played)
+        if told:
+            pytest.fail(told, pytrace=False)
+        return True
+
+    def _began(self, name: str) -> None:
+        if self._progress is not None:
+            self._progress.begin(name)
+
+    def _live(self, live: LiveRun, name: str, arguments: dict[str, Any]) -> Played:
+        """What came of a scenario on a real runtime; the test is skipped if it is not applicable."""
+        try:
+            played = live.play(name, arguments, self._began)
+        except TargetError as error:
+            self._refuse(str(error))
+        if isinstance(played, LeftOut):
+            pytest.skip(f"not applicable: {played.reason}")
+        return played
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the verdicts of a scenario into its report, which crosses from a worker to the controller."""
+        report = yield
+        if call.when == "call" and _PLAYED in item.stash:
+            setattr(report, _ATTRIBUTE, item.stash[_PLAYED])
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the verdicts of a scenario out of its report, in whichever process it was played."""
+        played: Played | str | None = getattr(report, _ATTRIBUTE, None)
+        if played is None:
+            self._other_failed |= report.failed
+            self._tell(report)
+        elif not self._is_worker():
+            self.session().add(unpacked(played) if isinstance(played, str) else played)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say so if nothing is left to play, and begin to tell of progress."""
+        if self._session is not None and self._session.live is not None:
+            self._prepare(self._session.live, session.items)
+        if self._session is None or self._has_terminal() or self._is_worker():
+            return
+        count = sum(map(is_scenario, session.items))
+        options = self._session.options
+        if not count:
+            asked = " ".join(options.ids or options.scenarios)
+            version = options.choice.kubernetes or USUAL_VERSION
+            complain(f"no scenario puts {asked} to the test as Kubernetes {version}")
+        self._progress = Steps(count, "scenarios played")
+        if self._session.live is None and count >= _WORTH_PROCESSES and processors() > 1:
+            self._play_ahead(self._session, filter(is_scenario, session.items))
+
+    def _play_ahead(self, ours: Session, items: Iterable[pytest.Function]) -> None:
+        """Play all in several processes, unless one takes what is not known before its turn."""
+        stories: dict[str, Callable[[], Played]] = {}
+        for item in items:
+            arguments = _arguments(item)
+            if arguments is None:
+                return
+            stories[item.nodeid] = partial(ours.play, item.stash[_STORY], self._named[item.nodeid], arguments)
+        self._ahead = Ahead(stories, processors())
+
+    def _prepare(self, live: LiveRun, items: list[pytest.Item]) -> None:
+        """Plan all scenarios and connect to the runtime."""
+        scenarios = [item for item in items if is_scenario(item)]
+        stories = [
+            Story(self._named[item.nodeid], item.stash[_STORY], _arguments(item)) for item in scenarios
+        ]
+        progress = None if self._has_terminal() else Steps(len(stories), "scenarios rehearsed")
+        try:
+            live.prepare(stories, self.session().folder, _nobody if progress is None else progress.begin)
+        except OptionsError as error:
+            self._refuse(str(error))
+        finally:
+            if progress is not None:
+                progress.clear()
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A module that cannot be imported is told of."""
+        self._tell(report)
+
+    def _tell(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        """Without pytest's own output, what fails beside scenarios is told here."""
+        if report.failed and not self._has_terminal():
+            lines = report.longreprtext.splitlines()
+            told = lines if self._config.getoption("kc_debug") else lines[-1:]
+            complain("\n".join([f"{report.nodeid}:", *told]), plain=True)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """The exit status is that of the verdicts; the report goes out, unless pytest prints it later."""
+        if self._progress is not None:
+            self._progress.clear()
+        if self._is_worker() or not self._has_verdicts() or session.exitstatus not in _JUDGED_ENDS:
+            return
+        ours = self.session()
+        written = self._written(ours)
+        others = Exit.OK
+        if self._other_failed:
+            others = Exit.FAILED if self._has_terminal() else Exit.INTERNAL_ERROR
+        self.ended = gravest(ours.run.conclusion(), written, others)
+        session.exitstatus = int(self.ended)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the report below pytest's own output."""
+        if self._has_verdicts() and self.session().options.output is None:
+            terminalreporter.ensure_newline()
+            self._deliver(self.session())
+
+    def _has_verdicts(self) -> bool:
+        session = self._session
+        return session is not None and bool(session.played or (session.live and session.live.left_out))
+
+    def _written(self, ours: Session) -> Exit:
+        """Write the record and the report, save what goes below pytest's own output; how that went."""
+        kept = Exit.OK
+        try:
+            ours.record()
+        except OSError as error:
+            complain(f"{error.filename}: cannot be written: {error.strerror}")
+            kept = Exit.BAD_INPUT
+        if self._has_terminal() and ours.options.output is None:
+            return kept
+        return gravest(kept, self._deliver(ours))
+
+    @staticmethod
+    def _deliver(ours: Session) -> Exit:
+        options = ours.options
+        try:
+            deliver(in_form(options.form, ours.run, to_file=bool(options.output)), options.output)
+        except click.ClickException as error:
+            complain(error.format_message())
+            return Exit.BAD_INPUT
+        return Exit.OK
+
+    def pytest_unconfigure(self) -> None:
+        """Clean up."""
+        if self._ahead is not None:
+            self._ahead.close()
+        if self._session is not None:
+            self._session.close()
+
+
+def _arguments(item: pytest.Function) -> dict[str, Any] | None:
+    """What a scenario takes beside its node, where that is known before its turn: parameters, no fixtures."""
+    params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+    taken = set(inspect.signature(item.stash[_STORY]).parameters) - {"node"}
+    return {name: params[name] for name in taken} if taken <= params.keys() else None
+
+
+def _nobody(_: str) -> None:
+    """Pytest's own output tells of progress."""
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)

@@ -1,0 +1,276 @@
+"""Scenarios on wall time: rehearsed, planned, played side by side or alone, judged life by life."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kubelet_conformance.contract.checking import Judged, Trace
+from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+from kubelet_conformance.node import Node, scenario_of
+from kubelet_conformance.plugin.naming import Named
+from kubelet_conformance.plugin.options import Options, OptionsError
+from kubelet_conformance.plugin.play import how_it_ended, judge
+from kubelet_conformance.plugin.rehearsal import Place, Placement, placed, rehearse
+from kubelet_conformance.reports.played_run import LeftOut, Played
+from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
+from kubelet_conformance.targets.controls import NotPossibleError, Target
+from kubelet_conformance.targets.opening import open_live_stage
+from kubelet_conformance.targets.stage import Act, Ended
+
+_SHARED = "node"
+"""The name of the trace of the node that scenarios share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A scenario that is to be played; `arguments` are None where they are known only when its turn comes."""
+
+    named: Named
+    function: Callable[..., Awaitable[None]]
+    arguments: Mapping[str, Any] | None = None
+
+
+class LiveRun:
+    """Plays the scenarios of one run on a real runtime; raises OptionsError for what cannot be chosen.
+
+    Attributes:
+        lives: the verdicts on each life of a node, with the breaks laid at the scenarios' doors.
+        left_out: the scenarios that are not applicable.
+    """
+
+    _folder: Path
+
+    def __init__(self, options: Options, contracts: Sequence[Contract]) -> None:
+        try:
+            self._stage = open_live_stage(options.choice)
+        except UnknownTargetError as error:
+            raise OptionsError(str(error)) from None
+        self._options = options
+        self._contracts = contracts
+        self._runner = asyncio.Runner()
+        self._placements: dict[str, Placement] = {}
+        self._stories: dict[str, Story] = {}
+        self._played: dict[str, Played] = {}
+        self._missing: dict[str, str] = {}
+        self.lives: list[Judged] = []
+        self.left_out: list[LeftOut] = []
+
+    def prepare(self, stories: Iterable[Story], folder: Path, begin: Callable[[str], None]) -> None:
+        """Rehearse all, plan them, and connect to the runtime; traces will go into `folder`.
+
+        Raises:
+            OptionsError: The runtime cannot be played on.
+        """
+        self._folder = folder
+        choice = replace(self._options.choice, kubelet="reference", runtime="fake")
+        images: set[str] = set()
+        for story in stories:
+            name = story.named.name
+            begin(name)
+            self._stories[name] = story
+            declared = scenario_of(story.function)
+            if story.arguments is None:
+                budget = self._options.budget
+                self._placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
+                continue
+            found = rehearse(story.function, name, choice, story.arguments)
+            self._placements[name] = placed(declared, found, self._options.budget, self._stage.controls)
+            if self._placements[name].place is not Place.NOWHERE:
+                images |= found.images
+        if all(each.place is Place.NOWHERE for each in self._placements.values()):
+            return
+        try:
+            self._runner.run(self._stage.open(images))
+        except TargetError as error:
+            raise OptionsError(str(error)) from None
+
+    def play(self, name: str, arguments: Mapping[str, Any], ended: Callable[[str], None]) -> Played | LeftOut:
+        """What came of a scenario. With the first one all are played, save those that take fixtures."""
+        if self._placements[name].place is Place.NOWHERE:
+            return self._leave_out(name, self._placements[name].reason)
+        if name not in self._played:
+            given = self._stories[name].arguments
+            lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
+            self._runner.run(self._live(lives, ended))
+            for life in lives:
+                self._judge(life)
+        if name in self._missing:
+            return self._leave_out(name, self._missing[name])
+        return self._played[name]
+
+    def _leave_out(self, name: str, reason: str) -> LeftOut:
+        left_out = LeftOut(name, reason)
+        self.left_out.append(left_out)
+        return left_out
+
+    def _lives_to_play(self) -> list[_Life]:
+        """The life of the node that is shared, and one for each scenario that needs a node of its own."""
+        known = {
+            name: story.arguments for name, story in self._stories.items() if story.arguments is not None
+        }
+        beside = [name for name in known if self._placements[name].place is Place.SHARED]
+        alone = [name for name in known if self._placements[name].place is Place.ALONE]
+        lives = [_Life(self._acts([name])) for name in alone]
+        if beside:
+            # The longest first, so that none is begun when the others are nearly done.
+            acts = sorted(self._acts(beside), key=lambda act: -act.patience)
+            lives.insert(0, _Life(acts, shared=True))
+        return lives
+
+    async def _live(self, lives: list[_Life], ended: Callable[[str], None]) -> None:
+        """Play lives of nodes, as many at a time as the stage has runtimes for."""
+        async with asyncio.TaskGroup() as tasks:
+            for life in lives:
+                tasks.create_task(self._live_one(life, ended))
+        errors = [life.error for life in lives if isinstance(life.error, TargetError)]
+        if errors and not any(life.error is None for life in lives):
+            raise errors[0]
+
+    async def _live_one(self, life: _Life, ended: Callable[[str], None]) -> None:
+        try:
+            played = await self._stage.play(
+                life.acts,
+                shared=life.shared,
+                concurrency=self._options.concurrency,
+                ended=lambda act: ended(act.name),
+            )
+        except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
+            life.error = error
+            life.ended = {
+                act.number: Ended(error, "".join(traceback.format_exception(error))) for act in life.acts
+            }
+            return
+        life.path = self._folder / f"{_SHARED if life.shared else life.acts[0].name}.jsonl"
+        life.path.write_bytes(played.trace)
+        by_number = {act.number: act.name for act in life.acts}
+        life.owners = [None if each is None else by_number.get(each) for each in played.owners]
+        life.ended = played.ended
+
+    def _judge(self, life: _Life) -> None:
+        first = life.acts[0].name
+        if life.error is not None:
+            for act in life.acts:
+                nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
+                self._take(act, life.ended[act.number], nothing, "")
+            return
+        lies = () if life.shared else scenario_of(self._stories[first].function).lies
+        contracts = [each for each in self._contracts if each.id not in lies]
+        whole, wrong = judge(life.path, contracts, None if life.shared else first)
+        shares = {first: whole}
+        if life.shared:
+            whole, shares = shared_out(whole, life.owners, [act.name for act in life.acts])
+        self.lives.append(whole)
+        for act in life.acts:
+            self._take(act, life.ended[act.number], shares[act.name], wrong)
+
+    def _take(self, act: Act, ended: Ended, judged: Judged, wrong: str) -> None:
+        """What came of one scenario of a life that was judged, or why that failed."""
+        if isinstance(ended.error, NotPossibleError):
+            self._missing[act.name] = f"needs {ended.error}"
+        story = self._stories[act.name]
+        vain = failed = ""
+        if ended.error is not None:
+            vain, failed = how_it_ended(ended.error, ended.told, story.function)
+        self._played[act.name] = Played(
+            act.name, judged, vain, wrong or failed, story.named.place, story.named.file
+        )
+
+    def _acts(self, names: Iterable[str], arguments: Mapping[str, Any] | None = None) -> list[Act]:
+        return [self._act(name, arguments) for name in names]
+
+    def _act(self, name: str, arguments: Mapping[str, Any] | None) -> Act:
+        story = self._stories[name]
+        given = {**(story.arguments or {}), **(arguments or {})}
+
+        async def on(target: Target) -> None:
+            await story.function(**{**given, "node": Node(target)})
+
+        settings = dict(scenario_of(story.function).settings)
+        return Act(story.named.place, name, on, settings, self._placements[name].patience)
+
+    @property
+    def runtime(self) -> str:
+        """The runtime's own name and version."""
+        return self._stage.runtime
+
+    @property
+    def baselines(self) -> Sequence[str]:
+        """Files of what this kubelet and this runtime are known to do otherwise."""
+        return self._stage.baselines
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        try:
+            self._runner.run(self._stage.close())
+        finally:
+            self._runner.close()
+
+
+@dataclass(slots=True)
+class _Life:
+    """One life of a node: what is to be played, and what it left."""
+
+    acts: list[Act]
+    shared: bool = False
+    path: Path = field(default_factory=Path)
+    owners: list[str | None] = field(default_factory=list[str | None])
+    ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])
+    error: Exception | None = None
+    """What ended it before there was a trace."""
+
+
+def shared_out(
+    judged: Judged, owners: Sequence[str | None], scenarios: Iterable[str]
+) -> tuple[Judged, dict[str, Judged]]:
+    """The verdicts of the whole node, each break with its scenario, and what each scenario broke of it.
+
+    A break is of the scenario whose is the first record of its evidence that is anybody's: what follows may
+    be whatever showed that time had passed. One that is nobody's counts for the run.
+
+    Args:
+        judged: The verdicts on the trace of the node.
+        owners: The scenario of each record, the first that of the record with seq 1.
+        scenarios: All that were played on the node.
+    """
+    whole = {contract: _attributed(outcome, owners) for contract, outcome in judged.outcomes.items()}
+    shares = {name: _share(judged, name, owners.count(name)) for name in scenarios}
+    for contract, outcome in whole.items():
+        for evidence in outcome.evidence:
+            if evidence.scenario in shares:
+                _add(shares[evidence.scenario].outcomes, contract, evidence)
+    return replace(judged, outcomes=whole), shares
+
+
+def _attributed(outcome: Outcome, owners: Sequence[str | None]) -> Outcome:
+    """The outcome with the scenario of each break that is shown."""
+    if not outcome.evidence:
+        return outcome
+    evidence = [replace(each, scenario=_owner(each, owners)) for each in outcome.evidence]
+    broken = {(each.clause, each.scenario) for each in evidence}
+    if outcome.breaks > len(evidence):
+        # Those beyond the evidence may be anybody's.
+        broken |= outcome.broken_clauses
+    return replace(outcome, evidence=evidence, broken_clauses=broken)
+
+
+def _owner(evidence: Evidence, owners: Sequence[str | None]) -> str | None:
+    named = (owners[seq - 1] for seq in sorted(evidence.seq) if seq <= len(owners))
+    return next((each for each in named if each is not None), None)
+
+
+def _share(judged: Judged, scenario: str, records: int) -> Judged:
+    return Judged(replace(judged.trace, scenario=scenario, records=records), {}, ())
+
+
+def _add(outcomes: dict[str, Outcome], contract: str, evidence: Evidence) -> None:
+    outcome = outcomes.setdefault(contract, Outcome(Verdict.BROKEN))
+    outcome.evidence.append(evidence)
+    outcome.activations += 1
+    outcome.breaks += 1
+    outcome.broken_clauses.add((evidence.clause, evidence.scenario))

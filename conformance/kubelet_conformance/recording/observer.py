@@ -1,0 +1,148 @@
+"""One recording from begin to end: what is heard and what is looked at, put in order and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kubelet_conformance.recording.ordering import Owners, Work, place_of
+from kubelet_conformance.recording.pod_sources import Change, LookError, PodsSource, Watch
+from kubelet_conformance.recording.transcript import Transcript
+from kubelet_conformance.tap.events import Heard, Note
+
+TICK_SECONDS = 1.0
+"""How often the pods are looked at, and what was written is handed to the system."""
+_HELD_MAX = 100_000
+_HELD_BYTES_MAX = 64 * 1024 * 1024
+_LAG_NS = 1_000_000_000
+"""A look is left out if what is heard is older than this: what was written must catch up first."""
+_PATIENCE_TICKS = 10
+"""After a look that failed, so many ticks pass until the next at most; at first fewer."""
+
+
+class Observer:
+    """Hears everything in order, with a note for each tick.
+
+    With pods to look at, calls wait for the next look, a tick later, so that what it finds can be put before
+    the calls that it explains.
+
+    Args:
+        transcript: Where everything is written.
+        source: Where the wanted pods are read; None if nowhere.
+        now_ns: The monotonic clock, as the tap reads it.
+        complain: Is told of what cannot be read, each trouble once.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        source: PodsSource | None,
+        now_ns: Callable[[], int],
+        complain: Callable[[str], None],
+    ) -> None:
+        self._transcript = transcript
+        self._source = source
+        self._now_ns = now_ns
+        self._complain = complain
+        self._owners = Owners()
+        self._watch = Watch(gives_status=source is not None and source.gives_status)
+        self._held: list[Heard] = []
+        self._held_bytes = 0
+        self._works: list[tuple[int, Work]] = []
+        self._found: list[Change] | None = None
+        """What the last look found, until all that was heard before it is in."""
+        self._found_ns = 0
+        self._told: set[str] = set()
+        self._failures = 0
+        self._rest = 0
+        """How many ticks pass until the next look."""
+
+    def hear(self, heard: Heard) -> None:
+        """Take what was heard."""
+        if isinstance(heard, Note):
+            self._tick(heard.at_ns)
+        elif self._source is None:
+            self._transcript.hear(heard)
+        else:
+            if self._found is not None and heard.at_ns > self._found_ns:
+                self._settle()
+            self._hold(heard)
+
+    def end(self, at_ns: int) -> None:
+        """Nothing more comes: look once more, and write what is left."""
+        if self._source is not None:
+            if self._found is None:
+                self._look()
+            self._settle()
+        self._transcript.end(at_ns)
+
+    def _tick(self, at_ns: int) -> None:
+        if self._source is not None:
+            if self._found is not None and at_ns > self._found_ns:
+                self._settle()
+            late = self._now_ns() - at_ns > _LAG_NS
+            if self._rest or late:
+                self._rest = max(0, self._rest - 1)
+                self._settle()
+            elif self._found is None:
+                self._look()
+        self._transcript.flush()
+
+    def _hold(self, heard: Heard) -> None:
+        work = self._owners.hear(heard)
+        if work is not None:
+            self._works.append((len(self._held), work))
+        self._held.append(heard)
+        self._held_bytes += _size(heard)
+        if len(self._held) > _HELD_MAX or self._held_bytes > _HELD_BYTES_MAX:
+            self._settle()
+
+    def _look(self) -> None:
+        if self._source is None:
+            return
+        try:
+            look = self._source.look()
+        except LookError as error:
+            self._say(str(error))
+            self._rest = min(2**self._failures - 1, _PATIENCE_TICKS)
+            self._failures = min(self._failures + 1, _PATIENCE_TICKS)
+            self._settle()
+            return
+        self._failures = 0
+        for problem in look.problems:
+            self._say(problem)
+        self._found, self._found_ns = self._watch.changes(look), self._now_ns()
+
+    def _say(self, problem: str) -> None:
+        if problem not in self._told and len(self._told) < _HELD_MAX:
+            self._told.add(problem)
+            self._complain(problem)
+
+    def _settle(self) -> None:
+        """Write what is held, with what the look found in its places."""
+        placed: dict[int, list[Change]] = {}
+        later: list[Change] = []
+        for change in self._found or ():
+            place = place_of(change, self._works)
+            (later if place is None else placed.setdefault(place, [])).append(change)
+        transcript = self._transcript
+        for place, heard in enumerate(self._held):
+            for change in placed.get(place, ()):
+                self._write(heard.at_ns, change)
+            transcript.hear(heard)
+        for change in later:
+            self._write(self._found_ns, change)
+        if self._watch.is_alone:
+            transcript.narrow(self._found_ns, "api", "none")
+        self._held, self._held_bytes, self._works, self._found = [], 0, [], None
+
+    def _write(self, at_ns: int, change: Change) -> None:
+        for kind, fields in change.records:
+            self._transcript.record(at_ns, kind, fields)
+
+
+def _size(heard: Heard) -> int:
+    for name in ("request", "response", "message"):
+        found = getattr(heard, name, None)
+        if isinstance(found, bytes):
+            return len(found)
+    return 0

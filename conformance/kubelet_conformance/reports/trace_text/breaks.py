@@ -1,0 +1,146 @@
+"""Which breaks of a contract a report shows, and the slice of the trace that proves each.
+
+A slice is the shortest part of a trace that shows a break: a second reading keeps the records the evidence
+names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from kubelet_conformance.contract.verdicts import Evidence
+from kubelet_conformance.reports.trace_text.lines import asked, replied, told
+from kubelet_conformance.trace.format.errors import BodyError, TraceError
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.records import Call, Record, Reply, Unknown
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.observe import moments
+
+BREAKS_SHOWN = 3
+"""How many breaks of one contract a report shows in full."""
+LINES_SHOWN = 40
+"""How many lines of one slice are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a slice: where its record stands, and what it says."""
+
+    seq: int
+    t: float
+    text: str
+
+
+_Lines: TypeAlias = dict[str, dict[int, Line]]
+
+
+def cut(path: str, wanted: Iterable[int]) -> dict[int, Line]:
+    """The lines of these records (by seq) of a trace file; a call and its reply make one line under both.
+
+    What cannot be read a second time, such as a pipe, or has changed since, gives no lines.
+    """
+    if not Path(path).is_file():
+        return {}
+    slicer = _Slicer(set(wanted))
+    try:
+        with Reader(path) as reader:
+            slicer.read(reader)
+    except (TraceError, BodyError):
+        pass  # What was found up to here still shows something.
+    return slicer.lines()
+
+
+class _Slicer:
+    """Follows a trace up to the last record that is wanted."""
+
+    def __init__(self, wanted: set[int]) -> None:
+        self._wanted = wanted
+        self._missing = set(wanted)
+        self._begun: dict[str, Line] = {}
+        """Wanted calls that have no reply yet, by call id."""
+        self._lines: dict[int, Line] = {}
+
+    def read(self, reader: Reader) -> None:
+        for moment in moments(reader):
+            self._see(moment, moment.record)
+            if not self._missing and not self._begun:
+                return
+
+    def _see(self, moment: Moment, record: Record) -> None:
+        is_wanted = record.seq in self._wanted
+        if is_wanted:
+            self._missing.discard(record.seq)
+        if isinstance(record, Reply):
+            begun = self._begun.pop(record.call.id, None)
+            if begun is not None or is_wanted:
+                self._answered(moment, record, begun)
+        elif is_wanted and isinstance(record, Call):
+            self._begun[record.id] = Line(record.seq, record.t, asked(moment))
+        elif is_wanted and not isinstance(record, Unknown):
+            self._lines[record.seq] = Line(record.seq, record.t, told(moment))
+
+    def _answered(self, moment: Moment, reply: Reply, begun: Line | None) -> None:
+        call = reply.call
+        question = begun.text if begun is not None else asked(moment)
+        took = reply.t - call.t
+        text = f"{question} -> {replied(moment)} (#{reply.seq}, {took:.3f} s later)"
+        self._lines[call.seq] = self._lines[reply.seq] = Line(call.seq, call.t, text)
+
+    def lines(self) -> dict[int, Line]:
+        """What was found; a call without a reply says so."""
+        for line in self._begun.values():
+            self._lines[line.seq] = Line(line.seq, line.t, f"{line.text} (no reply)")
+        return self._lines
+
+
+def chosen(evidence: list[Evidence]) -> list[Evidence]:
+    """The breaks to show: those the baseline does not know, one of each clause before a second of any."""
+    unknown = [each for each in evidence if not each.deviation]
+    first = {each.clause: number for number, each in reversed(list(enumerate(unknown)))}
+    by_worth = sorted(
+        range(len(unknown)), key=lambda number: (first[unknown[number].clause] != number, number)
+    )
+    return [unknown[number] for number in sorted(by_worth[:BREAKS_SHOWN])]
+
+
+def lines_of(evidence: Iterable[Evidence]) -> _Lines:
+    """The lines of all these breaks, by trace and seq; each trace is read once."""
+    wanted: dict[str, set[int]] = {}
+    for each in evidence:
+        wanted.setdefault(each.trace, set()).update(each.seq)
+    return {path: cut(path, seqs) for path, seqs in wanted.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One break with the lines of its trace."""
+
+    evidence: Evidence
+    lines: _Lines
+
+    def slice(self) -> Iterator[str]:
+        """Its records, one a line, with the time since the first of them."""
+        known = self.lines.get(self.evidence.trace, {})
+        found = {line.seq: line for seq in self.evidence.seq if (line := known.get(seq)) is not None}
+        in_order = sorted(found.values(), key=lambda line: line.seq)
+        if not in_order:
+            records = ", ".join(f"#{seq}" for seq in self.evidence.seq[:LINES_SHOWN])
+            yield f"records {records} (the trace could not be read again)"
+            return
+        start = in_order[0].t
+        wide = max(len(str(line.seq)) for line in in_order) + 1
+        for line in in_order[:LINES_SHOWN]:
+            seq = f"#{line.seq}"
+            yield f"{line.t - start:+10.3f} s  {seq:>{wide}} {line.text}"
+        if len(in_order) > LINES_SHOWN:
+            yield f"... and {len(in_order) - LINES_SHOWN} more records"
+
+
+def shown(evidence: list[Evidence]) -> list[Break]:
+    """The breaks of one contract that are shown, each with its lines."""
+    breaks = chosen(evidence)
+    lines = lines_of(breaks)
+    return [Break(each, lines) for each in breaks]

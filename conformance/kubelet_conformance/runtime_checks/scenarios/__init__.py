@@ -1,0 +1,18 @@
+"""The stories: one module a subject, found by walking this package in name order."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from kubelet_conformance.runtime_checks.scenario import Story
+
+__all__ = ("every_story",)
+
+
+@cache
+def every_story() -> tuple[Story, ...]:
+    """All stories, module by module and in the order of each file."""
+    modules = (import_module(each.name) for each in pkgutil.iter_modules(__path__, f"{__name__}."))
+    return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Story))

@@ -1,0 +1,49 @@
+"""What a runtime tells without being asked, and the statuses beside it."""
+
+from __future__ import annotations
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.runtime_checks.runtime import Runtime
+from kubelet_conformance.runtime_checks.scenario import story
+
+_TOLD_SECONDS = 5.0
+
+
+@story("CRI-30", needs=("events",))
+async def every_transition_is_told(runtime: Runtime) -> None:
+    """Listen while a pod with two containers lives and goes; one of them ends by itself."""
+    async with runtime.events() as came:
+        sandbox = await runtime.sandbox()
+        runs = await sandbox.running(name="runs")
+        ends = await sandbox.running(runtime.target.commands.exit(3, after=0.5), name="ends")
+        await ends.end()
+        await runs.stop(1)
+        for container in (runs, ends):
+            await container.remove()
+        await sandbox.stop()
+        await sandbox.remove()
+
+        async def is_over() -> bool:
+            told = [(one.container_id, one.container_event_type) for one in came]
+            return (sandbox.id, cri.CONTAINER_DELETED_EVENT) in told
+
+        met = await runtime.until(is_over, _TOLD_SECONDS)
+        runtime.expect("CRI-30", "the removal of a sandbox is told as DELETED of its id", met=met)
+        told = [one.container_id for one in came if one.container_event_type == cri.CONTAINER_STOPPED_EVENT]
+        runtime.expect("CRI-30", "an end without a call is told", met=ends.id in told)
+
+
+@story("CRI-31", needs=("stamps",))
+async def a_stamped_status_is_whole(runtime: Runtime) -> None:
+    """Read a sandbox while its containers are created, run and have ended."""
+    sandbox = await runtime.sandbox()
+    await sandbox.status()
+    await sandbox.create(name="created")
+    await sandbox.running(name="runs")
+    ends = await sandbox.running(runtime.target.commands.exit(0, after=0.5), name="ends")
+    await ends.end()
+    await runtime.wait(0.1)
+    await sandbox.status()
+    await sandbox.stop()
+    await sandbox.status()

@@ -1,0 +1,75 @@
+"""What befalls a runtime: it is restarted, loses track, or goes down with its node."""
+
+from __future__ import annotations
+
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.runtime_checks.runtime import Runtime
+from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.targets.controls import NotPossibleError
+from kubelet_conformance.targets.runtime import Mishaps
+
+
+def _mishaps(runtime: Runtime) -> Mishaps:
+    """What can be done to the runtime."""
+    if runtime.target.mishaps is None:
+        raise NotPossibleError("only a fake can be made to lose what it knows")
+    return runtime.target.mishaps
+
+
+@story("CRI-16", "CRI-18", "CRI-19", "CRI-20", "CRI-21", "CRI-22", needs=("restart",), alone=True)
+async def a_restart_changes_nothing(runtime: Runtime) -> None:
+    """Restart the runtime; sandboxes, containers and what is told of them are what they were."""
+    sandbox, stopped = await runtime.sandbox("up"), await runtime.sandbox("down")
+    runs = await sandbox.running(name="runs")
+    ends = await sandbox.running(runtime.target.commands.exit(3, after=0.5), name="ends")
+    await ends.end()
+    await stopped.stop()
+    for _ in range(2):
+        for one in (sandbox, stopped):
+            await one.status()
+        states = [(await container.status()).state for container in (runs, ends)]
+        met = states == [cri.CONTAINER_RUNNING, cri.CONTAINER_EXITED]
+        runtime.expect("CRI-19", "what ran runs on, and what had ended has ended", met=met)
+        await runtime.look()
+        if runtime.target.restart is not None:
+            await runtime.target.restart()
+
+
+@story("CRI-09", "CRI-14", needs=("mishaps",))
+async def what_is_unknown_can_be_stopped(runtime: Runtime) -> None:
+    """Let the runtime lose track of a container, list everything, stop that container, and remove it."""
+    mishaps = _mishaps(runtime)
+    container = await (await runtime.sandbox()).running()
+    mishaps.lose_track(container.id)
+    await runtime.ended(runtime.look())
+    await container.status()
+    await container.stop(1)
+    await container.status()
+    await container.remove()
+
+
+@story("CRI-05", "CRI-20", needs=("mishaps",))
+async def survivors_of_a_sandbox_are_stopped_with_it(runtime: Runtime) -> None:
+    """Let a sandbox die under its container, and stop it."""
+    mishaps = _mishaps(runtime)
+    sandbox = await runtime.sandbox()
+    container = await sandbox.running()
+    mishaps.kill_sandbox(sandbox.id)
+    await sandbox.status()
+    await sandbox.stop()
+    await sandbox.status()
+    await container.status()
+
+
+@story("CRI-16", "CRI-20", needs=("mishaps",), alone=True)
+async def what_a_reboot_ended_has_not_ended_well(runtime: Runtime) -> None:
+    """Let the node go down while a container runs: nobody knows how that ended, so its code is not 0."""
+    mishaps = _mishaps(runtime)
+    sandbox = await runtime.sandbox()
+    container = await sandbox.running()
+    mishaps.reboot()
+    await sandbox.status()
+    status = await container.status()
+    met = status.state == cri.CONTAINER_EXITED and status.exit_code != 0
+    runtime.expect("CRI-16", "an end that nobody saw is never told as 0", met=met)

@@ -1,0 +1,425 @@
+"""What a target lets a scenario do to it: a kubelet and a runtime under test, and the world around them.
+
+A control has all its methods from the start, and what a target does not override raises `NotPossibleError`.
+"""
+
+# ruff: noqa: ARG002 - a default refuses whatever it is asked for
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from kubelet_conformance.trace.format.recorder import Recorder
+
+Json = dict[str, Any]
+MANIFEST_FOLDER = "/etc/kubernetes/manifests"
+"""The folder that the kubelet reads unless a scenario sets `static_pod_path`."""
+MANIFEST_URL = "http://127.0.0.1/manifests"
+"""The URL that a scenario sets as `static_pod_url` to have the kubelet read it."""
+ObjectKind = Literal["ConfigMap", "Secret", "Node", "RuntimeClass"]
+"""The kinds of objects besides pods that a scenario can put into the API server."""
+OF_THE_CLUSTER: frozenset[ObjectKind] = frozenset({"Node", "RuntimeClass"})
+"""Of these, the ones that are in no namespace."""
+Effect = Literal["none", "before", "after", "hang", "pretend", "lost-reply"]
+
+
+class RuntimeSandbox(msgspec.Struct, frozen=True):
+    """A sandbox as the runtime has it."""
+
+    id: str
+    pod_uid: str
+    pod_name: str
+    namespace: str
+    attempt: int
+    ready: bool
+
+
+class RuntimeContainer(msgspec.Struct, frozen=True):
+    """A container as the runtime has it; `state` is CREATED, RUNNING, EXITED or UNKNOWN."""
+
+    id: str
+    name: str
+    attempt: int
+    state: str
+    sandbox: RuntimeSandbox
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """A fault on calls of one rpc.
+
+    `effect` is when it strikes: `before` the call takes place, `after` it did ("timed out but done"), `hang`
+    until the caller's deadline, `pretend` answered as done and not done, `lost-reply` done but never
+    answered; `none` where the call is only late, by `delay_seconds`, as it may be besides.
+    `times` is how often, None for always.
+    """
+
+    rpc: str
+    effect: Effect = "before"
+    code: str = "INTERNAL"
+    message: str = "injected"
+    times: int | None = None
+    pod: str | None = None
+    container: str | None = None
+    delay_seconds: float = 0
+
+
+class Fault(Protocol):
+    """A fault that is in force."""
+
+    def heal(self) -> None:
+        """End it; again is fine."""
+        ...
+
+
+class InjectedFault:
+    """A fault that is in force as long as a context is open; see `Fault`."""
+
+    def __init__(self, context: AbstractContextManager[object]) -> None:
+        self._open = ExitStack()
+        self._open.enter_context(context)
+
+    def heal(self) -> None:
+        """Leave the context; again is fine."""
+        self._open.close()
+
+
+class NotPossibleError(Exception):
+    """A target cannot do what a scenario asks of it; the text says what is missing, to follow "needs"."""
+
+
+def _not_scripted(control: str) -> NotPossibleError:
+    return NotPossibleError(f"a scripted runtime: {control}")
+
+
+def no_api_server(what: str) -> NotPossibleError:
+    """The target has no API server, which this needs."""
+    return NotPossibleError(f"an API server: {what}")
+
+
+class RuntimeControl(Protocol):
+    """What may be done to the runtime from outside; by default only a scripted one can do it."""
+
+    def sandboxes(self) -> Sequence[RuntimeSandbox]:
+        """All records, oldest first."""
+        ...
+
+    def containers(self) -> Sequence[RuntimeContainer]:
+        """All records, oldest first."""
+        ...
+
+    def exit(self, container_id: str, code: int) -> None:
+        """Its process ends by itself."""
+        raise _not_scripted("exit")
+
+    def oom(self, container_id: str, code: int = 137) -> None:
+        """A process of it is killed for lack of memory, and it ends with `code`."""
+        raise _not_scripted("oom")
+
+    def lose_track(self, container_id: str) -> None:
+        """Its state becomes UNKNOWN."""
+        raise _not_scripted("lose_track")
+
+    def kill_sandbox(self, sandbox_id: str) -> None:
+        """The sandbox becomes NOTREADY; containers go on."""
+        raise _not_scripted("kill_sandbox")
+
+    def remove_container(self, container_id: str) -> None:
+        """Its record vanishes."""
+        raise _not_scripted("remove_container")
+
+    def remove_sandbox(self, sandbox_id: str) -> None:
+        """Its record and those of its containers vanish."""
+        raise _not_scripted("remove_sandbox")
+
+    def restart(self, *, lose_state: bool = False) -> None:
+        """The runtime goes down and comes up at once."""
+        raise _not_scripted("restart")
+
+    def reboot(self) -> None:
+        """The node went down and up: nothing runs, all records remain."""
+        raise _not_scripted("reboot")
+
+    def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
+        """What Status answers from now on."""
+        raise _not_scripted("set_conditions")
+
+    def set_address(self, address: str | None) -> None:
+        """What sandboxes run from now on get as their address: a text, nothing if empty, or None for one."""
+        raise _not_scripted("set_address")
+
+    # The stream of container events. A count of 0 ends what was begun.
+
+    def lose_events(self, count: int) -> None:
+        """Nobody is told of the next `count` events."""
+        raise _not_scripted("lose_events")
+
+    def delay_events(self, count: int, seconds: float) -> None:
+        """Each of the next `count` events is told so much later; those that come after them overtake."""
+        raise _not_scripted("delay_events")
+
+    def reverse_events(self, count: int) -> None:
+        """The next `count` events are held back, and then told in reverse order."""
+        raise _not_scripted("reverse_events")
+
+    def cut_events(self) -> None:
+        """The stream breaks; what happens before it is opened anew is told to nobody."""
+        raise _not_scripted("cut_events")
+
+    # What containers find, in their files and over the network.
+
+    def set_file(self, name: str, *, there: bool) -> None:
+        """What an `xf NAME` command finds."""
+        raise _not_scripted("set_file")
+
+    def answer_http(  # noqa: PLR0913 - each is a side of an answer
+        self,
+        path: str,
+        status: int,
+        *,
+        location: str = "",
+        delay: float = 0,
+        body: str = "",
+        plain: bool = False,
+    ) -> None:
+        """What servers in pods answer to probes and hooks at this path, 200 unless told otherwise.
+
+        0 refuses; `location` is where a redirect leads, `delay` how late the answer is, in seconds. A `plain`
+        server knows no TLS.
+        """
+        raise _not_scripted("answer_http")
+
+    def open_port(self, port: int, *, is_open: bool) -> None:
+        """Whether servers in pods take TCP connections at this port, which they do unless told otherwise."""
+        raise _not_scripted("open_port")
+
+    def report_health(self, service: str, status: str) -> None:
+        """What servers in pods answer to health checks, SERVING unless told otherwise; "" refuses.
+
+        With UNIMPLEMENTED they know of no health checks.
+        """
+        raise _not_scripted("report_health")
+
+    def add_image(self, name: str, *, user: str = "") -> None:
+        """Put an image onto the node."""
+        raise _not_scripted("add_image")
+
+    def remove_image(self, name: str) -> None:
+        """Take an image off the node."""
+        raise _not_scripted("remove_image")
+
+    def protect_image(self, name: str, username: str, password: str) -> None:
+        """Let the registry give it only to this user."""
+        raise _not_scripted("protect_image")
+
+    def publish_image(self, name: str, *, there: bool = True) -> None:
+        """Whether the registry has it."""
+        raise _not_scripted("publish_image")
+
+    def remove_cgroup(self, uid: str) -> None:
+        """The cgroup of the pod with this UID vanishes."""
+        raise _not_scripted("remove_cgroup")
+
+    def inject(self, plan: FaultPlan) -> Fault:
+        """Let calls fail from now on."""
+        raise _not_scripted("inject")
+
+
+RUNTIME_CONTROLS = frozenset(name for name in vars(RuntimeControl) if not name.startswith("_"))
+"""What may be done to a runtime, by the names of the methods."""
+
+
+class ApiControl(Protocol):
+    """What users and controllers do at the API server; by default it is not there."""
+
+    def create(self, manifest: Json) -> Json:
+        """Create a pod bound to the node; what is stored comes back."""
+        ...
+
+    def create_unbound(self, manifest: Json) -> Json:
+        """Create a pod that no node has yet, and give it back as stored."""
+        raise no_api_server("pods that no node has yet")
+
+    def bind(self, namespace: str, name: str) -> None:
+        """Give a pod to the node, as a scheduler does."""
+        raise no_api_server("pods that no node has yet")
+
+    def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Merge `changes` into a pod's metadata and spec (containers by name)."""
+        ...
+
+    def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Another writer merges `changes` into a pod's status."""
+        raise no_api_server("other writers of statuses")
+
+    def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
+        """Change the resources of containers, by name."""
+        raise no_api_server("other resources of pods that run")
+
+    def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
+        """Add an ephemeral container."""
+        raise no_api_server("ephemeral containers")
+
+    def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
+        """Ask for deletion; 0 forces it."""
+        ...
+
+    def get(self, namespace: str, name: str) -> Json | None:
+        """The stored pod, if there is one."""
+        ...
+
+    def put(self, kind: ObjectKind, manifest: Json) -> None:
+        """Create or replace another object."""
+        raise no_api_server(f"objects of kind {kind}")
+
+    def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
+        """Remove another object; what was stored comes back."""
+        raise no_api_server(f"objects of kind {kind}")
+
+    def outage(self) -> Fault:
+        """Nothing is answered until healed."""
+        raise no_api_server("an outage of it")
+
+    def late_watch(self, seconds: float) -> Fault:
+        """Watches tell the kubelet of each change so much later until healed."""
+        raise no_api_server("a watch of it that is late")
+
+    def forget_history(self) -> None:
+        """Watches break with 410 Gone: what they had not told yet is told to nobody."""
+        raise no_api_server("a history that it forgets")
+
+    def tolerate(self) -> Fault:
+        """What would be invalid is stored all the same until healed."""
+        raise no_api_server("objects that are not valid")
+
+    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
+        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
+        raise no_api_server("requests to it that fail")
+
+
+class Manifests(Protocol):
+    """The manifest folder and URL that the kubelet reads."""
+
+    def make_folder(self) -> None:
+        """Make the folder, where it is missing."""
+        ...
+
+    def write(self, file: str, text: str) -> None:
+        """Write a file into the folder."""
+        ...
+
+    def remove(self, file: str) -> None:
+        """Remove a file from the folder."""
+        ...
+
+    def serve(self, status: int, body: str) -> None:
+        """What the URL answers from now on; status 0 refuses the connection."""
+        ...
+
+
+class KubeletControl(Protocol):
+    """The kubelet's process."""
+
+    async def start(self) -> None:
+        """Start it."""
+        ...
+
+    async def stop(self) -> None:
+        """Ask it to end (SIGTERM); containers go on."""
+        ...
+
+    async def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        ...
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        ...
+
+    def metrics(self) -> str:
+        """What its /metrics says, in Prometheus' text format."""
+        ...
+
+    def healthy(self) -> bool:
+        """What its /healthz says."""
+        ...
+
+    def choose_orders(self, *choices: int) -> None:
+        """Which of several ready things comes first, choice by choice and over and over; 0 is FIFO."""
+        raise NotPossibleError("a kubelet that takes its inputs in an order of choice")
+
+
+class MachineControl(Protocol):
+    """What the kubelet measures of its machine; by default nobody can change it."""
+
+    def press(self, signal: str, available: str) -> None:
+        """Leave so much of a signal such as `memory.available`, an amount or a share such as 5%."""
+        raise NotPossibleError(f"a node whose {signal} can be set to {available}")
+
+    def relieve(self, signal: str) -> None:
+        """There is enough of it again."""
+        raise NotPossibleError(f"a node whose {signal} can be set")
+
+    def use(self, uid: str, amounts: Mapping[str, str]) -> None:
+        """Let a pod use so much: `memory`, `ephemeral-storage`, `volume NAME`, `container NAME`."""
+        raise NotPossibleError(f"a node that can be told that pod {uid} uses {', '.join(amounts)}")
+
+    def shut_down(self) -> None:
+        """Announce that the machine goes down."""
+        raise NotPossibleError("a node that can be shut down")
+
+    def leave_file(self, path: str) -> None:
+        """Put an empty file on the node's disk, as somebody else might."""
+        raise NotPossibleError(f"a foreign file {path}")
+
+    def damage(self, path: str) -> Fault:
+        """Nothing at `path` and below can be read, written or removed until healed."""
+        raise NotPossibleError(f"a disk that fails at {path}")
+
+
+@dataclass(slots=True)
+class Target:
+    """A kubelet and a runtime under test, with everything around them.
+
+    Attributes:
+        node_name: the node's.
+        patience: the longest that a scenario may wait for something, in seconds.
+        recheck_seconds: how often a wait looks again though nothing was recorded; None where nothing changes
+            without a record.
+        recorder: takes what is wanted and what is seen.
+        now: the seconds since the start of the trace.
+        sleep: lets so many seconds pass.
+        namespace: the namespace that stands for one here: scenarios that share a node have their own.
+    """
+
+    node_name: str
+    patience: float
+    recheck_seconds: float | None
+    recorder: Recorder
+    runtime: RuntimeControl
+    api: ApiControl
+    manifests: Manifests
+    kubelet: KubeletControl
+    machine: MachineControl
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    namespace: Callable[[str], str]
+
+
+class StoryError(Exception):
+    """A scenario did not come to its end; `__cause__` is why.
+
+    Attributes:
+        trace: what was seen until then, a complete trace.
+        told: the cause with where it came from, for a report.
+    """
+
+    def __init__(self, trace: bytes, told: str) -> None:
+        super().__init__(told)
+        self.trace = trace
+        self.told = told

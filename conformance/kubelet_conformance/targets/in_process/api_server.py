@@ -1,0 +1,334 @@
+"""The fake API server as a kubelet and as the world see it, everything on the record."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
+from lightkube.models.node_v1 import RuntimeClass
+
+from kubelet_conformance.targets.controls import OF_THE_CLUSTER, Fault, InjectedFault, ObjectKind
+from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict
+from kubelet_fakes.api.connection import Fault as Trouble
+from kubelet_fakes.api.errors import gone, unavailable
+from kubelet_reference.util.ports import ApiError, PodEvent, WatchEvent
+
+Json = dict[str, Any]
+T = TypeVar("T")
+M = TypeVar("M", Pod, Node, ConfigMap, Secret, RuntimeClass)
+_KUBELET = "kubelet"
+_WRITES = frozenset({"create", "update", "patch", "delete"})
+_NOT_FOUND = 404
+_ENDED = frozenset({"Succeeded", "Failed"})
+_RESOURCES: dict[ObjectKind, str] = {
+    "ConfigMap": "configmaps",
+    "Secret": "secrets",
+    "Node": "nodes",
+    "RuntimeClass": "runtimeclasses",
+}
+
+
+def record_pods(core: ApiCore, recorder: Recorder, node_name: str) -> None:
+    """Record what becomes of this node's pods: what the world wants, what the kubelet wrote, what is gone."""
+
+    def heard(change: Change) -> None:
+        if change.resource == "pods" and change.object["spec"].get("nodeName") == node_name:
+            _record(recorder, change)
+
+    core.on_change.append(heard)
+
+
+def _record(recorder: Recorder, change: Change) -> None:
+    metadata = change.object["metadata"]
+    whom = {"namespace": metadata["namespace"], "name": metadata["name"]}
+    if change.type == "DELETED":
+        if change.by != _KUBELET:
+            recorder.record("pod", op="remove", source="api", uid=metadata["uid"], **whom)
+        recorder.record("deleted", uid=metadata["uid"])
+    elif change.by != _KUBELET:
+        told = change.subresource == "status" or _tells_status(change.object)
+        recorder.record("pod", op="set", source="api", pod=_wanted(change.object, told=told))
+    elif change.subresource == "status":
+        recorder.record(
+            "status",
+            uid=metadata["uid"],
+            **whom,
+            status=change.object.get("status", {}),
+            deletion=metadata.get("deletionTimestamp"),
+        )
+
+
+def _wanted(stored: FrozenDict, *, told: bool) -> Json:
+    """A pod as it is sent, with its status if that is to be told."""
+    return {name: value for name, value in stored.items() if name != "status" or told}
+
+
+def _tells_status(stored: FrozenDict) -> bool:
+    """The status matters, whoever wrote it: the pod has ended, or has gates."""
+    return bool(stored.get("status", {}).get("phase") in _ENDED or stored["spec"].get("readinessGates"))
+
+
+class KubeletApi:
+    """The kubelet's way to the API server: the reference's port `ApiServer`, its writes recorded."""
+
+    def __init__(self, core: ApiCore, recorder: Recorder) -> None:
+        self.connection = Connection(core, _KUBELET)
+        self._recorder = recorder
+        self._pods = _Pods()
+        self.connection.on_answer.append(self._answered)
+
+    def _answered(self, answer: Answer) -> None:
+        request = answer.request
+        is_missed = request.verb == "get" and request.resource == "pods" and answer.code == _NOT_FOUND
+        if request.verb not in _WRITES and not is_missed:
+            return
+        body = request.body or None
+        named = answer.object["metadata"]["uid"] if answer.object is not None else None
+        precondition = request.uid or (body or {}).get("metadata", {}).get("uid")
+        self._recorder.record(
+            "api",
+            verb=request.verb,
+            resource=request.resource,
+            subresource=request.subresource or None,
+            uid=named or precondition,
+            precondition=precondition,
+            grace=request.grace_seconds,
+            body=body,
+            code=answer.code,
+            **({"namespace": request.namespace, "name": request.name} if is_missed else {}),
+        )
+
+    async def list_pods(self, node_name: str) -> tuple[list[Pod], str]:
+        """The pods bound to the node, and the resourceVersion to watch from."""
+        fields = {"spec.nodeName": node_name}
+        found, version = _asked(lambda: self.connection.list_objects("pods", fields=fields))
+        return [self._pods.of(each) for each in found], version
+
+    async def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent]:
+        """Each change after `resource_version`."""
+        fields = {"spec.nodeName": node_name}
+        watch = _asked(lambda: self.connection.watch("pods", resource_version, fields=fields))
+        try:
+            async for event in watch:
+                yield WatchEvent(event.type, self._pods.of(event.object))
+                if event.type == "DELETED":
+                    self._pods.forget(event.object)
+        except ApiStatusError as error:
+            raise _refused(error) from None
+        finally:
+            watch.stop()
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        """The stored pod."""
+        return self._pods.of(_asked(lambda: self.connection.get("pods", name, namespace)))
+
+    async def create_pod(self, pod: Pod) -> Pod:
+        """Create a mirror pod."""
+        return self._pods.of(_asked(lambda: self.connection.create("pods", _plain(pod))))
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
+        """Merge into a pod's status."""
+        return self._pods.of(_asked(lambda: self.connection.patch("pods", name, patch, namespace, "status")))
+
+    async def delete_pod(self, namespace: str, name: str, *, grace_seconds: int, uid: str | None) -> None:
+        """Delete a pod."""
+        _asked(lambda: self.connection.delete("pods", name, namespace, grace_seconds=grace_seconds, uid=uid))
+
+    async def get_node(self, name: str) -> Node:
+        """The node's object."""
+        return _model(Node, (_asked(lambda: self.connection.get("nodes", name, ""))))
+
+    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
+        """A configMap."""
+        return _model(ConfigMap, (_asked(lambda: self.connection.get("configmaps", name, namespace))))
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        """A secret."""
+        return _model(Secret, (_asked(lambda: self.connection.get("secrets", name, namespace))))
+
+    async def get_runtime_class(self, name: str) -> RuntimeClass:
+        """A runtime class."""
+        return _model(RuntimeClass, (_asked(lambda: self.connection.get("runtimeclasses", name, ""))))
+
+
+def _asked(ask: Callable[[], T]) -> T:
+    try:
+        return ask()
+    except ApiStatusError as error:
+        raise _refused(error) from None
+
+
+def _refused(error: ApiStatusError) -> ApiError:
+    return ApiError(error.code, error.reason, str(error))
+
+
+class _Pods:
+    """Stored pods as lightkube's: each version of one is converted once, whoever asks for it."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, tuple[FrozenDict, Pod]] = {}
+
+    def of(self, stored: FrozenDict) -> Pod:
+        """The pod; nobody may change it."""
+        uid = stored["metadata"]["uid"]
+        latest = self._latest.get(uid)
+        if latest is None or latest[0] is not stored:
+            latest = self._latest[uid] = stored, _model(Pod, stored)
+        return latest[1]
+
+    def forget(self, stored: FrozenDict) -> None:
+        """The pod is gone."""
+        self._latest.pop(stored["metadata"]["uid"], None)
+
+
+def _plain(pod: Pod) -> Json:
+    make: Any = pod.to_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    made: Json = make()
+    return made
+
+
+def _model(kind: type[M], stored: FrozenDict) -> M:
+    """A stored object as one of lightkube's, whose `from_dict` does not tell its type."""
+    make: Any = kind.from_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    made: M = make(dict(stored))
+    return made
+
+
+class RecordedEvents:
+    """Where the kubelet's events go: onto the record."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def emit(self, event: PodEvent) -> None:
+        """Take the event."""
+        metadata = event.pod.metadata
+        self._recorder.record(
+            "event",
+            uid=metadata.uid if metadata is not None else "",
+            type=event.type,
+            reason=event.reason,
+            message=event.message,
+            count=1,
+            container=event.field_path or None,
+        )
+
+
+@contextmanager
+def _away(connection: Connection) -> Generator[None]:
+    """The API server answers nothing on this connection."""
+    connection.go_down()
+    yield
+    connection.come_up()
+
+
+@contextmanager
+def _tolerant(core: ApiCore) -> Generator[None]:
+    """What is invalid is stored all the same."""
+    core.tolerant = True
+    yield
+    core.tolerant = False
+
+
+class WorldApi:
+    """The API server as users and controllers use it; pods are bound to the node as they are created."""
+
+    def __init__(self, core: ApiCore, kubelet: Connection, node_name: str) -> None:
+        self._core = core
+        self._kubelet = kubelet
+        self._node_name = node_name
+
+    def create(self, manifest: Json) -> Json:
+        """Create a pod bound to the node."""
+        spec = {**manifest["spec"], "nodeName": self._node_name}
+        return dict(self._core.create("pods", {**manifest, "spec": spec}))
+
+    def create_unbound(self, manifest: Json) -> Json:
+        """Create a pod that no node has yet."""
+        return dict(self._core.create("pods", manifest))
+
+    def bind(self, namespace: str, name: str) -> None:
+        """Give a pod to the node, as a scheduler does."""
+        self._core.bind(name, self._node_name, namespace)
+
+    def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Merge changes into a pod."""
+        return dict(self._core.patch("pods", name, changes, namespace))
+
+    def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Merge changes into a pod's status."""
+        return dict(self._core.patch("pods", name, {"status": dict(changes)}, namespace, "status"))
+
+    def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
+        """Change the resources of containers."""
+        return dict(self._core.resize(name, sizes, namespace))
+
+    def add_ephemeral(self, namespace: str, name: str, container: Json) -> Json:
+        """Add an ephemeral container."""
+        return dict(self._core.add_ephemeral(name, container, namespace))
+
+    def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
+        """Ask for deletion."""
+        self._core.delete("pods", name, namespace, grace_seconds=grace_seconds)
+
+    def get(self, namespace: str, name: str) -> Json | None:
+        """The stored pod."""
+        try:
+            return dict(self._core.get("pods", name, namespace))
+        except ApiStatusError:
+            return None
+
+    def pods(self) -> list[Json]:
+        """The metadata of all stored pods."""
+        found, _ = self._core.list_objects("pods")
+        return [dict(each["metadata"]) for each in found]
+
+    def put(self, kind: ObjectKind, manifest: Json) -> None:
+        """Create or replace an object."""
+        metadata = manifest["metadata"]
+        namespace = "" if kind in OF_THE_CLUSTER else metadata.get("namespace", "default")
+        try:
+            self._core.get(_RESOURCES[kind], metadata["name"], namespace)
+        except ApiStatusError:
+            self._core.create(_RESOURCES[kind], manifest, namespace)
+        else:
+            self._core.update(
+                _RESOURCES[kind], {**manifest, "metadata": {**metadata, "namespace": namespace}}
+            )
+
+    def remove(self, kind: ObjectKind, namespace: str, name: str) -> Json:
+        """Remove an object; what was stored comes back."""
+        namespace = "" if kind in OF_THE_CLUSTER else namespace
+        stored = dict(self._core.get(_RESOURCES[kind], name, namespace))
+        self._core.delete(_RESOURCES[kind], name, namespace)
+        return stored
+
+    def outage(self) -> Fault:
+        """Nothing is answered to the kubelet until healed."""
+        return InjectedFault(_away(self._kubelet))
+
+    def late_watch(self, seconds: float) -> Fault:
+        """Watches tell the kubelet of each change so much later until healed."""
+        return InjectedFault(self._kubelet.late(seconds))
+
+    def forget_history(self) -> None:
+        """Watches break with 410 Gone: what they had not told yet is told to nobody."""
+        self._core.forget_history()
+        self._kubelet.break_watches(gone())
+
+    def tolerate(self) -> Fault:
+        """What would be invalid is stored all the same until healed."""
+        return InjectedFault(_tolerant(self._core))
+
+    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
+        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
+        return InjectedFault(self._kubelet.failing(Trouble(unavailable(code), verb, "pods", left=times)))
+
+
+def node_object(name: str) -> Json:
+    """The Node that a kubelet of this name has registered."""
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}

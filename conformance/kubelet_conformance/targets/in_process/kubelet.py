@@ -1,0 +1,87 @@
+"""The reference kubelet as a process within this one: started, stopped and killed like one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from kubelet_conformance.targets.controls import KubeletControl
+from kubelet_conformance.targets.in_process.ordering import Orders
+from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_reference.kubelet.kubelet import Kubelet
+
+
+class InProcessKubelet(KubeletControl):
+    """Runs one kubelet after another on the same node; `make` builds a new one, which knows nothing yet.
+
+    `orders` are the choices that all of them share, where somebody may make them.
+    """
+
+    def __init__(self, make: Callable[[], Kubelet], recorder: Recorder, orders: Orders | None = None) -> None:
+        self._make = make
+        self._recorder = recorder
+        self._orders = orders
+        self._kubelet: Kubelet | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        return self._task is not None and not self._task.done()
+
+    async def start(self) -> None:
+        """Start a new one."""
+        if self.running:
+            raise RuntimeError("the kubelet runs already")
+        self._kubelet = self._make()
+        self._recorder.record("kubelet", op="started")
+        self._task = asyncio.create_task(self._kubelet.run(), name="kubelet")
+
+    async def stop(self) -> None:
+        """Ask it to end; containers go on."""
+        if self._kubelet is not None and self.running:
+            await self._kubelet.stop()
+        await self._ended("stopped")
+
+    async def kill(self) -> None:
+        """End it at once, in the middle of whatever it does."""
+        if self._task is not None:
+            self._task.cancel()
+        await self._ended("killed")
+
+    async def _ended(self, how: str) -> None:
+        task, self._task = self._task, None
+        if task is None:
+            return
+        await asyncio.wait([task])
+        self._recorder.record("kubelet", op=how)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            raise error
+
+    async def over(self) -> None:
+        """Wait until it no longer runs, whatever the reason."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def raise_if_failed(self) -> None:
+        """Raise what made it end by itself, if anything did."""
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            error = self._task.exception()
+            if error is not None:
+                raise error
+
+    def metrics(self) -> str:
+        """What its /metrics says."""
+        return "" if self._kubelet is None else self._kubelet.metrics_text()
+
+    def healthy(self) -> bool:
+        """What its /healthz says."""
+        return self._kubelet is not None and self.running and self._kubelet.healthy()
+
+    def choose_orders(self, *choices: int) -> None:
+        """Which comes first of several things that are ready, choice by choice and over and over."""
+        if self._orders is None:
+            super().choose_orders(*choices)
+        else:
+            self._orders.choose(*choices)

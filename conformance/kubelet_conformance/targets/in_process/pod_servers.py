@@ -1,0 +1,141 @@
+"""The servers in a fake node's pods, as probes and hooks meet them over the network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import urlsplit
+
+from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_reference.util.ports import FetchError, HttpAnswer, PlainAnswerError
+
+_OK = 200
+
+
+class PodServers:
+    """A server of each kind in every pod of which a container runs, as `listens` tells of an address.
+
+    `whose` gives the UID of the pod that has an address, "" if none has it.
+
+    HTTP is answered with 200 at every path, every port is open for TCP, and every gRPC service is SERVING,
+    unless told otherwise. Fits the reference's ports `HttpGet` and `PodNetwork`.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        listens: Callable[[str], bool],
+        whose: Callable[[str], str],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._recorder = recorder
+        self._listens = listens
+        self._whose = whose
+        self._sleep = sleep
+        self._answers: dict[str, tuple[HttpAnswer, float]] = {}
+        self._plain: set[str] = set()
+        self._closed: set[int] = set()
+        self._health: dict[str, str] = {}
+
+    def answer_http(  # noqa: PLR0913 - each is a side of an answer
+        self,
+        path: str,
+        status: int,
+        *,
+        location: str = "",
+        delay: float = 0,
+        body: str = "",
+        plain: bool = False,
+    ) -> None:
+        """From now on answer requests for this path so, after `delay` seconds; status 0 refuses.
+
+        A `plain` server knows no TLS.
+        """
+        self._answers[path] = HttpAnswer(status, location, body), delay
+        (self._plain.add if plain else self._plain.discard)(path)
+
+    def open_port(self, port: int, *, is_open: bool) -> None:
+        """From now on take or refuse TCP connections at this port."""
+        (self._closed.discard if is_open else self._closed.add)(port)
+
+    def report_health(self, service: str, status: str) -> None:
+        """From now on answer health checks of this service so, such as NOT_SERVING; "" refuses.
+
+        With UNIMPLEMENTED the server knows of no health checks.
+        """
+        self._health[service] = status
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> int:
+        """The status of the answer to a hook; see `kubelet_reference.util.ports.HttpGet`."""
+        return (await self._answer(url, headers)).status
+
+    async def http_get(self, url: str, headers: Mapping[str, str], *, seconds: float) -> HttpAnswer:
+        """One request of a probe; see `kubelet_reference.util.ports.PodNetwork`."""
+        del seconds
+        return await self._answer(url, headers)
+
+    async def _answer(self, url: str, headers: Mapping[str, str]) -> HttpAnswer:
+        asked = urlsplit(url)
+        host, port = asked.hostname or "", asked.port or 0
+        about: dict[str, str | int] = {"url": url}
+        if any(name.lower() == "authorization" for name in headers):
+            about["authorized"] = True
+        self._refuse_if_nobody_listens("httpGet", host, port, about)
+        if asked.scheme == "https" and asked.path in self._plain:
+            self._record("httpGet", "plain", host, about)
+            raise PlainAnswerError("server gave HTTP response to HTTPS client")
+        answer, delay = self._answers.get(asked.path, (HttpAnswer(_OK), 0))
+        if delay:
+            await self._late(delay, host, about)
+        said = {"location": answer.location, "text": answer.body}
+        about |= {name: value for name, value in said.items() if value}
+        self._record("httpGet", str(answer.status) if answer.status else "refused", host, about)
+        if answer.status == 0:
+            raise FetchError(f"Get {url!r}: connection refused")
+        return answer
+
+    async def _late(self, delay: float, host: str, about: Mapping[str, str | int]) -> None:
+        """Take so long; whoever asked may have left by then."""
+        try:
+            await self._sleep(delay)
+        except asyncio.CancelledError:
+            self._record("httpGet", "unanswered", host, about)
+            raise
+
+    async def tcp_connect(self, host: str, port: int, *, seconds: float) -> None:
+        """One connection of a probe."""
+        del seconds
+        about = {"port": port}
+        self._refuse_if_nobody_listens("tcpSocket", host, port, about)
+        self._record("tcpSocket", "refused" if port in self._closed else "open", host, about)
+        if port in self._closed:
+            raise _refused(host, port)
+
+    async def grpc_check(self, host: str, port: int, service: str, *, seconds: float) -> str:
+        """One health check."""
+        del seconds
+        about: dict[str, str | int] = {"port": port, "service": service}
+        self._refuse_if_nobody_listens("grpc", host, port, about)
+        status = self._health.get(service, "SERVING")
+        self._record("grpc", status or "refused", host, about)
+        if status == "UNIMPLEMENTED":
+            raise FetchError("error: this server does not implement the grpc health protocol")
+        if not status:
+            raise _refused(host, port)
+        return status
+
+    def _refuse_if_nobody_listens(
+        self, handler: str, host: str, port: int, about: Mapping[str, str | int]
+    ) -> None:
+        if not self._listens(host):
+            self._record(handler, "refused", host, about)
+            raise _refused(host, port)
+
+    def _record(self, handler: str, outcome: str, host: str, about: Mapping[str, str | int]) -> None:
+        owner = self._whose(host)
+        whom = {"uid": owner} if owner else {}
+        self._recorder.record("probe", handler=handler, outcome=outcome, host=host, **whom, **about)
+
+
+def _refused(host: str, port: int) -> FetchError:
+    return FetchError(f"dial tcp {host}:{port}: connect: connection refused")

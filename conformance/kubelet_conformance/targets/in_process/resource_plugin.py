@@ -1,0 +1,55 @@
+"""A plugin of dynamic resources beside the fake runtime: what the kubelet says to it is on the record."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from google.protobuf.struct_pb2 import Struct
+
+from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, Recorder
+from kubelet_fakes.runtime.faults import Effect, Faults, Subject
+from kubelet_reference.util.ports import Claim
+
+
+class RecordedPlugin:
+    """Has one device for each claim. Faults strike its calls as they do the runtime's: before and after."""
+
+    def __init__(self, faults: Faults, recorder: Recorder, sleep: Callable[[float], Awaitable[None]]) -> None:
+        self._faults = faults
+        self._recorder = recorder
+        self._sleep = sleep
+
+    async def prepare(self, claims: Sequence[Claim]) -> dict[Claim, tuple[str, ...]]:
+        """NodePrepareResources."""
+        call = await self._begun("NodePrepareResources", claims)
+        devices: dict[Claim, tuple[str, ...]]
+        devices = {one: (f"devices.example/device={one.namespace}-{one.name}",) for one in claims}
+        answer = [{"name": one.name, "CDI_devices": list(names)} for one, names in devices.items()]
+        self._recorder.reply(call, _message({"claims": answer}))
+        return devices
+
+    async def unprepare(self, claims: Sequence[Claim]) -> None:
+        """NodeUnprepareResources."""
+        call = await self._begun("NodeUnprepareResources", claims)
+        self._recorder.reply(call, _message({}))
+
+    async def _begun(self, rpc: str, claims: Sequence[Claim]) -> RecordedCall:
+        """The call, unless a fault keeps it from taking place."""
+        asked = [{"namespace": one.namespace, "name": one.name} for one in claims]
+        call = self._recorder.call(rpc, _message({"claims": asked}))
+        delay, fault = self._faults.on_call(rpc, Subject())
+        if delay:
+            await self._sleep(delay)
+        if fault is not None and fault.effect is not Effect.NONE:
+            error = fault.error()
+            self._recorder.reply(call, Failed(error.code().name, error.details() or "", effect=error.effect))
+            raise error
+        return call
+
+
+def _message(fields: dict[str, Any]) -> Struct:
+    """A message that is written as these fields; the plugins' own protocol is not part of the CRI."""
+    message = Struct()
+    message.update(fields)
+    return message

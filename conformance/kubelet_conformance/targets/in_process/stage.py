@@ -1,0 +1,278 @@
+"""The reference kubelet and the fake runtime in this process, on virtual time."""
+
+from __future__ import annotations
+
+import io
+import math
+import traceback
+from asyncio import get_running_loop
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from kubelet_bugs import Bug, find_bug
+from kubelet_conformance.contract.applicability import USUAL_VERSION
+from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
+from kubelet_conformance.targets.controls import MANIFEST_FOLDER, StoryError, Target
+from kubelet_conformance.targets.in_process.api_server import (
+    KubeletApi,
+    RecordedEvents,
+    WorldApi,
+    node_object,
+    record_pods,
+)
+from kubelet_conformance.targets.in_process.disk_recorder import RecordedCgroups, RecordedFiles
+from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
+from kubelet_conformance.targets.in_process.machine import Machine, allocatable, configuration
+from kubelet_conformance.targets.in_process.manifests import WrittenManifests
+from kubelet_conformance.targets.in_process.ordering import DrawnChance, OrderedClock, Orders
+from kubelet_conformance.targets.in_process.pod_servers import PodServers
+from kubelet_conformance.targets.in_process.recorded_runtime import Tap
+from kubelet_conformance.targets.in_process.resource_plugin import RecordedPlugin
+from kubelet_conformance.targets.in_process.runtime_control import FakeRuntimeControl
+from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, Header
+from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_fakes.api import ApiCore
+from kubelet_fakes.clock import run
+from kubelet_fakes.disk import MemoryDisk
+from kubelet_fakes.runtime import FakeRuntime
+from kubelet_fakes.runtime.service import RuntimeParts
+from kubelet_fakes.runtime.settings import RuntimeSettings
+from kubelet_fakes.web import MemoryUrl
+from kubelet_reference.kubelet.kubelet import Kubelet
+from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.util.clock import LoopClock, SeededChance
+from kubelet_reference.util.ports import FetchError, ImageService, Ports, RuntimeService
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
+
+EPOCH_NS = 1_767_225_600_000_000_000
+"""The time of day at which each life begins: 2026-01-01T00:00:00Z."""
+_STARTED = "2026-01-01T00:00:00Z"
+_NODE = "node-1"
+_GENERATIONS_SINCE = 33
+"""From this minor version on API servers count the changes of a pod's spec."""
+_LIFE_SECONDS_MAX = 7 * 24 * 3600
+
+
+class InProcessStage:
+    """Plays each scenario on a node of its own; the same choice gives the same traces, byte for byte.
+
+    `parts` and `runtime` are those of another kubelet and another runtime than the chosen ones.
+    """
+
+    def __init__(
+        self, choice: Choice, parts: Parts | None = None, runtime: RuntimeParts | None = None
+    ) -> None:
+        behaviour_of(choice.kubernetes or USUAL_VERSION)
+        self._parts = parts or parts_of(choice.kubelet)
+        self._runtime = runtime or runtime_parts_of(choice.runtime)
+        self._choice = choice
+
+    @seldom_collected()
+    def play(
+        self,
+        story: Callable[[Target], Awaitable[None]],
+        name: str,
+        settings: Mapping[str, object],
+        version: str,
+    ) -> bytes:
+        """Play one life of a node; see `Stage`."""
+        choice = replace(self._choice, kubernetes=version)
+        life = _Life(choice, self._parts, self._runtime, settings)
+        file = io.BytesIO()
+        error: BaseException | None = None
+        try:
+            run(life.play(story), limit_seconds=_LIFE_SECONDS_MAX)
+        except Exception as caught:  # noqa: BLE001 - whatever ends a story, its trace is kept
+            error = caught
+        life.recorder.write(file, life.header(name))
+        if error is not None:
+            told = "".join(traceback.format_exception(error))
+            raise StoryError(file.getvalue(), told) from error
+        return file.getvalue()
+
+
+class _Life:
+    """One node from its kubelet's start to its end."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        parts: Parts,
+        runtime: RuntimeParts,
+        settings: Mapping[str, object],
+    ) -> None:
+        self._runtime = runtime
+        self._parts = parts
+        self._choice = choice
+        changes: dict[str, Any] = dict(settings)
+        self._settings = replace(Settings(node_name=_NODE, static_pod_path=MANIFEST_FOLDER), **changes)
+        self._behaviour = Behaviour.of(choice.kubernetes, self._settings.feature_gates)
+        self._clock = LoopClock(EPOCH_NS)
+        self._moment, self._told = 0.0, 0.0
+        self._ended_at: float | None = None
+        self.recorder = Recorder(self.now)
+        self._disk = MemoryDisk()
+        RecordedFiles(self._disk, self.recorder, self._settings.root_dir, self._settings.pod_logs_dir)
+        self._url = MemoryUrl(FetchError)
+        self._manifests = WrittenManifests(
+            self._disk, self._url, self.recorder, self._settings.static_pod_path
+        )
+        self._lives = 0
+
+    def now(self) -> float:
+        """Seconds since the start, rounded once for all that is at one moment."""
+        if self._ended_at is not None:
+            return self._ended_at
+        moment = self._clock.monotonic()
+        if moment != self._moment:
+            self._moment, self._told = moment, round(moment, 6)
+        return self._told
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        await self._clock.sleep(seconds)
+
+    async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
+        """The whole life."""
+        self._clock = LoopClock(EPOCH_NS, get_running_loop().time)
+        settings = RuntimeSettings(evented=self._behaviour.hears_container_events)
+        runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
+        runtime.core.store.logs.files = self._disk
+        self._servers = PodServers(
+            self.recorder, partial(_listens, runtime), partial(_whose, runtime), self.sleep
+        )
+        self._plugin = RecordedPlugin(runtime.faults, self.recorder, self.sleep)
+        self._cgroups = RecordedCgroups(self.recorder)
+        counts = self._behaviour.minor >= _GENERATIONS_SINCE
+        api_core = ApiCore(self._clock.wall_ns, pod_generations=counts)
+        record_pods(api_core, self.recorder, _NODE)
+        self._machine = Machine(
+            self.recorder, self._settings.memory_bytes, partial(_runs, runtime), self._disk
+        )
+        api = KubeletApi(api_core, self.recorder)
+        tap = Tap(runtime, self.recorder)
+        self._orders = Orders()
+        kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
+        target = Target(
+            node_name=_NODE,
+            patience=math.inf,
+            recheck_seconds=None,
+            recorder=self.recorder,
+            runtime=FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups),
+            api=WorldApi(api_core, api.connection, _NODE),
+            manifests=self._manifests,
+            kubelet=kubelet,
+            machine=self._machine,
+            now=self.now,
+            sleep=self.sleep,
+            namespace=lambda name: name,
+        )
+        target.api.put("Node", node_object(_NODE))
+        self._manifests.look()
+        await kubelet.start()
+        try:
+            await story(target)
+            kubelet.raise_if_failed()
+        finally:
+            self._ended_at = self.now()
+            await kubelet.kill()
+
+    def _new_kubelet(self, tap: Tap, api: KubeletApi) -> Kubelet:
+        self._lives += 1
+        ports = Ports(
+            clock=OrderedClock(self._clock, self._orders),
+            chance=DrawnChance(SeededChance(self._choice.seed + self._lives), self._orders),
+            runtime=cast("RuntimeService", tap),
+            images=cast("ImageService", tap),
+            api=api,
+            events=RecordedEvents(self.recorder),
+            disk=self._disk,
+            url=self._url,
+            http=self._servers,
+            network=self._servers,
+            resources=self._plugin,
+            cgroups=self._cgroups,
+            stats=self._machine,
+            shutdown=self._machine,
+        )
+        return Kubelet(ports, self._settings, self._behaviour, self._parts)
+
+    def header(self, scenario: str) -> Header:
+        """What its trace begins with."""
+        return Header(
+            trace=FORMAT_VERSION,
+            clock="virtual",
+            channels=Channels(cri="full", pods="sent", api="full", events="full"),
+            kubelet="kubelet_reference",
+            kubernetes=self._choice.kubernetes,
+            feature_gates=dict(self._settings.feature_gates),
+            runtime="kubelet_fakes",
+            started=_STARTED,
+            node=_NODE,
+            from_start=True,
+            standalone=not self._settings.with_api_server,
+            scenario=scenario,
+            seed=self._choice.seed,
+            configuration=configuration(self._settings),
+            allocatable=allocatable(self._settings),
+        )
+
+
+def parts_of(kubelet: str) -> Parts:
+    """The parts of the kubelet of that name; raises `UnknownTargetError`."""
+    if kubelet == "reference":
+        return Parts()
+    bug = _bug(kubelet, "kubelet", "reference")
+    if bug.is_of_runtimes:
+        raise UnknownTargetError(f"{bug.id} is a bug of runtimes: choose --runtime bug:{bug.id}")
+    return bug.parts()
+
+
+def behaviour_of(kubernetes: str) -> Behaviour:
+    """The behaviour of that version; raises `UnknownTargetError`."""
+    try:
+        return Behaviour.of(kubernetes)
+    except ValueError as error:
+        raise UnknownTargetError(str(error)) from None
+
+
+def runtime_parts_of(runtime: str) -> RuntimeParts:
+    """The parts of the runtime of that name; raises `UnknownTargetError`."""
+    if runtime == "fake":
+        return RuntimeParts()
+    bug = _bug(runtime, "runtime", "fake")
+    if not bug.is_of_runtimes:
+        raise UnknownTargetError(f"{bug.id} is a bug of kubelets: choose --kubelet bug:{bug.id}")
+    return bug.runtime()
+
+
+def _bug(choice: str, what: str, right: str) -> Bug:
+    kind, _, name = choice.partition(":")
+    if kind != "bug":
+        raise UnknownTargetError(f"no {what} is named {choice!r}: choose {right}, or bug:ID")
+    try:
+        return find_bug(name)
+    except LookupError as error:
+        raise UnknownTargetError(str(error)) from None
+
+
+def _listens(runtime: FakeRuntime, address: str) -> bool:
+    """Whether a container runs at a pod's address."""
+    running = (one for one in runtime.core.store.containers.values() if one.is_running)
+    return any(address in one.sandbox.ips for one in running)
+
+
+def _whose(runtime: FakeRuntime, address: str) -> str:
+    """The UID of the pod that has this address, or had it last, "" if none did."""
+    having = [one for one in runtime.core.store.sandboxes.values() if address in one.ips]
+    return max(having, key=lambda one: one.ready).config.metadata.uid if having else ""
+
+
+def _runs(runtime: FakeRuntime, uid: str) -> bool:
+    """Whether a container of the pod runs."""
+    running = (one for one in runtime.core.store.containers.values() if one.is_running)
+    return any(one.sandbox.config.metadata.uid == uid for one in running)

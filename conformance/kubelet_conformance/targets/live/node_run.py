@@ -1,0 +1,264 @@
+"""One life of a node on wall time: a kubelet, a tap, a runtime at a socket, and scenarios side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import traceback
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.controls import ApiControl, NotPossibleError, RuntimeControl, Target
+from kubelet_conformance.targets.cri_endpoint import Endpoint
+from kubelet_conformance.targets.in_process.machine import NoMachine
+from kubelet_conformance.targets.live.cri_control import CriRuntimeControl, RuntimeState
+from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.private_runtimes import OwnContainerd, OwnFake, ScopedFakeControl
+from kubelet_conformance.targets.live.recorded_tap import tapped
+from kubelet_conformance.targets.live.reference_node import ReferenceNode
+from kubelet_conformance.targets.live.scoped_controls import ScopedApi, ScopedManifests
+from kubelet_conformance.targets.live.scoped_recorder import Router, View
+from kubelet_conformance.targets.process.node import ProcessNode
+from kubelet_conformance.targets.process.target_file import KubeletTarget
+from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
+from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header
+from kubelet_conformance.trace.format.recorder import RecordedReply, Recorder, Seen
+from kubelet_fakes.api.objects import rfc3339
+from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.system_clock import WallClock
+from kubelet_reference.util.versions import Behaviour
+
+_Node: TypeAlias = ReferenceNode | ProcessNode
+_NODE = "node-1"
+_RECHECK_SECONDS = 0.1
+_TIDY_SECONDS = 30.0
+_TIDY_GRACE_SECONDS = 1
+_CHANGING = frozenset(
+    {"RunPodSandbox", "StopPodSandbox", "RemovePodSandbox"}
+    | {"CreateContainer", "StartContainer", "StopContainer", "RemoveContainer"}
+)
+"""The calls after which the runtime has something else than before."""
+_MIRROR = "kubernetes.io/config.mirror"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What lives of nodes have in common: the choice and what follows of it, and a runtime.
+
+    `process` is the kubelet where it is a process of its own, None for the one in this process. `private` is
+    the runtime's other side, where it is one of our own; `fake` is there where the runtime is the fake.
+    """
+
+    choice: Choice
+    behaviour: Behaviour
+    parts: Parts
+    endpoint: Endpoint
+    process: KubeletTarget | None = None
+    private: OwnContainerd | None = None
+    fake: OwnFake | None = None
+
+
+class Life:
+    """A node from its kubelet's start to its end; `folder` is empty, and private to it."""
+
+    _node: _Node
+
+    def __init__(self, around: Surroundings, acts: Sequence[Act], folder: Path, *, shared: bool) -> None:
+        self._around = around
+        self._acts = acts
+        self._folder = folder
+        self._shared = shared
+        self._clock = WallClock()
+        self._started_ns = self._clock.wall_ns()
+        self._ended_at: float | None = None
+        self._recorder = Recorder(self.now)
+        self._router = Router(self._recorder)
+        self._state = RuntimeState(around.endpoint.services)
+        self._recorder.listeners.append(self._heard)
+        self._fake = None if around.fake is None else around.fake.control(self._recorder)
+
+    def now(self) -> float:
+        """Seconds since the start."""
+        return round(self._clock.monotonic(), 6) if self._ended_at is None else self._ended_at
+
+    def _heard(self, seen: Seen) -> None:
+        if isinstance(seen, RecordedReply) and seen.call.rpc in _CHANGING:
+            self._state.look_soon()
+
+    async def play(self, concurrency: int, ended: Callable[[Act], None]) -> PlayedLife:
+        """The whole life."""
+        socket = self._folder / "tap" / "cri.sock"
+        async with AsyncExitStack() as stack:
+            await self._state.look()
+            await stack.enter_async_context(_going_on(self._state.keep_looking()))
+            await stack.enter_async_context(tapped(socket, self._around.endpoint.path, self._recorder))
+            self._node = self._make_node(socket)
+            await stack.enter_async_context(self._node)
+            self._node.manifests.look()
+            await self._node.kubelet.start()
+            try:
+                outcomes = await self._all(concurrency, ended)
+            finally:
+                self._ended_at = self.now()
+                header = self._header()
+        return self._played(outcomes, header)
+
+    def _make_node(self, socket: Path) -> _Node:
+        around = self._around
+        settings = dict[str, object]() if self._shared else dict(self._acts[0].settings)
+        if around.process is not None:
+            return ProcessNode(around.process, self._folder, socket, self._recorder, _NODE, settings)
+        return ReferenceNode(
+            parts=around.parts,
+            behaviour=around.behaviour,
+            seed=around.choice.seed,
+            folder=self._folder,
+            runtime=socket,
+            recorder=self._recorder,
+            clock=self._clock,
+            node_name=_NODE,
+            settings=settings,
+            know=self._router.know,
+        )
+
+    # The acts.
+
+    async def _all(self, concurrency: int, ended: Callable[[Act], None]) -> dict[int, Ended]:
+        """Play all acts; a kubelet that ends by itself ends them all."""
+        slots = asyncio.Semaphore(concurrency)
+
+        async def one(act: Act) -> tuple[int, Ended]:
+            async with slots:
+                outcome = await self._play(act)
+            ended(act)
+            return act.number, outcome
+
+        playing = asyncio.ensure_future(asyncio.gather(*map(one, self._acts)))
+        async with _going_on(self._watch()) as watched:
+            try:
+                either: set[asyncio.Future[Any]] = {playing, watched}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if not playing.done():
+                    self._node.kubelet.raise_if_failed()
+                return dict(await playing)
+            finally:
+                playing.cancel()
+                await asyncio.gather(playing, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        """Return when the kubelet has ended; one that a scenario restarts is that scenario's affair."""
+        if self._shared:
+            await self._node.kubelet.over()
+        else:
+            await asyncio.Event().wait()
+
+    async def _play(self, act: Act) -> Ended:
+        scope = Scope(act.number, act.name)
+        view = self._router.open(scope.id)
+        outcome = Ended()
+        try:
+            async with asyncio.TaskGroup() as deeds:
+                await act.story(self._target(act, scope, view, deeds.create_task))
+            if not self._shared:
+                self._node.kubelet.raise_if_failed()
+        except Exception as error:  # noqa: BLE001 - whatever ends a story, the others go on
+            first = _first(error)
+            outcome = Ended(first, "".join(traceback.format_exception(first)))
+        if self._shared:
+            await self._tidy(scope)
+        self._router.close(view)
+        return outcome
+
+    def _target(self, act: Act, scope: Scope, view: View, spawn: Any) -> Target:  # noqa: ANN401 - a task group's
+        around = self._around
+        if self._fake is not None:
+            runtime = cast("RuntimeControl", ScopedFakeControl(self._fake, scope))
+        else:
+            runtime = CriRuntimeControl(self._state, view, scope, spawn, around.private)
+        manifests = ScopedManifests(self._node.manifests, scope, self._router, view, renamed=self._shared)
+        return Target(
+            node_name=_NODE,
+            patience=act.patience,
+            recheck_seconds=_RECHECK_SECONDS,
+            recorder=view,
+            runtime=runtime,
+            api=cast("ApiControl", ScopedApi(self._node.api, scope, self._router, view)),
+            manifests=manifests,
+            kubelet=self._node.kubelet,
+            machine=NoMachine(),
+            now=self.now,
+            sleep=self._clock.sleep,
+            namespace=scope.namespace,
+        )
+
+    async def _tidy(self, scope: Scope) -> None:
+        """Delete what the scenario wanted, and wait until nothing of it runs."""
+        for metadata in self._node.api.pods():
+            is_mirror = _MIRROR in (metadata.get("annotations") or {})
+            if scope.holds(metadata["namespace"]) and not is_mirror:
+                self._delete(metadata["namespace"], metadata["name"])
+        self._node.manifests.remove_all(lambda file: file.removeprefix(".").startswith(f"{scope.id}-"))
+        deadline = self.now() + _TIDY_SECONDS
+        while self._runs(scope) and self.now() < deadline:
+            await self._clock.sleep(_RECHECK_SECONDS)
+
+    def _delete(self, namespace: str, name: str) -> None:
+        """Delete a pod that nobody needs any more; a file is removed with the pod's own grace period."""
+        grace = _TIDY_GRACE_SECONDS if isinstance(self._node, ReferenceNode) else None
+        self._node.api.delete(namespace, name, grace)
+
+    def _runs(self, scope: Scope) -> bool:
+        here = (each for each in self._state.sandboxes if scope.holds(each.namespace))
+        pods = (each for each in self._node.api.pods() if scope.holds(each["namespace"]))
+        return any(each.ready for each in here) or any(pods)
+
+    # The record.
+
+    def _played(self, outcomes: dict[int, Ended], header: Header) -> PlayedLife:
+        file = io.BytesIO()
+        self._recorder.write(file, header)
+        numbers = {Scope(act.number, act.name).id: act.number for act in self._acts}
+        return PlayedLife(file.getvalue(), [numbers.get(each) for each in self._router.owners], outcomes)
+
+    def _header(self) -> Header:
+        around = self._around
+        process = around.process
+        return Header(
+            trace=FORMAT_VERSION,
+            clock="wall",
+            channels=self._node.channels,
+            kubelet="kubelet_reference" if process is None else process.name,
+            kubernetes=around.choice.kubernetes,
+            feature_gates={} if process is None else dict(process.feature_gates),
+            runtime=f"{around.endpoint.name} {around.endpoint.version}",
+            started=rfc3339(self._started_ns),
+            node=_NODE,
+            from_start=True,
+            scenario=None if self._shared else self._acts[0].name,
+            seed=around.choice.seed,
+        )
+
+
+@contextlib.asynccontextmanager
+async def _going_on(work: Any) -> AsyncGenerator[asyncio.Task[None]]:  # noqa: ANN401 - a coroutine
+    """Let a coroutine run beside what is done while the context is open."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first error of a group: the others follow from it. What a target cannot do comes before all."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    inner = [_first(each) for each in group.exceptions]
+    return next((each for each in inner if isinstance(each, NotPossibleError)), inner[0])

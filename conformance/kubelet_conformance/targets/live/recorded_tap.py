@@ -1,0 +1,93 @@
+"""The tap between a kubelet and a runtime, in this process: what passes is on the record at once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from google.protobuf.message import DecodeError
+
+from kubelet_conformance.tap.chunks import Chunk
+from kubelet_conformance.tap.decoder import Decoder
+from kubelet_conformance.tap.events import UNDECODABLE, Answered, CallBegan, CallEnded, Heard, PeerChange
+from kubelet_conformance.tap.messages import Method, method
+from kubelet_conformance.tap.relay import Relay
+from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, Recorder
+
+_PEERS = {"runtime away": "the runtime is away", "runtime back": "healed: the runtime is back"}
+
+
+@asynccontextmanager
+async def tapped(listen: Path, runtime: Path, recorder: Recorder) -> AsyncGenerator[None]:
+    """Let a kubelet reach the runtime at `listen`, everything on the record, while the context is open.
+
+    A mistake in whoever listens to the record is raised at the end: the bytes pass all the same. So is a
+    TargetError where a connection could not be followed to its end, for then the record lacks what passed.
+    """
+    hearing = _Hearing(recorder, runtime)
+    async with Relay(listen, runtime, hearing.take):
+        yield
+    if hearing.failed is not None:
+        raise hearing.failed
+
+
+class _Hearing:
+    """Puts the unary calls of the CRI onto the record; of what it does not know nothing is recorded."""
+
+    def __init__(self, recorder: Recorder, runtime: Path) -> None:
+        self._recorder = recorder
+        self._runtime = runtime
+        self._decoder = Decoder()
+        self.failed: Exception | None = None
+        self._open: dict[str, tuple[Method, RecordedCall]] = {}
+
+    def take(self, chunk: Chunk) -> None:
+        """Take what passed."""
+        try:
+            for heard in self._decoder.feed(chunk):
+                self._hear(heard)
+        except Exception as error:  # noqa: BLE001 - raised when the bytes no longer depend on it
+            self.failed = self.failed or error
+
+    def _hear(self, heard: Heard) -> None:
+        match heard:
+            case CallBegan():
+                self._begin(heard)
+            case Answered() | CallEnded():
+                found = self._open.pop(heard.id, None)
+                if found is not None:
+                    self._end(heard, *found)
+            case PeerChange(what=what) if what in _PEERS:
+                self._recorder.record("fault", what=_PEERS[what])
+            case PeerChange(what=what) if what.startswith(UNDECODABLE):
+                raise TargetError(
+                    f"{self._runtime}: a connection to it {what}, so what passed there is not known; "
+                    "run again, and report the traffic if it happens twice"
+                )
+            case _:
+                pass
+
+    def _begin(self, heard: CallBegan) -> None:
+        known = method(heard.service, heard.rpc)
+        if known is None or known.streams:
+            return
+        try:
+            request = known.request.FromString(heard.request)
+        except DecodeError:
+            return
+        self._open[heard.id] = known, self._recorder.call(heard.rpc, request)
+
+    def _end(self, heard: Answered | CallEnded, known: Method, call: RecordedCall) -> None:
+        if isinstance(heard, CallEnded):
+            # A caller that goes away learns nothing of how the call ends, and neither does the record.
+            if not heard.by_client:
+                self._recorder.reply(call, Failed(heard.code, heard.message))
+            return
+        try:
+            response = known.response.FromString(heard.response)
+        except DecodeError:
+            self._recorder.reply(call, Failed("INTERNAL", "the reply cannot be decoded"))
+            return
+        self._recorder.reply(call, response)

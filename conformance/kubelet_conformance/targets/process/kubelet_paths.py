@@ -1,0 +1,165 @@
+"""Where one kubelet lives: its folders and ports, and what its templates say with them."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kubelet_conformance.targets.controls import MANIFEST_FOLDER, MANIFEST_URL, NotPossibleError
+
+ENTRIES = ("etc", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
+"""What there may be in the folder of a kubelet."""
+_FIRST_PORT, _LAST_PORT = 20_000, 32_768
+"""Above what services have, below what connections are given."""
+_CONFIGURATION = "/etc/kubernetes/"
+"""Paths of scenarios below this are in the private folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of one kubelet, all below `folder`; `url` is where manifests are served, "" for nowhere."""
+
+    folder: Path
+    node: str
+    runtime: Path
+    kubernetes: str
+    ports: tuple[int, int, int]
+    url: str = ""
+
+    @property
+    def manifests(self) -> Path:
+        """The manifest folder, unless a scenario sets another path."""
+        return self.inside(MANIFEST_FOLDER)
+
+    @property
+    def config(self) -> Path:
+        """Its configuration."""
+        return self.folder / "kubelet.yaml"
+
+    @property
+    def log(self) -> Path:
+        """What it writes on standard output and standard error."""
+        return self.folder / "kubelet.log"
+
+    @property
+    def root(self) -> Path:
+        """Its root folder."""
+        return self.folder / "kubelet"
+
+    @property
+    def logs(self) -> Path:
+        """The logs of pods."""
+        return self.folder / "pods"
+
+    def inside(self, path: str) -> Path:
+        """A path that scenarios name, in the private folder."""
+        return self.folder / path.removeprefix("/")
+
+    def filled(self, template: str) -> str:
+        """The template with everything in it that `{...}` stands for."""
+        port, read_only, healthz = self.ports
+        values: Mapping[str, object] = {
+            "config": self.config,
+            "healthz_port": healthz,
+            "images": f"unix://{self.runtime}",
+            "kubernetes": self.kubernetes,
+            "logs": self.logs,
+            "node": self.node,
+            "pods": self.manifests,
+            "port": port,
+            "python": sys.executable,
+            "read_only_port": read_only,
+            "root": self.root,
+            "runtime": f"unix://{self.runtime}",
+        }
+        return re.sub(r"\{([a-z_]+)\}", lambda found: str(values[found[1]]), template)
+
+
+def free_ports() -> tuple[int, int, int]:
+    """Three ports of loopback that nobody listens on at this moment.
+
+    They are none of those that the system gives to connections: one of these could take a port before the
+    kubelet does.
+    """
+    begin = _FIRST_PORT + int.from_bytes(os.urandom(2), "big") % (_LAST_PORT - _FIRST_PORT)
+    every = chain(range(begin, _LAST_PORT), range(_FIRST_PORT, begin))
+    first, second, third = islice(filter(_is_free, every), 3)
+    return first, second, third
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as trial:
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def configuration(template: str, places: Places, settings: Mapping[str, object]) -> str:
+    """The kubelet's configuration: the template, and over it what a scenario sets.
+
+    Raises:
+        NotPossibleError: There is no template to set something in, or no such field.
+    """
+    if not template:
+        if settings:
+            raise NotPossibleError("a kubelet with a configuration file: " + ", ".join(settings))
+        return ""
+    found: dict[str, Any] = yaml.safe_load(places.filled(template))
+    for name, value in settings.items():
+        if name not in _FIELDS:
+            raise NotPossibleError(f"a kubelet whose {name} can be set")
+        field, written = _FIELDS[name]
+        found[field] = written(value, places)
+    if "maxContainerRestartPeriod" in found.get("crashLoopBackOff", {}):
+        found.setdefault("featureGates", {})["KubeletCrashLoopBackOffMax"] = True
+    return yaml.safe_dump(found, sort_keys=False)
+
+
+def _plain(value: Any, _: Places) -> Any:  # noqa: ANN401 - whatever the field is
+    return value
+
+
+def _duration(value: Any, _: Places) -> str:  # noqa: ANN401 - a number of seconds
+    return f"{float(value):f}".rstrip("0").rstrip(".") + "s"
+
+
+def _path(value: Any, places: Places) -> str:  # noqa: ANN401 - a path
+    return str(places.inside(value)) if str(value).startswith(_CONFIGURATION) else str(value)
+
+
+def _url(value: Any, places: Places) -> str:  # noqa: ANN401 - a URL
+    return places.url if value == MANIFEST_URL else str(value)
+
+
+def _restart_period(value: Any, places: Places) -> dict[str, str]:  # noqa: ANN401 - a number of seconds
+    return {"maxContainerRestartPeriod": _duration(value, places)}
+
+
+_FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], object]]] = {
+    "static_pod_path": ("staticPodPath", _path),
+    "static_pod_url": ("staticPodURL", _url),
+    "file_check_frequency": ("fileCheckFrequency", _duration),
+    "http_check_frequency": ("httpCheckFrequency", _duration),
+    "sync_frequency": ("syncFrequency", _duration),
+    "runtime_request_timeout": ("runtimeRequestTimeout", _duration),
+    "max_pods": ("maxPods", _plain),
+    "max_container_restart_period": ("crashLoopBackOff", _restart_period),
+    "serialize_image_pulls": ("serializeImagePulls", _plain),
+    "registry_pull_qps": ("registryPullQPS", _plain),
+    "registry_burst": ("registryBurst", _plain),
+    "max_parallel_image_pulls": ("maxParallelImagePulls", _plain),
+    "image_pull_credentials_verification_policy": ("imagePullCredentialsVerificationPolicy", _plain),
+    "feature_gates": ("featureGates", _plain),
+}
+"""The field of KubeletConfiguration for each setting of a scenario."""

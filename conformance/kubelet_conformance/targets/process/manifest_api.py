@@ -1,0 +1,121 @@
+"""Pods wanted by manifest files: what of an API server a kubelet with a manifest folder can stand in for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any, cast
+
+from kubelet_conformance.targets.controls import ApiControl, Manifests, no_api_server
+
+Json = dict[str, Any]
+SOURCE = "kubernetes.io/config.source"
+"""The annotation by which a kubelet says where a pod came from."""
+
+
+class FolderApi(ApiControl):
+    """Pods by files of the manifest folder: creating writes one, deleting removes it.
+
+    A pod is given a UID, so that it stays itself when its file changes; it is shown as its kubelet shows it,
+    named after the node. `shown` gives the latest state of a pod by namespace and name.
+    """
+
+    def __init__(self, manifests: Manifests, node: str, shown: Callable[[str, str], Json | None]) -> None:
+        self._manifests = manifests
+        self._suffix = f"-{node.lower()}"
+        self._shown = shown
+        self._wanted: dict[tuple[str, str], Json] = {}
+        self._deleted: dict[tuple[str, str], None] = {}
+        self._life, self._numbers = os.urandom(4).hex(), count(1)
+
+    def create(self, manifest: Json) -> Json:
+        """Write the pod's manifest; what the kubelet is to make of it comes back."""
+        given: Json = manifest["metadata"]
+        uid = given.get("uid") or f"{self._life}-0000-4000-8000-{next(self._numbers):012x}"
+        metadata: Json = {**given, "namespace": given.get("namespace", "default"), "uid": uid}
+        pod: Json = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
+        key = metadata["namespace"], metadata["name"] + self._suffix
+        if key in self._wanted:
+            raise no_api_server(f"pod {metadata['name']} is there already")
+        self._write(key, pod)
+        return self._stored(pod)
+
+    def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
+        """Merge changes into the manifest: objects by field, containers by name."""
+        key = self._key(namespace, name)
+        pod = _merged(self._wanted[key], dict(changes))
+        self._write(key, pod)
+        return self._stored(pod)
+
+    def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
+        """Remove the manifest; the pod's own grace period holds."""
+        key = self._key(namespace, name)
+        grace = self._wanted[key]["spec"].get("terminationGracePeriodSeconds", 30)
+        if grace_seconds not in {None, grace}:
+            raise no_api_server("a file cannot be removed with a grace period")
+        del self._wanted[key]
+        self._deleted[key] = None
+        self._manifests.remove(_file(key))
+
+    def get(self, namespace: str, name: str) -> Json | None:
+        """The pod as the kubelet last showed it, or as it is wanted; None for one that never was.
+
+        A kubelet shows the pods that are wanted: the end of a deleted one is not to be seen.
+        """
+        key = namespace, name
+        if key in self._deleted:
+            raise no_api_server("the status of a deleted pod")
+        found = self._shown(namespace, name)
+        if found is not None:
+            return found
+        return self._stored(self._wanted[key]) if key in self._wanted else None
+
+    def pods(self) -> list[Json]:
+        """The metadata of the pods that are wanted."""
+        return [self._stored(pod)["metadata"] for pod in self._wanted.values()]
+
+    def _key(self, namespace: str, name: str) -> tuple[str, str]:
+        """The key of a wanted pod, by the name that it was given or by the one that the kubelet shows."""
+        for key in ((namespace, name), (namespace, name + self._suffix)):
+            if key in self._wanted:
+                return key
+        raise no_api_server(f"pod {namespace}/{name} was not created here")
+
+    def _write(self, key: tuple[str, str], pod: Json) -> None:
+        try:
+            self._manifests.write(_file(key), json.dumps(pod))
+        except FileNotFoundError:
+            raise no_api_server("there is no manifest folder") from None
+        self._wanted[key] = pod
+        self._deleted.pop(key, None)
+
+    def _stored(self, pod: Json) -> Json:
+        metadata: Json = pod["metadata"]
+        annotations = {**metadata.get("annotations", {}), SOURCE: "file"}
+        name = metadata["name"] + self._suffix
+        return {**pod, "metadata": {**metadata, "name": name, "annotations": annotations}}
+
+
+def _file(key: tuple[str, str]) -> str:
+    return f"{key[0]}.{key[1]}.json"
+
+
+def _merged(old: object, new: object) -> Any:  # noqa: ANN401 - JSON of any shape
+    """The old value with the new one over it; None removes a field."""
+    if _is_named(old) and _is_named(new):
+        by_name: dict[str, Json] = {each["name"]: each for each in cast("list[Json]", old)}
+        for each in cast("list[Json]", new):
+            by_name[each["name"]] = _merged(by_name.get(each["name"], {}), each)
+        return list(by_name.values())
+    if isinstance(old, dict) and isinstance(new, dict):
+        before, after = cast("Json", old), cast("Json", new)
+        merged = {**before, **{name: _merged(before.get(name), value) for name, value in after.items()}}
+        return {name: value for name, value in merged.items() if value is not None}
+    return new
+
+
+def _is_named(value: object) -> bool:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return bool(items) and all(isinstance(each, dict) and "name" in each for each in items)

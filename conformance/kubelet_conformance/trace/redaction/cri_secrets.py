@@ -1,0 +1,135 @@
+"""Where secrets stand in the messages of the CRI, by the types of their fields.
+
+A field that the installed messages do not know may hold anything: every string in it is taken for a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from cri_api.v1 import api_pb2
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+
+from kubelet_conformance.trace.format.json_values import (
+    Json,
+    is_list,
+    is_object,
+    items_of,
+    object_of,
+    strings,
+)
+from kubelet_conformance.trace.redaction.api_secrets import Change, redacted_annotations
+from kubelet_conformance.trace.redaction.redactor import Redactor
+
+_Plan: TypeAlias = "Mapping[str, Change | None]"
+"""What becomes of each field by its name; None leaves it."""
+
+
+_SECRETS: Mapping[tuple[str, str], Change] = {
+    ("KeyValue", "value"): Redactor.everything,
+    ("AuthConfig", "username"): Redactor.everything,
+    ("AuthConfig", "password"): Redactor.everything,
+    ("AuthConfig", "auth"): Redactor.everything,
+    ("AuthConfig", "identity_token"): Redactor.everything,
+    ("AuthConfig", "registry_token"): Redactor.everything,
+    ("ExecSyncResponse", "stdout"): Redactor.output,
+    ("ExecSyncResponse", "stderr"): Redactor.output,
+    # What a container left as its last words (terminationMessagePath), or the end of its log.
+    ("ContainerStatus", "message"): Redactor.everything,
+    # Whoever has the URL of a stream may use it.
+    ("ExecResponse", "url"): Redactor.everything,
+    ("AttachResponse", "url"): Redactor.everything,
+    ("PortForwardResponse", "url"): Redactor.everything,
+    ("WindowsSandboxSecurityContext", "credential_spec"): Redactor.everything,
+    ("WindowsContainerSecurityContext", "credential_spec"): Redactor.everything,
+    ("ContainerConfig", "command"): Redactor.words,
+    ("ContainerConfig", "args"): Redactor.words,
+    ("ExecSyncRequest", "cmd"): Redactor.words,
+    ("ExecRequest", "cmd"): Redactor.words,
+    ("RuntimeCondition", "message"): Redactor.texts,
+}
+"""Fields by message and name, and what becomes of them."""
+_SECRET_MAPS: Mapping[str, Change] = {
+    "annotations": redacted_annotations,
+    # Verbose answers repeat whole configurations, environment included, as text.
+    "info": Redactor.everything,
+}
+"""Fields of these names, in any message, if they are maps of strings."""
+
+
+def redacted_request(redactor: Redactor, rpc: str, body: Any) -> Any:  # noqa: ANN401 - a JSON value
+    """The request of a call without its secrets; that of an unknown call without any string."""
+    method = _methods().get(rpc)
+    if method is None:
+        return redactor.everything(body)
+    if rpc == "CreateContainer" and is_object(body):
+        redactor.remember(_environment(body))
+    if rpc == "PullImage" and is_object(body):
+        redactor.remember(strings({**object_of(body, "auth"), "server_address": ""}))
+    return redacted_message(redactor, method.input_type, body)
+
+
+def redacted_response(redactor: Redactor, rpc: str, body: Any) -> Any:  # noqa: ANN401 - a JSON value
+    """The response of a call, or an item of its stream, likewise."""
+    method = _methods().get(rpc)
+    if method is None:
+        return redactor.everything(body)
+    return redacted_message(redactor, method.output_type, body)
+
+
+def _environment(request: Json) -> list[str]:
+    """The values of the environment that stand nowhere else: what the rest tells openly is no secret."""
+    config = object_of(request, "config")
+    values = [one.get("value") for one in items_of(config, "envs")]
+    expanded = {"envs", "command", "args", "annotations"}
+    rest = {name: value for name, value in config.items() if name not in expanded}
+    in_the_open = "\0".join(strings([rest, object_of(request, "sandbox_config")]))
+    return [value for value in values if isinstance(value, str) and value not in in_the_open]
+
+
+@cache
+def _methods() -> dict[str, MethodDescriptor]:
+    services = api_pb2.DESCRIPTOR.services_by_name.values()
+    return {method.name: method for service in services for method in service.methods}
+
+
+def redacted_message(redactor: Redactor, of: Descriptor, value: Any) -> Any:  # noqa: ANN401 - a JSON value
+    """A message of this type without its secrets."""
+    if not is_object(value):
+        return redactor.everything(value)
+    plan, made = _plan(of), dict[str, Any]()
+    for name, inner in value.items():
+        if name not in plan:
+            made[name] = redactor.everything(inner)
+            continue
+        change = plan[name]
+        made[name] = inner if change is None else change(redactor, inner)
+    return made
+
+
+@cache
+def _plan(message: Descriptor) -> _Plan:
+    return {field.name: _change_of(message, field) for field in message.fields}
+
+
+def _change_of(message: Descriptor, field: FieldDescriptor) -> Change | None:
+    known = _SECRETS.get((message.name, field.name))
+    if known is not None:
+        return known
+    inner: Descriptor | None = field.message_type
+    if inner is None:
+        return None
+    if inner.GetOptions().map_entry:
+        return _SECRET_MAPS.get(field.name)
+    return _inside(inner, is_list_of_them=field.is_repeated)
+
+
+def _inside(message: Descriptor, *, is_list_of_them: bool) -> Change:
+    def change(redactor: Redactor, value: Any) -> Any:  # noqa: ANN401 - a JSON value
+        if is_list_of_them and is_list(value):
+            return [redacted_message(redactor, message, inner) for inner in value]
+        return redactor.everything(value) if is_list_of_them else redacted_message(redactor, message, value)
+
+    return change

@@ -1,0 +1,90 @@
+"""Pods that the kubelet ends on its own account, as events and faults tell."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kubelet_conformance.trace.format.records import Event, Fault
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.views import Node, Pod
+
+REFUSALS = frozenset(
+    {
+        "AppArmor",
+        "Evicted",
+        "Forbidden",
+        "HostPort",
+        "InitContainerRestartPolicyForbidden",
+        "InvalidNodeInfo",
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "NodeShutdown",
+        "OutOfcpu",
+        "OutOfephemeral-storage",
+        "OutOfmemory",
+        "OutOfpods",
+        "PodFeatureUnsupported",
+        "PodLevelResourcesNotSupported",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+    }
+)
+"""Reasons with which a pod is refused at admission (lifecycle/predicate.go and its other handlers)."""
+SHUTDOWN = "the node shuts down"
+"""How a fault says that the machine is about to go down."""
+
+
+class Disruption(msgspec.Struct, frozen=True):
+    """The kubelet's own kill of a pod, by its event.
+
+    The reason is `Evicted`, `Preempting` or a refusal: a kubelet that starts admits anew what runs.
+    """
+
+    reason: str
+    t: float
+    seq: int
+    message: str = ""
+    before: Disruption | None = None
+    """The one before it."""
+
+
+class _Told:
+    """What is known of a pod, or of the node."""
+
+    def __init__(self) -> None:
+        self.disruption: Disruption | None = None
+        self.shutdown: Fault | None = None
+
+
+def disruption_of(pod: Pod) -> Disruption | None:
+    """Why the kubelet last killed the pod on its own account; None if it did not."""
+    return pod.note(_Told).disruption
+
+
+def shutdown_of(node: Node) -> Fault | None:
+    """The record that announced the machine's shutdown, if one did."""
+    return node.note(_Told).shutdown
+
+
+def is_ended_by_the_kubelet(moment: Moment, pod: Pod) -> bool:
+    """Whether the kubelet may be ending the pod though nobody has asked for that."""
+    return pod.note(_Told).disruption is not None or moment.node.note(_Told).shutdown is not None
+
+
+def disruption_is_told(moment: Moment) -> None:
+    """A pod that has been started is evicted, preempted or refused; one that was not is only refused."""
+    pod, record = moment.pod, moment.record
+    if pod is not None and pod.sandboxes and isinstance(record, Event) and record.type == "Warning":
+        told = pod.note(_Told)
+        told.disruption = Disruption(record.reason, moment.t, moment.seq, record.message, told.disruption)
+
+
+def shutdown_is_announced(moment: Moment) -> None:
+    """From now on pods are ended."""
+    if isinstance(moment.record, Fault) and moment.record.what == SHUTDOWN:
+        moment.node.note(_Told).shutdown = moment.record

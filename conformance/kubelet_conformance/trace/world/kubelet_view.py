@@ -1,0 +1,217 @@
+"""What the kubelet can reach, and by when it is informed: the API server, the runtime, and its disk.
+
+Nobody blames a kubelet for not doing what it cannot know of, or cannot do. The runtime says by Status how it
+is; of the API server and the disk only faults tell, and so nothing is known of those of a real node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from kubelet_conformance.trace.format.bodies import StatusReply
+from kubelet_conformance.trace.format.records import Disk, Fault, Reply
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.resolve import LATE_SECONDS
+
+STATUS_STALE = 30.0
+"""A runtime that gave no good Status for this long counts as down (runtime.go)."""
+_OF_THE_LOOP = ("ListPodSandbox", "ListContainers", "Status")
+_HOLDING_UP = (*_OF_THE_LOOP, "ImageStatus", "PodSandboxStatus", "ContainerStatus")
+"""Lists and Status hold up the loop, what else is read the sync of some pod: nobody can tell which."""
+OBSERVED: frozenset[str] = frozenset(
+    {
+        "fault",
+        "disk",
+        "kubelet:started",
+        *(f"{how}:{rpc}" for rpc in _HOLDING_UP for how in ("done", "failed")),
+    }
+)
+"""The keys of the records from which the view is made."""
+_FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
+"""The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
+may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
+"""
+_LONGEST_NAP = 5.0
+"""A loop that cannot begin looks again after 0.1 s, then after twice as long each time, up to this."""
+_HEALED = "healed: "
+_API_SERVER = "the API server"
+_AWAY, _BACK = "the API server is away", "the API server is back"
+_NODE_GONE = "the node's object is missing"
+_DISK_FAILS, _DISK_WORKS = "the disk fails at", "the disk works"
+
+
+class KubeletView:
+    """What is known by now."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.api_away_t: float | None = None
+        """Since when the API server cannot be reached; None while it can."""
+        self.api_back_t = -math.inf
+        """When it last came back."""
+        self.node_gone = False
+        """The node's own object is not there."""
+        self.disk_fails = False
+        """Some path of the disk cannot be used."""
+        self.missing = ""
+        """The path of the manifests, as long as it is missing."""
+        self.made_t: float | None = None
+        """When it was made, having been missing."""
+        self.good_t: float | None = None
+        """When the runtime last said that it is ready, in this life of the kubelet."""
+        self.bad_t: float | None = None
+        """Since when it says that it is not; None while it is ready."""
+        self.network_bad_t: float | None = None
+        """Since when it says that its network is not ready."""
+        self._started_t = 0.0
+        self._relisted = True
+        """The kubelet has seen what runs, since it was started."""
+        self._sandboxes_t = -math.inf
+        """When it last saw all sandboxes; a relist goes on with the containers."""
+        self._held_up_until = 0.0
+        """Until when it last could not go on, or could not be informed of its pods."""
+        self._api_fails = False
+        """The API server is away, or answers by errors."""
+        self._api_failed_t = 0.0
+        self._faults: dict[str, Counter[str]] = {}
+        """What is injected into calls to the runtime, by RPC, and how often."""
+        self._faults_seq: dict[str, int] = {}
+        """Up to which record the last of it was, by RPC."""
+
+    def down_since(self, t: float) -> float | None:
+        """Since when a kubelet that goes by Status does not work; None while it does."""
+        if self.bad_t is not None:
+            return self.bad_t
+        stale_t = math.inf if self.good_t is None else self.good_t + STATUS_STALE
+        return stale_t if t > stale_t else None
+
+    def is_cut_off(self, t: float) -> bool:
+        """The API server is away, or the runtime down: nothing new is taken up."""
+        return self.api_away_t is not None or self.down_since(t) is not None
+
+    def api_was_away(self, t: float) -> bool:
+        """The API server was away at `t` or since, or is: what is written may have been put off."""
+        return self.api_away_t is not None or self.api_back_t >= t
+
+    def informed_by(self, t: float, now: float) -> float:
+        """By when, but for a reaction, the kubelet is informed of what was wanted at `t`.
+
+        The loop takes no news while it waits for a list of what runs, to keep house, nor before the runtime
+        says that it is ready, nor before it has seen what runs. A kubelet that starts, or whose API server
+        was away, is informed then; infinity before.
+        """
+        is_waiting = self._api_fails or not self._relisted or self.down_since(now) is not None
+        return math.inf if is_waiting else max(t, self._held_up_until)
+
+    def has_injected_fault(self, m: Moment) -> bool:
+        """Whether calls like this one were tampered with after it had begun, or when it did."""
+        rpc = m.call.rpc
+        return bool(self._faults.get(rpc)) or m.call.seq < self._faults_seq.get(rpc, 0)
+
+    def observe(self, m: Moment) -> None:
+        """Take in one record with a key of OBSERVED."""
+        record = m.record
+        if type(record) is Reply:
+            self._reply(m, record)
+        elif isinstance(record, Fault):
+            healed = record.what.startswith(_HEALED)
+            self._fault(m, record.what.removeprefix(_HEALED), healed=healed)
+        elif isinstance(record, Disk):
+            if record.op == "missing":
+                self.missing, self.made_t = record.path, None
+            elif record.op == "made" and record.path == self.missing:
+                self.missing, self.made_t = "", record.t
+        else:
+            self._started_t = m.t
+            self._hold_up(m.t)
+            self._relisted, self._sandboxes_t = False, -math.inf
+            self.good_t = self.bad_t = self.network_bad_t = None
+
+    def _hold_up(self, until: float) -> None:
+        self._held_up_until = max(self._held_up_until, until)
+
+    def _reply(self, m: Moment, reply: Reply) -> None:
+        rpc = reply.call.rpc
+        if m.t - reply.call.t > LATE_SECONDS or (reply.error is not None and rpc in _OF_THE_LOOP):
+            self._hold_up(m.t)
+        if m.keys[0] == "done:Status":
+            self._status(m)
+        elif not self._relisted:
+            self._list(m)
+
+    def _status(self, m: Moment) -> None:
+        """Once the runtime is ready again the loop goes on as soon as it looks (kubelet.go syncLoop)."""
+        says, down_t = m.response(StatusReply).says, self.down_since(m.t)
+        if says.get("NetworkReady"):
+            self.network_bad_t = None
+        elif self.network_bad_t is None:
+            self.network_bad_t = m.t
+        if not says.get("RuntimeReady"):
+            self.bad_t = m.t if down_t is None else down_t
+            self._hold_up(m.t)
+            return
+        if self.good_t is None and down_t is None:
+            down_t = self._started_t  # Nor does it begin before it is told for the first time.
+        self.good_t, self.bad_t = m.t, None
+        if down_t is not None:
+            self._hold_up(m.t + min(m.t - down_t, _LONGEST_NAP))
+
+    def _list(self, m: Moment) -> None:
+        """With the first relist that succeeds the loop begins, as soon as it looks again (kubelet.go)."""
+        if "all:ListPodSandbox" in m.keys:
+            self._sandboxes_t = m.t
+        elif "all:ListContainers" in m.keys and m.call.t - self._sandboxes_t <= LATE_SECONDS:
+            self._relisted = True
+            self._hold_up(m.t + min(m.t - self._started_t, _LONGEST_NAP))
+
+    def _fault(self, m: Moment, what: str, *, healed: bool) -> None:
+        if what.startswith(_API_SERVER):
+            self._api_server(m, what, healed=healed)
+        elif _DISK_FAILS in what or (healed and what.startswith(_DISK_WORKS)):
+            self.disk_fails = _DISK_FAILS in what
+        elif "node's object" in what:
+            self.node_gone = what == _NODE_GONE
+        rpc = what.partition(" ")[0]
+        injected = self._faults.setdefault(rpc, Counter())
+        if not healed:
+            injected[what] += 1
+        elif what in injected:
+            self._faults[rpc] = injected - Counter((what,))
+            self._faults_seq[rpc] = m.seq
+
+    def _api_server(self, m: Moment, what: str, *, healed: bool) -> None:
+        """It is away, or back, or answers by errors: then the kubelet may wait for its next try."""
+        if what == _AWAY and not healed:
+            self.api_away_t = m.t
+        elif what == _BACK and healed:
+            self.api_away_t, self.api_back_t = None, m.t
+        if not healed and not self._api_fails and m.t > self._held_up_until:
+            self._api_failed_t = m.t
+        self._api_fails = not healed
+        wait = min(2 * (m.t - self._api_failed_t) + _FIRST_RETRY, _LONGEST_RETRY) if healed else 0.0
+        self._hold_up(m.t + wait)
+
+
+def kubelet_view(m: Moment) -> KubeletView:
+    """What is known by now, the moment's own record included."""
+    view = m.node.note(KubeletView)
+    if view.seq != m.seq and m.keys[0] in OBSERVED:
+        view.seq = m.seq
+        view.observe(m)
+    return view
+
+
+def observe_kubelet(m: Moment) -> None:
+    """Keep the view up to date."""
+    kubelet_view(m)
+
+
+def informed_by(m: Moment, t: float) -> float:
+    """By when the kubelet is informed of what was wanted at `t`: `KubeletView.informed_by` now."""
+    return kubelet_view(m).informed_by(t, m.t)
+
+
+def has_injected_fault(m: Moment) -> bool:
+    """Whether calls like the moment's were tampered with after it had begun, or when it did."""
+    return kubelet_view(m).has_injected_fault(m)

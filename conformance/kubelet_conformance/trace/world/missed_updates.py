@@ -1,0 +1,172 @@
+"""Pods of which the kubelet was not told in time: what it does for them meanwhile proves nothing.
+
+Container events may be lost or late, and changes at the API server too. That is known only where a fault says
+it, and so never of a real node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from kubelet_conformance.trace.format.records import Fault, PodChange
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.views import Node, Pod
+
+EVENTS_GATE = "EventedPLEG"
+"""The feature gate of a kubelet that goes by events."""
+HEARING_SECONDS = 10.0
+"""How much later it may do what follows from its own deeds: what it was told nothing new of counts as known
+only every 5 s, and one thing may follow from another.
+"""
+_UNTOLD = "a container event is "
+"""How a fault begins that says of an event that it is lost, late or held back."""
+_RELIST = 300.0
+"""How often such a kubelet lists everything, and finds what it was not told (evented.go)."""
+_TRIES = 5
+"""So often its stream may break before it is given up."""
+_SYNC = 30.0
+"""After that, or after a late event, its worker has to come round to the pod."""
+
+
+_WATCH_LATE, _WATCH_GONE, _HEALED = "the watch is late", "the watch is gone", "healed: "
+_LONGEST_RETRY = 60.0
+"""After so long at most an API server that was away is asked again (reflector.go)."""
+_LISTED_AGAIN = 2.0
+"""How long after a watch ended with 410 everything is listed: 0.8 s, with jitter (reflector.go)."""
+_ACTED = 5.0
+"""After news from the API server a worker may have gone on with what was true before for so long."""
+
+
+class _Untold:
+    """Until when which pods may not be known as they are, by UID."""
+
+    def __init__(self) -> None:
+        self.watch_late: list[float] = []
+        """By how much the watch is late, the latest say last."""
+        self.changes: dict[str, float] = {}
+        """Until when the kubelet may not have acted on a change of these pods."""
+        self.gone_until = -math.inf
+        """Until when there is no watch."""
+        self.missed = set[str]()
+        """The pods that may have changed more than once between what was told of them, by UID."""
+        self.until: dict[str, float] = {}
+        self.deaf_until = -math.inf
+        """Until when that is so of every pod: the stream is broken."""
+        self.breaks = 0
+        self.withheld = set[str]()
+        """The pods of which an event was ever lost or late, by UID."""
+
+
+def events_are_untold(moment: Moment) -> None:
+    """An event is not told as it happens, or so late that something newer may keep it from counting."""
+    record = moment.record
+    if isinstance(record, Fault) and record.what.startswith(_UNTOLD):
+        known, late = moment.node.note(_Untold), float(record.values.get("seconds", 0))
+        known.withheld.add(record.uid)
+        until = moment.t + max(late, _RELIST) + _SYNC
+        known.until[record.uid] = max(known.until.get(record.uid, 0), until)
+
+
+def watch_changes(moment: Moment) -> None:
+    """The watch is late, is so no longer, or ends."""
+    known, record = moment.node.note(_Untold), moment.record
+    if not isinstance(record, Fault):
+        return
+    if record.what == _WATCH_LATE:
+        known.watch_late.append(float(record.values.get("seconds", 0)))
+    elif record.what == _HEALED + _WATCH_LATE and known.watch_late:
+        known.watch_late.pop()
+        if not known.watch_late:
+            known.changes = {uid: min(t, moment.t + _ACTED) for uid, t in known.changes.items()}
+    elif record.what == _WATCH_GONE:
+        known.gone_until = moment.t + _LISTED_AGAIN
+        lost = [uid for uid, t in known.changes.items() if t >= moment.t]
+        known.missed.update(lost)
+        known.changes.update(dict.fromkeys(lost, known.gone_until + _ACTED))
+
+
+def change_is_untold(moment: Moment) -> None:
+    """Somebody changes a pod while the watch is late or gone, or nobody can be asked."""
+    known, record = moment.node.note(_Untold), moment.record
+    if not isinstance(record, PodChange) or record.source != "api":
+        return
+    uid = moment.manifest.metadata.uid if moment.manifest is not None else record.uid
+    # Everything is listed after that.
+    if known.gone_until >= moment.t or kubelet_view(moment).api_was_away(moment.t - _LONGEST_RETRY):
+        known.missed.add(uid)
+    told = max(moment.t + known.watch_late[-1] if known.watch_late else -math.inf, known.gone_until)
+    if told >= moment.t:
+        known.changes[uid] = max(known.changes.get(uid, -math.inf), told + _ACTED)
+
+
+def relisted(moment: Moment) -> None:
+    """A kubelet that starts lists everything at once."""
+    _put_off(moment, _SYNC, min)
+    known = moment.node.note(_Untold)
+    known.breaks, known.deaf_until = 0, min(known.deaf_until, moment.t + _SYNC)
+
+
+def stream_breaks(moment: Moment) -> None:
+    """What happens now is told to nobody, until the stream is opened again or is given up."""
+    known = moment.node.note(_Untold)
+    known.breaks += 1
+    known.deaf_until = math.inf if known.breaks < _TRIES else moment.t + _SYNC
+    _put_off(moment, _SYNC, min)
+
+
+def stream_opens(moment: Moment) -> None:
+    """Everything was listed before."""
+    known = moment.node.note(_Untold)
+    if known.breaks:
+        known.deaf_until = moment.t + _SYNC
+
+
+def relist_fails(moment: Moment) -> None:
+    """What is not known yet may be found only by the next but one.
+
+    Before a first relist has succeeded nothing is done for any pod (kubelet.go syncLoop, PLEG-08).
+    """
+    _put_off(moment, _RELIST + _SYNC, max)
+    if moment.node.relisted_t is None and moment.header.feature_gates.get(EVENTS_GATE):
+        known = moment.node.note(_Untold)
+        known.deaf_until = max(known.deaf_until, moment.t + _RELIST + _SYNC)
+
+
+def _put_off(moment: Moment, seconds: float, choose: Callable[[float, float], float]) -> None:
+    until = moment.node.note(_Untold).until
+    for uid, t in until.items():
+        if t >= moment.t:
+            until[uid] = choose(t, moment.t + seconds)
+
+
+def is_untold(node: Node, pod: Pod | None, t: float) -> bool:
+    """Whether the kubelet may take the pod for something else than it is."""
+    if pod is None:
+        return False
+    known = node.note(_Untold)
+    if known.deaf_until >= t:
+        return True
+    if not known.until and not known.changes:
+        return False
+    return max(known.until.get(pod.uid, -math.inf), known.changes.get(pod.uid, -math.inf)) >= t
+
+
+def is_missed(node: Node, pod: Pod) -> bool:
+    """Whether the kubelet may have heard only of the last of several changes: a list tells nothing else.
+
+    So a pod that is deleted by force just goes, and nobody says with which grace.
+    """
+    return pod.uid in node.note(_Untold).missed
+
+
+def is_watch_late(node: Node, t: float) -> bool:
+    """Whether the kubelet may not have been told what was written to the API server, even by itself."""
+    known = node.note(_Untold)
+    return bool(known.watch_late) or known.gone_until >= t
+
+
+def is_withheld(node: Node, uid: str) -> bool:
+    """Whether somebody has kept the runtime from telling of the pod with this UID as it should."""
+    return uid in node.note(_Untold).withheld

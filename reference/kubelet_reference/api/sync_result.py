@@ -1,0 +1,99 @@
+"""What became of the actions of one pass over a pod (SYNC-23)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from kubelet_reference.api.go_text import quoted
+
+
+class Action(StrEnum):
+    """What a pass does."""
+
+    START_CONTAINER = "StartContainer"
+    KILL_CONTAINER = "KillContainer"
+    CREATE_SANDBOX = "CreatePodSandbox"
+    CONFIG_SANDBOX = "ConfigPodSandbox"
+    KILL_SANDBOX = "KillPodSandbox"
+    RESIZE = "ResizePodInPlace"
+
+
+class Failure(StrEnum):
+    """Well-known reasons of failed actions; for starts they become the waiting reason (START-02)."""
+
+    CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
+    CONTAINER_CONFIG = "CreateContainerConfigError"
+    CREATE_CONTAINER = "CreateContainerError"
+    RUN_CONTAINER = "RunContainerError"
+    POST_START_HOOK = "PostStartHookError"
+    KILL_CONTAINER = "KillContainerError"
+    CREATE_SANDBOX = "CreatePodSandboxError"
+    KILL_SANDBOX = "KillPodSandboxError"
+    RESIZE = "ResizePodInPlaceError"
+    ERR_IMAGE_PULL = "ErrImagePull"
+    IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
+    ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"
+    IMAGE_INSPECT = "ImageInspectError"
+    INVALID_IMAGE_NAME = "InvalidImageName"
+    REGISTRY_UNAVAILABLE = "RegistryUnavailable"
+    SIGNATURE_VALIDATION_FAILED = "SignatureValidationFailed"
+
+
+class StartError(Exception):
+    """A container was not started: a well-known reason, what went wrong, and the seconds until it may be."""
+
+    def __init__(self, reason: Failure, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.wait = wait
+
+
+class ActionResult(msgspec.Struct, frozen=True):
+    """One action: `target` is a container's name or a pod; `reason` is None if it succeeded.
+
+    `wait` is how many seconds it has to wait before it is worth another try, None where nobody knows.
+    """
+
+    action: Action
+    target: str
+    reason: Failure | None = None
+    message: str = ""
+    wait: float | None = None
+
+    def __str__(self) -> str:
+        what = f"failed to {quoted(self.action)} for {quoted(self.target)}"
+        return f"{what} with {self.reason}: {quoted(self.message)}"
+
+
+class SyncResult(msgspec.Struct, frozen=True):
+    """All actions of a pass, in order; `problem` is what ended the pass outside any of them."""
+
+    results: tuple[ActionResult, ...] = ()
+    problem: str = ""
+
+    @property
+    def failures(self) -> tuple[ActionResult, ...]:
+        """The actions that failed."""
+        return tuple(result for result in self.results if result.reason is not None)
+
+    @property
+    def error(self) -> str | None:
+        """What went wrong, in one text; None if nothing did."""
+        texts = [*([self.problem] if self.problem else []), *map(str, self.failures)]
+        if not texts:
+            return None
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+    @property
+    def wait(self) -> float | None:
+        """The shortest of the waits that its actions know, in seconds (WORK-16)."""
+        return min((one.wait for one in self.results if one.wait is not None), default=None)
+
+    @property
+    def backing_off_only(self) -> bool:
+        """Whether nothing failed but starts that their back-off refused."""
+        waiting = {Failure.CRASH_LOOP_BACK_OFF, Failure.IMAGE_PULL_BACK_OFF}
+        failures = self.failures
+        return bool(failures) and not self.problem and all(one.reason in waiting for one in failures)

@@ -1,0 +1,106 @@
+"""Mirror pods: how a static pod becomes visible at the API server (STATIC-11 to STATIC-15)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+from lightkube.models.core_v1 import Node, Pod
+
+from kubelet_reference.api import names, pods
+from kubelet_reference.util.ports import ApiError, ApiServer
+
+_LOG = logging.getLogger("kubelet_reference.mirror")
+_NOT_FOUND = 404
+_CONFLICT = 409
+
+
+def is_mirror_of(mirror: Pod, static: Pod) -> bool:
+    """Whether a mirror pod shows this version of the static pod, by the hash that both carry."""
+    shown = pods.annotations(mirror).get(names.CONFIG_MIRROR)
+    return shown is not None and shown == pods.annotations(static).get(names.CONFIG_HASH)
+
+
+def mirror_pod(static: Pod, node: Node) -> Pod:
+    """The mirror of a static pod, owned by the node it runs on (STATIC-11)."""
+    data: dict[str, Any] = msgspec.to_builtins(static)
+    identity = node.metadata
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "name": (identity and identity.name) or "",
+        "uid": (identity and identity.uid) or "",
+        "controller": True,
+    }
+    content_hash = pods.annotations(static).get(names.CONFIG_HASH, "")
+    annotations = {**pods.annotations(static), names.CONFIG_MIRROR: content_hash}
+    data["metadata"] = {**data["metadata"], "annotations": annotations, "ownerReferences": [owner]}
+    return msgspec.convert(data, Pod)
+
+
+class MirrorClient:
+    """Keeps mirror pods in step with static pods: best effort, a static pod runs without (STATIC-10).
+
+    No method raises `ApiError`: what fails is logged and tried again by the next sync. Without an API server
+    (`api` is None) nothing happens.
+    """
+
+    def __init__(self, api: ApiServer | None, node_name: str) -> None:
+        self._api = api
+        self._node_name = node_name
+
+    async def keep(self, static: Pod, mirror: Pod | None) -> None:
+        """Make the API server show this static pod; `mirror` is what it shows now, as far as known.
+
+        A mirror that is being deleted or shows another version is replaced; the containers are nobody's
+        business here (STATIC-13).
+        """
+        if mirror is not None:
+            if is_mirror_of(mirror, static) and not pods.deletion_asked(mirror):
+                return
+            await self.delete(mirror)
+        await self.create(static)
+
+    async def create(self, static: Pod) -> bool:
+        """Create the mirror of a static pod; whether it exists now.
+
+        No mirror is made for a node whose object is missing or being deleted (STATIC-12).
+        """
+        if self._api is None:
+            return False
+        try:
+            node = await self._api.get_node(self._node_name)
+            if node.metadata is not None and node.metadata.deletionTimestamp is not None:
+                return False
+            await self._api.create_pod(mirror_pod(static, node))
+        except ApiError as error:
+            return await self._exists(static, error)
+        return True
+
+    async def delete(self, mirror: Pod) -> bool:
+        """Delete this mirror pod at once, and no other of its name (STATIC-13); whether it was deleted."""
+        if self._api is None:
+            return False
+        namespace, name, uid = pods.namespace(mirror), pods.name(mirror), pods.uid(mirror)
+        try:
+            await self._api.delete_pod(namespace, name, grace_seconds=0, uid=uid or None)
+        except ApiError as error:
+            # Gone, or another pod by now: then there is nothing left to delete.
+            if error.code not in {_NOT_FOUND, _CONFLICT}:
+                _LOG.warning("mirror pod %s not deleted: %s", pods.key(mirror), error)
+            return False
+        return True
+
+    async def _exists(self, static: Pod, error: ApiError) -> bool:
+        """Whether a creation that failed has found the mirror there already (STATIC-14)."""
+        if self._api is not None and error.code == _CONFLICT:
+            try:
+                there = await self._api.get_pod(pods.namespace(static), pods.name(static))
+            except ApiError as reason:
+                error = reason
+            else:
+                return is_mirror_of(there, static)
+        if error.code != _NOT_FOUND:
+            _LOG.warning("mirror pod of %s not created: %s", pods.key(static), error)
+        return False

@@ -1,0 +1,51 @@
+"""What must hold in the security contexts of a pod and of its containers."""
+
+from __future__ import annotations
+
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.api import pods
+from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.validation.rules import Rule, containers
+
+
+def escalation(pod: Pod, place: Place) -> None:
+    """What is privileged, or may administrate the system, may escalate its privileges."""
+    for one, where in containers(pod, place):
+        context = one.securityContext
+        if context is None or context.allowPrivilegeEscalation is not False:
+            continue
+        at = where.field("securityContext").field("allowPrivilegeEscalation")
+        added = (context.capabilities and context.capabilities.add) or ()
+        if context.privileged:
+            at.wrong("cannot be false in a privileged container")
+        if "CAP_SYS_ADMIN" in added:
+            at.wrong("cannot be false with the capability CAP_SYS_ADMIN")
+
+
+def unmasked(pod: Pod, place: Place) -> None:
+    """Who sees all of /proc is not among the users of the host."""
+    for one, where in containers(pod, place):
+        context = one.securityContext
+        if context and context.procMount == "Unmasked" and pods.spec(pod).hostUsers is not False:
+            where.field("securityContext").field("procMount").wrong("Unmasked needs hostUsers false")
+
+
+def profiles(pod: Pod, place: Place) -> None:
+    """A seccomp or AppArmor profile of the node's is named, and no other is."""
+    contexts: list[tuple[object, Place]] = [
+        (pods.spec(pod).securityContext, place.field("securityContext")),
+        *((one.securityContext, where.field("securityContext")) for one, where in containers(pod, place)),
+    ]
+    for context, where in contexts:
+        for kind in ("seccompProfile", "appArmorProfile"):
+            profile = getattr(context, kind, None)
+            if profile is not None:
+                at = where.field(kind).field("localhostProfile")
+                if profile.type == "Localhost" and not profile.localhostProfile:
+                    at.wrong("missing")
+                if profile.type != "Localhost" and profile.localhostProfile is not None:
+                    at.wrong(f"not allowed with the type {profile.type}")
+
+
+SECURITY_RULES: tuple[Rule, ...] = (escalation, unmasked, profiles)

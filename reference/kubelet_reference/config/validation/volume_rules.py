@@ -1,0 +1,194 @@
+"""What must hold between the fields of a volume.
+
+This kubelet mounts none of those that lie on other machines: their table is the API server's word and nothing
+more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from lightkube.models.core_v1 import (
+    AzureDiskVolumeSource,
+    FCVolumeSource,
+    FlexVolumeSource,
+    FlockerVolumeSource,
+    ISCSIVolumeSource,
+    Pod,
+    Volume,
+    VolumeProjection,
+)
+from msgspec.structs import asdict
+
+from kubelet_reference.api import pods
+from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.validation.environment_rules import downward_files
+from kubelet_reference.config.validation.rules import Rule, exactly_one, unique
+
+_PROJECTED = (
+    "clusterTrustBundle",
+    "configMap",
+    "downwardAPI",
+    "podCertificate",
+    "secret",
+    "serviceAccountToken",
+)
+_NAMED = {
+    "configMap": "name",
+    "secret": "secretName",
+    "persistentVolumeClaim": "claimName",
+    "image": "reference",
+    "cephfs": "monitors",
+    "rbd": "monitors",
+    "scaleIO": "volumeName",
+    "storageos": "volumeName",
+}
+"""The volumes that show something else, and the field that says what, which the models do without."""
+
+
+def one_source(pod: Pod, place: Place) -> None:
+    """A volume has a name of its own and one source."""
+    found = pods.spec(pod).volumes or ()
+    at = place.field("volumes")
+    unique((at.item(i).field("name"), volume.name) for i, volume in enumerate(found))
+    for i, volume in enumerate(found):
+        sources = [name for name, value in asdict(volume).items() if value is not None and name != "name"]
+        if len(sources) > 1:
+            at.item(i).wrong(f"expected one source, got {' and '.join(sources)}")
+
+
+def named_sources(pod: Pod, place: Place) -> None:
+    """A volume that shows something says what."""
+    for i, volume in enumerate(pods.spec(pod).volumes or ()):
+        for source, field in _NAMED.items():
+            shown = getattr(volume, source)
+            if shown is not None and not getattr(shown, field):
+                place.field("volumes").item(i).field(source).field(field).wrong("missing")
+
+
+def downward(pod: Pod, place: Place) -> None:
+    """A file of the downward API shows one field."""
+    for i, volume in enumerate(pods.spec(pod).volumes or ()):
+        at = place.field("volumes").item(i)
+        if volume.downwardAPI is not None:
+            downward_files(volume.downwardAPI.items or (), at.field("downwardAPI").field("items"))
+        for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
+            if source.downwardAPI is not None:
+                where = at.field("projected").field("sources").item(j).field("downwardAPI").field("items")
+                downward_files(source.downwardAPI.items or (), where)
+
+
+def projected_sources(pod: Pod, place: Place) -> None:
+    """Each source of a projected volume is of one kind, and says what it shows; tokens are of an account."""
+    for i, volume in enumerate(pods.spec(pod).volumes or ()):
+        if volume.projected is not None:
+            at = place.field("volumes").item(i).field("projected").field("sources")
+            for j, source in enumerate(volume.projected.sources or ()):
+                exactly_one(source, _PROJECTED, at.item(j))
+                _named_projection(source, at.item(j))
+                if source.serviceAccountToken is not None and not pods.spec(pod).serviceAccountName:
+                    at.item(j).field("serviceAccountToken").wrong("only allowed with serviceAccountName")
+
+
+def _named_projection(source: VolumeProjection, place: Place) -> None:
+    for kind in ("configMap", "secret"):
+        shown = getattr(source, kind)
+        if shown is not None and not shown.name:
+            place.field(kind).field("name").wrong("missing")
+
+
+def unique_paths(pod: Pod, place: Place) -> None:
+    """No two files of a projected volume have one path."""
+    for i, volume in enumerate(pods.spec(pod).volumes or ()):
+        if volume.projected is not None:
+            unique(_paths(volume, place.field("volumes").item(i).field("projected").field("sources")))
+
+
+def _paths(volume: Volume, place: Place) -> Iterable[tuple[Place, str]]:
+    for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
+        at = place.item(j)
+        for kind in ("configMap", "secret", "downwardAPI"):
+            shown = getattr(source, kind)
+            for k, file in enumerate((shown and shown.items) or ()):
+                yield at.field(kind).field("items").item(k).field("path"), file.path
+        if source.serviceAccountToken is not None:
+            yield at.field("serviceAccountToken").field("path"), source.serviceAccountToken.path
+
+
+VOLUME_RULES: tuple[Rule, ...] = (
+    one_source,
+    named_sources,
+    downward,
+    projected_sources,
+    unique_paths,
+)
+
+
+_SECRETS = {"cinder": "secretRef", "csi": "nodePublishSecretRef", "storageos": "secretRef"}
+"""The volumes that need the name of a secret, if they refer to one."""
+_PORTAL_CHARS_MAX = 64
+_RESERVED = (".kubernetes.io", ".k8s.io")
+
+
+def named_secrets(pod: Pod, place: Place) -> None:
+    """A secret that is referred to is named."""
+    for i, volume in enumerate(pods.spec(pod).volumes or ()):
+        for kind, field in _SECRETS.items():
+            reference = getattr(getattr(volume, kind), field, None)
+            if reference is not None and not reference.name:
+                place.field("volumes").item(i).field(kind).field(field).field("name").wrong("missing")
+
+
+def sources(pod: Pod, place: Place) -> None:
+    """Each kind of source has rules of its own."""
+    for i, volume in enumerate(pods.spec(pod).volumes or ()):
+        at = place.field("volumes").item(i)
+        if volume.fc is not None:
+            _fibre_channel(volume.fc, at.field("fc"))
+        if volume.flocker is not None:
+            _flocker(volume.flocker, at.field("flocker"))
+        if volume.azureDisk is not None:
+            _azure_disk(volume.azureDisk, at.field("azureDisk"))
+        if volume.flexVolume is not None:
+            _flex(volume.flexVolume, at.field("flexVolume"))
+        if volume.iscsi is not None:
+            _iscsi(volume.iscsi, volume.name, at.field("iscsi"))
+
+
+def _fibre_channel(found: FCVolumeSource, place: Place) -> None:
+    if bool(found.targetWWNs) == bool(found.wwids):
+        place.field("targetWWNs").wrong("expected targetWWNs or wwids, and not both")
+    if found.targetWWNs and found.lun is None:
+        place.field("lun").wrong("missing beside targetWWNs")
+
+
+def _flocker(found: FlockerVolumeSource, place: Place) -> None:
+    if bool(found.datasetName) == bool(found.datasetUUID):
+        place.wrong("expected datasetName or datasetUUID, and not both")
+
+
+def _azure_disk(found: AzureDiskVolumeSource, place: Place) -> None:
+    begin = "/subscriptions/" if found.kind == "Managed" else "https://"
+    if not found.diskURI.startswith(begin):
+        place.field("diskURI").expected(
+            f"{begin}… for a disk of the kind {found.kind or 'Shared'}", found.diskURI
+        )
+
+
+def _flex(found: FlexVolumeSource, place: Place) -> None:
+    options = cast("Mapping[str, str]", found.options or {})  # pyright: ignore[reportUnknownMemberType]
+    for name in options:
+        if f".{name.partition('/')[0].lower()}".endswith(_RESERVED):
+            place.field("options").field(name).wrong("kubernetes.io and k8s.io are reserved")
+
+
+def _iscsi(found: ISCSIVolumeSource, name: str, place: Place) -> None:
+    if (found.chapAuthDiscovery or found.chapAuthSession) and found.secretRef is None:
+        place.field("secretRef").wrong("missing: CHAP needs it")
+    if found.initiatorName is not None and len(f"{name}:{found.targetPortal}") > _PORTAL_CHARS_MAX:
+        text = f"expected at most {_PORTAL_CHARS_MAX} characters with the volume's name"
+        place.field("targetPortal").wrong(text)
+
+
+REMOTE_VOLUME_RULES: tuple[Rule, ...] = (named_secrets, sources)

@@ -1,0 +1,66 @@
+"""What the runtime tells of a pod by itself, and what is known of the pod then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from kubelet_reference.api.records import ContainerRecord, PodRecords, SandboxRecord, ips_of_newest
+
+
+class NewsKind(StrEnum):
+    """What happened to a container or a sandbox, in the words of the CRI."""
+
+    CREATED = "CREATED"
+    STARTED = "STARTED"
+    STOPPED = "STOPPED"
+    DELETED = "DELETED"
+
+
+class PodNews(msgspec.Struct, frozen=True):
+    """One event of the runtime's stream: it happened to `record_id`, a container or the sandbox itself.
+
+    `created_at` is nanoseconds since the epoch; `sandbox` and `containers`, all of this sandbox, are what
+    they were then.
+    """
+
+    uid: str
+    name: str
+    namespace: str
+    kind: NewsKind
+    record_id: str
+    created_at: int
+    sandbox: SandboxRecord
+    containers: tuple[ContainerRecord, ...] = ()
+
+    @property
+    def sandbox_is_gone(self) -> bool:
+        """The record of the sandbox itself was removed."""
+        return self.kind is NewsKind.DELETED and self.record_id == self.sandbox.id
+
+
+def with_news(known: PodRecords, news: PodNews, is_its_own: Callable[[str], bool]) -> PodRecords:
+    """The records with what is told of one sandbox; those of the pod's other sandboxes stay.
+
+    `is_its_own` says of a container's id that it was told as one of this sandbox before.
+    """
+    told = {one.id for one in news.containers} | {news.record_id}
+    others = (one for one in known.containers if one.id not in told and not is_its_own(one.id))
+    sandboxes = [one for one in known.sandboxes if one.id != news.sandbox.id]
+    containers = list(others)
+    if not news.sandbox_is_gone:
+        sandboxes.append(news.sandbox)
+        containers += news.containers
+    sandboxes.sort(key=lambda one: -one.created_at)
+    containers.sort(key=lambda one: -one.created_at)
+    return replace(
+        known,
+        name=news.name,
+        namespace=news.namespace,
+        ips=ips_of_newest(sandboxes),
+        sandboxes=tuple(sandboxes),
+        containers=tuple(containers),
+    )

@@ -1,0 +1,1 @@
+"""Images: pulled with credentials, and removed when the disk fills up (upstream: `pkg/kubelet/images`)."""

@@ -1,0 +1,137 @@
+"""Removes images that no container was made from, when the disk that holds them fills up (GC-12).
+
+Every five minutes the collector takes down which images are there and which are in use. If the disk is fuller
+than the upper threshold, it removes the image that was unused longest, then the next, until enough is free to
+be below the lower one. Images that are pinned, in use, or known for less than two minutes stay.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_reference.cri.errors import wrapped_text
+from kubelet_reference.cri.tools import CriTools
+from kubelet_reference.util.ports import Amount, NodeStats
+
+PERIOD = 300.0
+"""Seconds between two rounds."""
+DISK = "imagefs.available"
+_PERCENT = 100
+
+_log = logging.getLogger("kubelet_reference.image_garbage")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownImage:
+    """An image of the node; times are seconds of the kubelet's clock.
+
+    `last_used` is when a round last found a container made from it, minus infinity if none ever did.
+    """
+
+    id: str
+    size: int
+    pinned: bool
+    first_seen: float
+    last_used: float = -math.inf
+
+
+def bytes_to_free(disk: Amount, high: int, low: int) -> int:
+    """How much has to go so that the disk is filled to `low` percent; 0 up to `high` percent."""
+    used = _PERCENT - disk.available * _PERCENT // disk.capacity
+    return disk.capacity * (_PERCENT - low) // _PERCENT - disk.available if used >= high else 0
+
+
+def removable(images: Iterable[KnownImage], now: float, minimum_age: float) -> list[KnownImage]:
+    """The images that may go at `now`, the one unused longest first."""
+    found = [one for one in images if not one.pinned and one.last_used < now]
+    return sorted(
+        (one for one in found if now - one.first_seen >= minimum_age),
+        key=lambda one: (one.last_used, one.first_seen),
+    )
+
+
+class ImageCollector:
+    """Collects images; without `stats` nobody knows how full the disk is, and nothing is removed.
+
+    Nor is it with a threshold of 100 percent, as in the kubelet.
+    """
+
+    def __init__(self, tools: CriTools, stats: NodeStats | None) -> None:
+        self._client = tools.client
+        self._clock = tools.clock
+        self._settings = tools.settings
+        self._stats = stats
+        self._known: dict[str, KnownImage] = {}
+
+    async def run(self) -> None:
+        """Do a round every five minutes, for ever."""
+        while self._stats is not None and self._settings.image_gc_high_threshold < _PERCENT:
+            await self.collect()
+            await self._clock.sleep(PERIOD)
+
+    async def collect(self) -> None:
+        """Do one round."""
+        try:
+            await self.detect()
+            await self.free(await self.needed())
+        except grpc.RpcError as error:
+            _log.warning("image garbage collection failed: %s", wrapped_text(error))
+
+    async def free_everything(self) -> None:
+        """Remove whatever may go, as the disk has run full; raises the runtime's error."""
+        await self.detect()
+        await self.free(math.inf)
+
+    async def needed(self) -> int:
+        """How many bytes have to go."""
+        disk = (await self._stats.read()).get(DISK) if self._stats is not None else None
+        settings = self._settings
+        if disk is None or not disk.capacity:
+            return 0
+        return bytes_to_free(disk, settings.image_gc_high_threshold, settings.image_gc_low_threshold)
+
+    async def detect(self) -> None:
+        """Take down what is there, and what is in use."""
+        now = self._clock.monotonic()
+        images = (await self._client.list_images()).images
+        used = self.names_in_use((await self._client.list_containers()).containers)
+        self._known = {image.id: self._seen(image, now, used) for image in images}
+
+    def names_in_use(self, containers: Iterable[cri.Container]) -> set[str]:
+        """The names and ids of all images that some container was made from, be it dead or alive."""
+        return {name for one in containers for name in (one.image_ref, one.image.image, one.image_id) if name}
+
+    def _seen(self, image: cri.Image, now: float, used: set[str]) -> KnownImage:
+        before = self._known.get(image.id)
+        in_use = not used.isdisjoint({image.id, *image.repo_tags, *image.repo_digests})
+        return KnownImage(
+            image.id,
+            image.size,
+            image.pinned,
+            before.first_seen if before else now,
+            now if in_use else before.last_used if before else -math.inf,
+        )
+
+    def candidates(self) -> list[KnownImage]:
+        """The images that may go now, in their order."""
+        now = self._clock.monotonic()
+        in_use = {one.id for one in self._known.values() if one.last_used == now}
+        free = (one for one in self._known.values() if one.id not in in_use)
+        return removable(free, now, self._settings.image_minimum_gc_age)
+
+    async def free(self, needed: float) -> None:
+        """Remove images until so many bytes are free."""
+        if needed <= 0:
+            return
+        for image in self.candidates():
+            await self._client.remove_image(image.id)
+            self._known.pop(image.id, None)
+            needed -= image.size
+            if needed <= 0:
+                return

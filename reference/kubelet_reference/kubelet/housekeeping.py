@@ -1,0 +1,229 @@
+"""Housekeeping: every two seconds it compares what is wanted, what has a worker, and what runs (CLEANUP-01).
+
+    wanted   worker   runs
+      x        x               fine
+      x                        it came back while its former instance ended: begin it afresh
+      x                        deleted, over, and never told to a worker: finish it
+               x               no source wants it: the worker is led to its end
+                        x      nobody knows it: kill it
+
+Before this kubelet has heard all sources none of that can be told, and nothing is done (LOOP-08). Nothing
+here waits for a container to stop (LOOP-13).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.go_text import quoted
+from kubelet_reference.api.metrics import Metrics
+from kubelet_reference.api.records import ListedPod
+from kubelet_reference.config.mirror_client import MirrorClient
+from kubelet_reference.config.pod_manager import PodManager
+from kubelet_reference.pod_workers.pod_state_queries import PodActivity
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.sync_pod import ORPHAN_GRACE_SECONDS
+from kubelet_reference.pod_workers.worker import KillOptions, KnownPod, Update, UpdateKind
+from kubelet_reference.pod_workers.worker_table import State
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.util.ports import Cgroups, Clock, Disk
+from kubelet_reference.util.versions import Behaviour
+from kubelet_reference.volumemanager import Volumes
+
+_LIFECYCLES = {State.WAITING: "sync", State.FINISHED: "terminated"}
+"""States that metrics do not tell from others."""
+
+_log = logging.getLogger("kubelet_reference.housekeeping")
+
+
+@dataclass(frozen=True, slots=True)
+class HouseTools:
+    """What housekeeping works with.
+
+    `list_running` asks the runtime for the pods of which something runs, and raises its error; `forget_old`
+    is called at the end: it lets back-offs that are over be forgotten.
+    """
+
+    manager: PodManager
+    workers: PodWorkers
+    activity: PodActivity
+    statuses: StatusManager
+    prober: Prober
+    mirrors: MirrorClient
+    volumes: Volumes
+    disk: Disk
+    clock: Clock
+    metrics: Metrics
+    behaviour: Behaviour
+    root_dir: str
+    list_running: Callable[[], Awaitable[Sequence[ListedPod]]]
+    forget_old: Callable[[], None]
+    cgroups: Cgroups | None = None
+
+
+class Housekeeping:
+    """One method for each part of the work, in the order of `run_once`."""
+
+    def __init__(self, tools: HouseTools) -> None:
+        self._tools = tools
+        self._left: dict[str, str] = {}
+        """Why a folder of a pod that is gone could not be removed, by UID."""
+
+    async def run_once(self) -> None:
+        """Do all of it; an error of the runtime ends it, with nothing killed (CLEANUP-06)."""
+        wanted = self._tools.manager.pods()
+        known = self._tools.workers.sync_known_pods(wanted)
+        running = await self._tools.list_running()
+        if not self._tools.behaviour.adopts_known_pods:
+            self.kill_unknown(running, known)
+        self.stop_stray_probes(known)
+        self.drop_orphan_statuses(wanted)
+        self.remove_orphan_folders(wanted, running, known)
+        await self.delete_orphan_mirrors()
+        self.restart_forgotten(wanted, known)
+        if self._tools.behaviour.adopts_known_pods:
+            self.finish_deleted(wanted, running, known)
+            self.kill_unknown(running, known)
+        self.remove_orphan_cgroups(wanted, running, known)
+        self.count(known)
+        self._tools.forget_old()
+
+    def count(self, known: Mapping[str, KnownPod]) -> None:
+        """Tell the metrics how many pods have a worker, and of which kind."""
+        self._tools.metrics.set_working_pods([_labels(pod) for pod in known.values()])
+
+    def stop_stray_probes(self, known: Mapping[str, KnownPod]) -> None:
+        """Stop the probes of pods that neither run nor are being stopped."""
+        alive = {State.WAITING, State.SYNC, State.TERMINATING}
+        self._tools.prober.cleanup_pods({uid for uid, pod in known.items() if pod.state in alive})
+
+    def drop_orphan_statuses(self, wanted: Sequence[Pod]) -> None:
+        """Forget the statuses of pods that no source has (STATUS-14)."""
+        mirrors = self._tools.manager.mirrors()
+        self._tools.statuses.remove_orphans({pods.uid(pod) for pod in (*wanted, *mirrors)})
+
+    def remove_orphan_folders(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+    ) -> None:
+        """Remove the folders of unknown pods of which nothing runs, their volumes first (CLEANUP-03).
+
+        A folder stays, and is tried again, as long as something in it is mounted.
+        """
+        root = f"{self._tools.root_dir}/pods"
+        try:
+            found = self._tools.disk.names(root)
+        except FileNotFoundError:
+            return
+        for uid in _unknown(found, wanted, running, known):
+            self._remove_folder(uid, f"{root}/{uid}")
+
+    def _remove_folder(self, uid: str, folder: str) -> None:
+        try:
+            self._tools.volumes.clear(uid)
+            self._tools.disk.remove(folder)
+        except OSError as error:
+            # It is tried again every two seconds, and told when the reason is a new one.
+            if self._left.get(uid) != str(error):
+                _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
+            self._left[uid] = str(error)
+        else:
+            self._left.pop(uid, None)
+
+    def remove_orphan_cgroups(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+    ) -> None:
+        """Remove the cgroups of unknown pods of which nothing runs (CLEANUP-05).
+
+        As long as volumes are left the memory that they take is charged to it: it stays, with little CPU.
+        """
+        cgroups = self._tools.cgroups
+        if cgroups is None:
+            return
+        for uid in _unknown(cgroups.uids(), wanted, running, known):
+            if self._may_have_volumes(uid):
+                cgroups.reduce(uid)
+            else:
+                cgroups.remove(uid)
+
+    def _may_have_volumes(self, uid: str) -> bool:
+        try:
+            return self._tools.volumes.is_mounted(uid)
+        except OSError:
+            return True  # Nobody can tell.
+
+    async def delete_orphan_mirrors(self) -> None:
+        """Delete mirrors without a static pod, but not while that pod is being stopped (STATIC-15)."""
+        for mirror in self._tools.manager.orphaned_mirrors():
+            if not self._tools.workers.is_static_pod_ending(pods.full_name(mirror)):
+                await self._tools.mirrors.delete(mirror)
+
+    def restart_forgotten(self, wanted: Sequence[Pod], known: dict[str, KnownPod]) -> None:
+        """Begin afresh the wanted pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
+        for pod in wanted:
+            uid = pods.uid(pod)
+            if uid in known or not self.may_restart(pod):
+                continue
+            mirror = self._tools.manager.mirror_of(pod)
+            self.tell(Update(UpdateKind.CREATE, pod, mirror, start_time=self._tools.clock.monotonic()), known)
+            self._tools.metrics.restarted_pods.labels(str(pods.is_static(pod)).lower()).inc()
+
+    def may_restart(self, pod: Pod) -> bool:
+        """Whether the pod is not over."""
+        return self._tools.activity.is_active(pod)
+
+    def finish_deleted(
+        self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: dict[str, KnownPod]
+    ) -> None:
+        """Finish pods that are over and deleted, and that no worker knows: rejected ones (WORK-34)."""
+        alive = {pod.uid for pod in running}
+        for pod in wanted:
+            is_over = pods.deletion_asked(pod) and pods.is_terminal_phase(pods.phase(pod))
+            if is_over and pods.uid(pod) not in known and pods.uid(pod) not in alive:
+                self.tell(Update(UpdateKind.KILL, pod), known)
+
+    def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
+        """Kill what runs although no worker knows of it (WORK-24)."""
+        for pod in running:
+            if self.is_unknown(pod, known):
+                kill = KillOptions(grace_override=ORPHAN_GRACE_SECONDS)
+                self._tools.metrics.orphaned_runtime_pods.inc()
+                self.tell(Update(UpdateKind.KILL, running=pod, kill=kill), known)
+
+    def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
+        """Whether the pod has no worker; up to 1.26 one that is done counts as none (K8S-103668)."""
+        worker = known.get(pod.uid)
+        if worker is None or self._tools.behaviour.adopts_known_pods:
+            return worker is None
+        return worker.state in {State.TERMINATED, State.FINISHED}
+
+    def tell(self, update: Update, known: dict[str, KnownPod]) -> None:
+        """Tell a worker, and let the rest of this pass know that the pod has one now."""
+        self._tools.workers.update_pod(update)
+        worker = self._tools.workers.known(update.uid)
+        if worker is not None:
+            known[update.uid] = worker
+
+
+def _unknown(
+    uids: Iterable[str], wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
+) -> list[str]:
+    """Those of pods that have no worker, that nobody wants and of which nothing runs."""
+    left = [uid for uid in uids if uid not in known]
+    if not left:
+        return left
+    kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running}
+    return [uid for uid in left if uid not in kept]
+
+
+def _labels(pod: KnownPod) -> tuple[str, str, str]:
+    """The lifecycle, config and static of a worker, in the words of the kubelet's metric."""
+    lifecycle = _LIFECYCLES.get(pod.state, pod.state)
+    if not pod.has_spec:
+        return lifecycle, "runtime_only", "unknown"
+    return lifecycle, "orphan" if pod.is_orphan else "desired", str(pod.is_static).lower()

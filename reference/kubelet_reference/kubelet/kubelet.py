@@ -1,0 +1,80 @@
+"""The kubelet: everything together, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NoReturn
+
+from kubelet_reference.kubelet.assembly import Assembly
+from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.util.ports import Ports
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
+
+
+class _StopAskedError(Exception):
+    """Ends the kubelet's tasks."""
+
+
+class Kubelet:
+    """One life of a kubelet. Its end leaves containers as they are: the next one finds them running.
+
+    Everything it does happens in tasks of `run`; whichever way that ends, no task is left. A mistake in one
+    of them ends all, and is raised by `run` as an `ExceptionGroup`.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        settings: Settings,
+        behaviour: Behaviour | None = None,
+        parts: Parts | None = None,
+    ) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._behaviour = behaviour or Behaviour()
+        self._parts = parts or Parts()
+        self._assembly: Assembly | None = None
+        self._stop = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def run(self) -> None:
+        """Work until `stop` is called, or until cancelled, which is a crash."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                assembly = Assembly(
+                    self._ports, self._settings, self._behaviour, self._parts, tasks.create_task
+                )
+                self._assembly = assembly
+                for service in assembly.services():
+                    tasks.create_task(service)
+                await self._end_on_request()
+        except* _StopAskedError:
+            pass
+        finally:
+            self._ended.set()
+
+    async def _end_on_request(self) -> NoReturn:
+        await self._stop.wait()
+        raise _StopAskedError
+
+    async def stop(self) -> None:
+        """Ask the kubelet to end, and wait until it has; containers go on running."""
+        self._stop.set()
+        await self._ended.wait()
+
+    @property
+    def components(self) -> Assembly:
+        """What it is made of; `RuntimeError` before it runs."""
+        if self._assembly is None:
+            raise RuntimeError("the kubelet does not run yet")
+        return self._assembly
+
+    def healthy(self) -> bool:
+        """What /healthz says: the sync loop turns, and the PLEG relists (LOOP-19)."""
+        assembly = self._assembly
+        return assembly is not None and assembly.loop.is_healthy() and assembly.pleg.healthy() is None
+
+    def metrics_text(self) -> str:
+        """What /metrics says."""
+        return self.components.metrics.exposition().decode()

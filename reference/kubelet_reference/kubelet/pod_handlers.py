@@ -1,0 +1,193 @@
+"""What the sync loop does with pods that the sources add, change, remove and report (LOOP-14 to LOOP-16)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lightkube.models.core_v1 import Pod, PodStatus
+
+from kubelet_reference.allocation.admission import Admission, Rejection, freed_by
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Recorder
+from kubelet_reference.api.resources import qos_class
+from kubelet_reference.config.pod_manager import PodManager
+from kubelet_reference.eviction.preemption import Preemption
+from kubelet_reference.pod_workers.active_deadline import Deadlines
+from kubelet_reference.pod_workers.pod_state_queries import PodActivity
+from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.worker import Update, UpdateKind
+from kubelet_reference.status import conditions
+from kubelet_reference.status.pod_status import observed_generation
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.util.ports import Clock
+from kubelet_reference.util.versions import Behaviour
+
+EVICTED = "Evicted"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerTools:
+    """What the handlers work with.
+
+    `all_sources_seen` tells whether every source has had its say; `clear_away` removes all dead containers of
+    a pod, by UID.
+    """
+
+    manager: PodManager
+    workers: PodWorkers
+    activity: PodActivity
+    admission: Admission
+    statuses: StatusManager
+    deadlines: Deadlines
+    preemption: Preemption
+    recorder: Recorder
+    clock: Clock
+    behaviour: Behaviour
+    all_sources_seen: Callable[[], bool]
+    clear_away: Callable[[str], None]
+    allocated: Callable[[Pod], Pod]
+
+
+class PodHandlers:
+    """Keeps the pod manager up to date, and tells the workers."""
+
+    def __init__(self, tools: HandlerTools) -> None:
+        self._tools = tools
+
+    async def add(self, added: Iterable[Pod]) -> None:
+        """New pods, the oldest first: who came first gets the room (LOOP-14).
+
+        Where a critical pod has to make room, nothing else goes on here until it has it (ADMIT-08).
+        """
+        for pod in sorted(added, key=_created):
+            # All pods but this one: what is already there was there before it.
+            others = self._tools.manager.pods()
+            self._take(pod)
+            if pods.is_mirror(pod):
+                self._tell_static(pod)
+            elif self.needs_admission(pod) and (rejection := await self.rejection(pod, others)) is not None:
+                self.reject(pod, rejection)
+            else:
+                self._tell(pod, UpdateKind.CREATE)
+
+    def update(self, changed: Iterable[Pod]) -> None:
+        """Pods that changed, those whose deletion was asked for among them (LOOP-15, ADMIT-01)."""
+        for pod in changed:
+            self._take(pod)
+            self._tell_of(pod)
+
+    def remove(self, gone: Iterable[Pod]) -> None:
+        """Pods that their source wants no more: they are killed (CONFIG-17)."""
+        for pod in gone:
+            self._tools.manager.remove(pod)
+            self._tools.deadlines.forget(pod)
+            if pods.is_mirror(pod):
+                self._tell_static(pod)
+            elif self.may_remove():
+                self._tell(pod, UpdateKind.KILL)
+
+    def reconcile(self, reported: Iterable[Pod]) -> None:
+        """Pods of which only the status at the API server changed (CONFIG-16)."""
+        for pod in reported:
+            self._tools.manager.update(pod)
+            if self.readiness_differs(pod):
+                self._tell_of(pod, UpdateKind.SYNC)
+            if pod.status is not None and pod.status.reason == EVICTED:
+                self._tools.clear_away(pods.uid(pod))
+
+    def sync(self, uids: Iterable[str]) -> None:
+        """Pods that something happened to; those that are not wanted any more are left alone (LOOP-09)."""
+        for uid in uids:
+            pod = self._tools.manager.by_uid(uid)
+            if pod is not None:
+                self._tell(pod, UpdateKind.SYNC)
+
+    def needs_admission(self, pod: Pod) -> bool:
+        """Whether the pod may be refused: not one that is over or ending anyway (ADMIT-05)."""
+        is_ending = self._tools.workers.is_termination_requested(pods.uid(pod))
+        return not is_ending and not pods.is_terminal_phase(pods.phase(pod))
+
+    async def rejection(self, pod: Pod, others: Sequence[Pod]) -> Rejection | None:
+        """Why the pod cannot run beside the others that are active (ADMIT-04).
+
+        Pods that had to make room count no more, whether they are gone by now or not.
+        """
+        active = list(others)
+        while (
+            rejection := self._tools.admission.admit(
+                self._tools.allocated(pod),
+                [*map(self._tools.allocated, active)],
+                self._tools.activity.is_active,
+            )
+        ) is not None:
+            victims = self.victims(pod, active, rejection)
+            if not victims:
+                break
+            for victim in victims:
+                await self._tools.preemption.end(victim)
+                active.remove(victim)
+        return rejection
+
+    def victims(self, pod: Pod, others: Sequence[Pod], rejection: Rejection) -> Sequence[Pod]:
+        """Which pods have to go so that the pod fits; none where that does not help (ADMIT-08)."""
+        lack = rejection.lack
+        if lack is None:
+            return ()
+        active = [other for other in others if self._tools.activity.is_active(other)]
+        return self._tools.preemption.victims(
+            pod, active, lack.missing, lambda other: freed_by(other, lack.resource)
+        )
+
+    def reject(self, pod: Pod, rejection: Rejection) -> None:
+        """Fail the pod for good; no worker is told, so nothing of it is ever started (ADMIT-02)."""
+        self._tools.recorder.warning(pod, rejection.reason, rejection.message)
+        status = PodStatus(
+            phase=pods.FAILED,
+            reason=rejection.reason,
+            message=f"Pod was rejected: {rejection.message}",
+            qosClass=qos_class(pod),
+            observedGeneration=observed_generation(pod, self._tools.behaviour),
+        )
+        self._tools.statuses.set_pod_status(pod, status)
+
+    def may_remove(self) -> bool:
+        """Whether pods may be killed for not being wanted; if not, housekeeping does it later (LOOP-08)."""
+        return self._tools.all_sources_seen()
+
+    def readiness_differs(self, pod: Pod) -> bool:
+        """Whether readiness gates make the Ready condition another one than the API server shows."""
+        status = pod.status
+        if status is None or not pods.spec(pod).readinessGates:
+            return False
+        shown = conditions.condition(status.conditions, conditions.READY)
+        expected = conditions.ready(pod, status)
+        return shown is not None and (shown.status, shown.message) != (expected.status, expected.message)
+
+    def _take(self, pod: Pod) -> None:
+        self._tools.manager.update(pod)
+        if not pods.is_mirror(pod):
+            self._tools.deadlines.watch(pod)
+
+    def _tell_of(self, pod: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
+        if pods.is_mirror(pod):
+            self._tell_static(pod, kind)
+        else:
+            self._tell(pod, kind)
+
+    def _tell_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
+        """A mirror is never run: its static pod has a look (CONFIG-15)."""
+        pod = self._tools.manager.static_of(mirror)
+        if pod is not None:
+            self._tell(pod, kind)
+
+    def _tell(self, pod: Pod, kind: UpdateKind) -> None:
+        mirror = self._tools.manager.mirror_of(pod)
+        self._tools.workers.update_pod(Update(kind, pod, mirror, start_time=self._tools.clock.monotonic()))
+
+
+def _created(pod: Pod) -> datetime:
+    created = pods.metadata(pod).creationTimestamp
+    return created if isinstance(created, datetime) else _LONG_AGO

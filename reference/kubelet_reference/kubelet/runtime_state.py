@@ -1,0 +1,128 @@
+"""Whether the runtime is fit for work, by its Status and by the PLEG (LOOP-03 to LOOP-05)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+import grpc
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_reference.cri.errors import wrapped_text
+from kubelet_reference.util.ports import Clock
+from kubelet_reference.util.versions import Behaviour
+
+_log = logging.getLogger("kubelet_reference.runtime_state")
+
+POLL_SECONDS = 5.0
+FIRST_POLL_SECONDS = 0.1
+"""Between polls until the runtime is ready for the first time."""
+DOWN_AFTER_SECONDS = 30.0
+"""So long after the last good Status the runtime counts as down."""
+RUNTIME_READY = "RuntimeReady"
+NETWORK_READY = "NetworkReady"
+
+
+class StatusReader(Protocol):
+    """What the runtime is asked."""
+
+    async def version(self) -> cri.VersionResponse:
+        """The runtime's name and versions; raises `grpc.RpcError`."""
+        ...
+
+    async def runtime_config(self) -> cri.RuntimeConfigResponse:
+        """The runtime's own settings; raises `grpc.RpcError`."""
+        ...
+
+    async def status(self) -> cri.RuntimeStatus:
+        """The runtime's conditions; raises `grpc.RpcError`."""
+        ...
+
+
+class RuntimeState:
+    """What keeps the kubelet from working, as far as is known; `health` says what is wrong with the PLEG."""
+
+    def __init__(
+        self,
+        runtime: StatusReader,
+        clock: Clock,
+        behaviour: Behaviour,
+        health: Callable[[], str | None],
+    ) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        self._behaviour = behaviour
+        self._health = health
+        self._good_at: float | None = None
+        self._problem: str | None = None
+        self._network: str | None = "network state unknown"
+        self._name = ""
+
+    async def run(self) -> None:
+        """Get to know the runtime, then poll it until cancelled."""
+        while not await self.introduce():
+            await self._clock.sleep(FIRST_POLL_SECONDS)
+        while True:
+            await self.poll()
+            await self._clock.sleep(FIRST_POLL_SECONDS if self._good_at is None else POLL_SECONDS)
+
+    async def introduce(self) -> bool:
+        """Ask the runtime for its name; whether it answered."""
+        try:
+            self._name = (await self._runtime.version()).runtime_name
+        except grpc.RpcError as error:
+            self._problem = f"container runtime version check failed: {wrapped_text(error)}"
+            return False
+        if self._behaviour.asks_runtime_config:
+            await self.ask_config()
+        return True
+
+    async def ask_config(self) -> None:
+        """Ask for the runtime's own settings, of which none is used here; it need not answer (CRI-42)."""
+        with contextlib.suppress(grpc.RpcError):
+            await self._runtime.runtime_config()
+
+    @property
+    def runtime_name(self) -> str:
+        """What the runtime calls itself, "" before it was asked."""
+        return self._name
+
+    async def poll(self) -> None:
+        """Ask the runtime once; no answer leaves what was known, which grows old."""
+        try:
+            status = await self._runtime.status()
+        except grpc.RpcError as error:
+            _log.warning("the runtime does not tell its status: %s", wrapped_text(error))
+            return
+        self._network = _unless_true(status, NETWORK_READY, "container runtime network not ready")
+        self._problem = _unless_true(status, RUNTIME_READY, "container runtime not ready")
+        if self._problem is None:
+            self._good_at = self._clock.monotonic()
+
+    def errors(self) -> list[str]:
+        """Why nothing may be done to any pod now; empty if the runtime is fit."""
+        found: list[str] = []
+        if self._good_at is None:
+            found.append("container runtime status check may not have completed yet")
+        elif self._clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
+            found.append("container runtime is down")
+        if self._problem is not None:
+            found.append(self._problem)
+        health = self._health()
+        if health is not None:
+            found.append(f"PLEG is not healthy: {health}")
+        return found
+
+    def network_error(self) -> str | None:
+        """Why pods get no network, None if they do; a matter of those pods alone (LOOP-04)."""
+        return self._network
+
+
+def _unless_true(status: cri.RuntimeStatus, wanted: str, problem: str) -> str | None:
+    """The problem with what the condition says of it, None if the condition is true."""
+    for condition in status.conditions:
+        if condition.type == wanted:
+            return None if condition.status else f"{problem}: {condition.reason} {condition.message}".rstrip()
+    return f"{problem}: no condition {wanted}"

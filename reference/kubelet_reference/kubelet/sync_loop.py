@@ -1,0 +1,231 @@
+"""The sync loop: waits for five inputs, and deals with one item at a time (LOOP-01).
+
+- updates of pods from the config queue,
+- events of the PLEG,
+- a tick each second, at which pods that are due get another look,
+- changed results of probes,
+- a tick every two seconds, at which housekeeping compares the kubelet with the world.
+
+It never waits for a pod: the workers do the work. While the runtime is not fit, nothing is taken from any
+input (LOOP-03).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+import grpc
+
+from kubelet_reference.api.results import ProbeKind, ProbeOutcome
+from kubelet_reference.config import Mux, Op, PodUpdate
+from kubelet_reference.cri.errors import wrapped_text
+from kubelet_reference.kubelet.housekeeping import Housekeeping
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
+from kubelet_reference.kubelet.runtime_state import RuntimeState
+from kubelet_reference.pleg.generic import Happening, PodLifecycleEvent
+from kubelet_reference.pod_workers.active_deadline import Deadlines
+from kubelet_reference.prober.results import ProbeUpdate
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.util.ports import Chance, Clock
+from kubelet_reference.util.ticker import Ticker
+from kubelet_reference.util.work_queue import WorkQueue
+
+T = TypeVar("T")
+
+
+class Inputs(Generic[T]):
+    """Takes one item of each source in advance, and hands out one of those that are there (LOOP-02).
+
+    Which one is left to chance; 0 is the one that came first. A source whose item is not taken yet waits, and
+    holds up no other one (LOOP-01).
+    """
+
+    def __init__(self, chance: Chance) -> None:
+        self._chance = chance
+        self._loop = asyncio.get_running_loop()
+        self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
+        """The item of each source, and what tells its source that it was taken."""
+        self._waiting: asyncio.Future[None] | None = None
+
+    async def next(self) -> T:
+        """The next item."""
+        while not self._ready:
+            self._waiting = self._loop.create_future()
+            await self._waiting
+        sources = list(self._ready)
+        item, taken = self._ready.pop(sources[self._chance.pick(len(sources))])
+        _end(taken)
+        return item
+
+    async def feed(self, source: int, read: Callable[[], Awaitable[T]]) -> None:
+        """Keep on reading from a source, whose number is its own, until cancelled."""
+        while True:
+            await self._offer(source, await read())
+
+    async def feed_ticks(self, source: int, seconds: float, item: T) -> None:
+        """Give `item` on a grid of `seconds`; ticks that nobody took in time are left out."""
+        ticker = Ticker(seconds)
+        while True:
+            await ticker.next()
+            await self._offer(source, item)
+
+    async def _offer(self, source: int, item: T) -> None:
+        """Have an item ready until it is taken."""
+        taken = self._loop.create_future()
+        self._ready[source] = item, taken
+        if self._waiting is not None:
+            _end(self._waiting)
+        await taken
+
+
+def _end(wait: asyncio.Future[None]) -> None:
+    """End a wait that has not ended otherwise."""
+    if not wait.done():
+        wait.set_result(None)
+
+
+TICK_SECONDS = 1.0
+HOUSEKEEPING_SECONDS = 2.0
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+SILENT_SECONDS = 300.0
+"""So long without an iteration the loop is not healthy, or twice the sync frequency (LOOP-19)."""
+
+_log = logging.getLogger("kubelet_reference.sync_loop")
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A second has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Housekeep:
+    """Housekeeping is due."""
+
+
+Item: TypeAlias = PodUpdate | PodLifecycleEvent | ProbeUpdate | Tick | Housekeep
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTools:
+    """What the loop works with; `container_died` is told the pod's UID and the container's id."""
+
+    mux: Mux
+    pleg_events: asyncio.Queue[PodLifecycleEvent]
+    probe_updates: asyncio.Queue[ProbeUpdate]
+    queue: WorkQueue
+    handlers: PodHandlers
+    housekeeping: Housekeeping
+    statuses: StatusManager
+    deadlines: Deadlines
+    state: RuntimeState
+    clock: Clock
+    chance: Chance
+    container_died: Callable[[str, str], None]
+    sync_frequency: float
+
+
+class SyncLoop:
+    """Runs until cancelled."""
+
+    def __init__(self, tools: LoopTools) -> None:
+        self._tools = tools
+        self._entered_at: float | None = None
+
+    async def run(self) -> None:
+        """Take items one by one."""
+        tools = self._tools
+        inputs = Inputs[Item](tools.chance)
+        async with asyncio.TaskGroup() as feeding:
+            feeding.create_task(inputs.feed(0, tools.mux.updates.get))
+            feeding.create_task(inputs.feed(1, tools.pleg_events.get))
+            feeding.create_task(inputs.feed(2, tools.probe_updates.get))
+            feeding.create_task(inputs.feed_ticks(3, TICK_SECONDS, Tick()))
+            feeding.create_task(inputs.feed_ticks(4, HOUSEKEEPING_SECONDS, Housekeep()))
+            while True:
+                await self.wait_until_fit()
+                await self.handle(await inputs.next())
+
+    async def wait_until_fit(self) -> None:
+        """Return when the runtime is fit; look again after 100 ms, then twice that, up to 5 s (LOOP-03)."""
+        pause = FIRST_PAUSE_SECONDS
+        while errors := self._tools.state.errors():
+            _log.info("no pod is synced: %s", "; ".join(errors))
+            await self._tools.clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        self._entered_at = self._tools.clock.monotonic()
+
+    def is_healthy(self) -> bool:
+        """Whether the loop has turned lately (LOOP-19)."""
+        if self._entered_at is None:
+            return True
+        silent = self._tools.clock.monotonic() - self._entered_at
+        return silent <= max(SILENT_SECONDS, 2 * self._tools.sync_frequency)
+
+    async def handle(self, item: Item) -> None:
+        """Deal with one item."""
+        match item:
+            case Tick():
+                self._tools.handlers.sync(self.due())
+            case Housekeep():
+                await self.keep_house()
+            case PodLifecycleEvent():
+                self.take_event(item)
+            case PodUpdate():
+                await self.take_update(item)
+            case ProbeUpdate():
+                self.take_probe(item)
+
+    async def take_update(self, update: PodUpdate) -> None:
+        """Hand pods to the handler of what happened to them; then their source has been seen (LOOP-07)."""
+        handlers = self._tools.handlers
+        match update.op:
+            case Op.ADD:
+                await handlers.add(update.pods)
+            case Op.UPDATE | Op.DELETE:
+                handlers.update(update.pods)
+            case Op.REMOVE:
+                handlers.remove(update.pods)
+            case Op.RECONCILE:
+                handlers.reconcile(update.pods)
+        self._tools.mux.mark_seen(update.source)
+
+    def take_event(self, event: PodLifecycleEvent) -> None:
+        """Have the pod looked at, unless a record merely went; a death clears older ones (LOOP-10)."""
+        if event.kind is not Happening.REMOVED:
+            self._tools.handlers.sync([event.uid])
+        if event.kind is Happening.DIED:
+            self._tools.container_died(event.uid, event.data)
+
+    def take_probe(self, update: ProbeUpdate) -> None:
+        """Keep what a probe found, and let the pod have a look; a good liveness is no news (LOOP-12)."""
+        succeeded = update.outcome is ProbeOutcome.SUCCESS
+        uid, container = update.uid, update.container_id
+        match update.kind:
+            case ProbeKind.LIVENESS:
+                if update.outcome is not ProbeOutcome.FAILURE:
+                    return
+            case ProbeKind.READINESS:
+                self._tools.statuses.set_container_readiness(uid, container, ready=succeeded)
+            case ProbeKind.STARTUP:
+                self._tools.statuses.set_container_startup(uid, container, started=succeeded)
+        self._tools.handlers.sync([uid])
+
+    def due(self) -> list[str]:
+        """The pods that get a look at this tick: their time has come, or their deadline is over (LOOP-11)."""
+        due = self._tools.queue.due()
+        return list(dict.fromkeys((*due, *self._tools.deadlines.due())))
+
+    async def keep_house(self) -> None:
+        """Clean up, unless a source has not spoken yet: its pods would look unwanted (LOOP-08)."""
+        if not self._tools.mux.all_seen():
+            return
+        try:
+            await self._tools.housekeeping.run_once()
+        except (grpc.RpcError, OSError) as error:
+            _log.warning("housekeeping given up for now: %s", wrapped_text(error))

@@ -1,0 +1,338 @@
+"""The decision of a pod sync: what is there, what is wanted, and so what is to be done.
+
+Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables 27.1 to 27.5). Each table is
+tried from the top, and the first row that fits decides. `NEW_SANDBOX` says what becomes of a pod whose
+sandbox is of no more use: in any case it is stopped (table 27.2). `RUNNING` says why a container that runs is
+stopped; where no row fits it is kept (rows B9 to B15 of table 27.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import msgspec
+from lightkube.models.core_v1 import Container, EphemeralContainer
+from msgspec.structs import replace
+
+from kubelet_reference.allocation.resize_rules import CapsChange, changes_of, in_order, needs_restart
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ContainerRecord, ContainerState
+from kubelet_reference.api.restart_policy import (
+    RESTART_ALL,
+    fails_for_good,
+    policy_of,
+    restarts_on_failure,
+    rule_for,
+    should_restart,
+)
+from kubelet_reference.api.results import KillReason, ProbeOutcome
+from kubelet_reference.kuberuntime.actions.container_hash import container_hash
+from kubelet_reference.kuberuntime.actions.init_containers import InitProgress, init_progress
+from kubelet_reference.kuberuntime.actions.sidecars import SidecarRules, app_was_made
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+
+
+class Next(Enum):
+    """How a stopped pod goes on."""
+
+    NOTHING = "it stays stopped"
+    INIT = "a new sandbox, and the first init container in it"
+    APPS = "a new sandbox, and the app containers that are left to run"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What decides how a stopped pod goes on.
+
+    `had_its_run`: it is not to be restarted, and has had containers. `has_more`: an app container is left to
+    run. `initialized`: its init containers were through. `has_inits`: it has init containers.
+    """
+
+    had_its_run: bool
+    has_more: bool
+    initialized: bool
+    has_inits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NextRow:
+    """A row of the table; `name` is that of the rows of table 27.2 that it stands for."""
+
+    name: str
+    when: Callable[[Stopped], bool]
+    then: Next
+
+
+NEW_SANDBOX = (
+    NextRow("A1", lambda s: s.had_its_run, Next.NOTHING),
+    NextRow("A4", lambda s: not s.has_more and s.initialized, Next.NOTHING),
+    NextRow("A3, A5, A7", lambda s: s.has_inits, Next.INIT),
+    NextRow("A2, A6", lambda _: True, Next.APPS),
+)
+
+
+def next_of(stopped: Stopped) -> Next:
+    """How the pod goes on."""
+    return next(row.then for row in NEW_SANDBOX if row.when(stopped))
+
+
+class Running(msgspec.Struct, frozen=True):
+    """What is known of a container that runs: whether it is as wanted, what its probes say, and its size."""
+
+    has_changed: bool = False
+    liveness_failed: bool = False
+    startup_failed: bool = False
+    needs_restart_to_resize: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRow:
+    """A row of the table: where `when` holds the container is stopped for that reason.
+
+    `comes_again` says that it is started again under every restart policy, and not only as that says.
+    """
+
+    name: str
+    when: Callable[[Running], bool]
+    reason: KillReason
+    text: str
+    comes_again: bool = False
+
+
+RUNNING = (
+    RunningRow("B9", lambda r: r.has_changed, KillReason.UNKNOWN, "definition changed", comes_again=True),
+    RunningRow("B10, B11", lambda r: r.liveness_failed, KillReason.LIVENESS_PROBE, "failed liveness probe"),
+    RunningRow("B12, B13", lambda r: r.startup_failed, KillReason.STARTUP_PROBE, "failed startup probe"),
+    RunningRow(
+        "B14",
+        lambda r: r.needs_restart_to_resize,
+        KillReason.UNKNOWN,
+        "resize requires restart",
+        comes_again=True,
+    ),
+)
+
+
+def row_of(running: Running) -> RunningRow | None:
+    """The row that stops the container; None where it is kept (B15)."""
+    return next((row for row in RUNNING if row.when(running)), None)
+
+
+class Actions(msgspec.Struct, frozen=True):
+    """What a sync does, in the order of the seven steps (SYNC-03).
+
+    `sandbox_id` is the sandbox that goes on being used, "" if a new one is needed.
+    """
+
+    attempt: int
+    sandbox_id: str = ""
+    old_sandbox_id: str = ""
+    kill_pod: bool = False
+    create_sandbox: bool = False
+    to_kill: tuple[Kill, ...] = ()
+    ephemeral: tuple[EphemeralContainer, ...] = ()
+    inits: tuple[Container, ...] = ()
+    to_start: tuple[Container, ...] = ()
+    resizes: tuple[CapsChange, ...] = ()
+    restart_all: bool = False
+    """Every container of the pod goes, with its records, and the pod begins anew in its sandbox."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What becomes of one app container: it is kept, stopped, started, or stopped and started.
+
+    One that is kept may be given other resources while it runs.
+    """
+
+    kept: bool = False
+    kill: Kill | None = None
+    start: bool = False
+    resizes: tuple[CapsChange, ...] = ()
+
+
+class ActionRules:
+    """Tables 27.2 and 27.3, each rule a method of its own: whoever decides otherwise overrides that one.
+
+    `sidecars` decides about the init containers of pods that have some.
+    """
+
+    def __init__(self, sidecars: SidecarRules | None = None) -> None:
+        self.sidecars = sidecars or SidecarRules()
+
+    def compute(self, now: Situation) -> Actions:
+        """What is to be done for a pod that is meant to run (SYNC-03, step 1)."""
+        return self.in_new_sandbox(now) if now.sandbox.changed else self.in_same_sandbox(now)
+
+    def in_new_sandbox(self, now: Situation) -> Actions:
+        """Table 27.2: the pod is stopped, and comes back if something is left to run (SANDBOX-05..08)."""
+        pod, change = now.pod, now.sandbox
+        stopped = Actions(change.attempt, old_sandbox_id=change.old_id, kill_pod=True)
+        to_start = tuple(one for one in pods.containers(pod) if not self.is_done(now, one))
+        inits = pods.init_containers(pod)
+        facts = Stopped(
+            had_its_run=self.has_had_its_run(now),
+            has_more=bool(to_start),
+            initialized=self.was_initialized(now),
+            has_inits=bool(inits),
+        )
+        match next_of(facts):
+            case Next.NOTHING:
+                return stopped
+            case Next.INIT:
+                return replace(stopped, create_sandbox=True, inits=(inits[0],))
+            case Next.APPS:
+                return replace(stopped, create_sandbox=True, to_start=to_start)
+
+    def has_had_its_run(self, now: Situation) -> bool:
+        """Whether a pod with policy Never has had containers: it gets no second sandbox (SANDBOX-06)."""
+        return not restarts_on_failure(now.pod) and now.sandbox.attempt != 0 and bool(now.records.containers)
+
+    def is_done(self, now: Situation, container: Container) -> bool:
+        """Whether an app container has succeeded and by policy OnFailure does not run again (SANDBOX-07)."""
+        record = now.records.newest(container.name)
+        if pods.restart_policy(now.pod) != pods.ON_FAILURE or record is None or record.exit_code != 0:
+            return False
+        return record.has_exited if now.behaviour.succeeded_means_exited else not record.is_running
+
+    def in_same_sandbox(self, now: Situation) -> Actions:
+        """Table 27.3: ephemeral containers, then initialization, then the app containers."""
+        change, ephemeral = now.sandbox, self.ephemeral_to_start(now)
+        found = Actions(change.attempt, change.old_id, change.old_id, ephemeral=ephemeral)
+        if self.asks_for_all(now):
+            return replace(found, restart_all=True)
+        if pods.has_sidecars(now.pod):
+            return self.with_sidecars(now, found)
+        progress = self.init_progress(now)
+        return self.app_actions(now, found) if progress.done else self.init_actions(now, found, progress)
+
+    def asks_for_all(self, now: Situation) -> bool:
+        """Whether the end of a container is to restart all of its pod (RESTART-22)."""
+        if not now.behaviour.restarts_all_containers or pods.deletion_asked(now.pod):
+            return False
+        containers = (*pods.init_containers(now.pod), *pods.containers(now.pod))
+        return any(
+            rule_for(now.pod, one, record.exit_code, now.behaviour) == RESTART_ALL
+            for one in containers
+            if (record := now.records.newest(one.name)) is not None and record.has_exited
+        )
+
+    def ephemeral_to_start(self, now: Situation) -> tuple[EphemeralContainer, ...]:
+        """An ephemeral container is started once: when nothing is known of it (EPH-01, EPH-02)."""
+        known = {record.name for record in now.records.containers}
+        return tuple(one for one in pods.ephemeral_containers(now.pod) if one.name not in known)
+
+    def with_sidecars(self, now: Situation, found: Actions) -> Actions:
+        """Sidecars are looked after at all times, the app containers once the pod is initialized (27.5).
+
+        They do not keep a pod: where no app container is kept or started they go with it (SIDECAR-11).
+        """
+        progress = self.sidecars.progress(now)
+        if progress.kill_pod:
+            return replace(found, kill_pod=True)
+        inits = replace(found, inits=progress.to_start, to_kill=progress.to_kill)
+        if not progress.initialized:
+            return inits
+        apps = self.app_actions(now, found)
+        if apps.kill_pod:
+            return apps
+        return replace(apps, inits=inits.inits, to_kill=(*inits.to_kill, *apps.to_kill))
+
+    def was_initialized(self, now: Situation) -> bool:
+        """Whether the records of a pod whose sandbox is no good show that it has been initialized."""
+        if pods.has_sidecars(now.pod):
+            return app_was_made(now.pod, now.records)
+        return self.init_progress(now).done
+
+    def init_progress(self, now: Situation) -> InitProgress:
+        """How far the init containers have come (table 27.4)."""
+        return init_progress(now.pod, now.records)
+
+    def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
+        """The next init container is started, alone; a failed one under Never ends the pod (INIT-01..11)."""
+        one, record = progress.next, progress.record
+        if one is None:
+            return found
+        code = record.exit_code if record is not None else 0
+        if progress.failed and fails_for_good(now.pod, one, code, now.behaviour):
+            return replace(found, kill_pod=True)
+        if record is not None and record.state is ContainerState.UNKNOWN:
+            kill = Kill(record, one, KillReason.UNKNOWN, f"Init container {_lost(record)}")
+            return replace(found, inits=(one,), to_kill=(kill,))
+        return replace(found, inits=(one,))
+
+    def app_actions(self, now: Situation, found: Actions) -> Actions:
+        """Each app container by itself (RESTART-17); a pod in which none is kept or started is killed."""
+        verdicts = [(one, self.verdict(now, one)) for one in pods.containers(now.pod)]
+        to_start = tuple(one for one, verdict in verdicts if verdict.start)
+        to_kill = tuple(verdict.kill for _, verdict in verdicts if verdict.kill is not None)
+        over = not to_start and not any(verdict.kept for _, verdict in verdicts)
+        resizes = self.in_order(change for _, verdict in verdicts for change in verdict.resizes)
+        return replace(found, kill_pod=over, to_kill=to_kill, to_start=to_start, resizes=resizes)
+
+    def in_order(self, resizes: Iterable[CapsChange]) -> tuple[CapsChange, ...]:
+        """Changes of several containers, in the order in which they are made (RESIZE-04)."""
+        return in_order(resizes)
+
+    def verdict(self, now: Situation, one: Container) -> Verdict:
+        """Rows B1 to B15 of table 27.3."""
+        record = now.records.newest(one.name)
+        if record is not None and record.is_running:
+            return self.verdict_on_running(now, one, record)
+        start = self.should_restart(now, one, record)
+        if start and record is not None and record.state is ContainerState.UNKNOWN:
+            kill = Kill(record, one, KillReason.UNKNOWN, f"Container {_lost(record)}")
+            return Verdict(kill=kill, start=True)
+        return Verdict(start=start)
+
+    def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
+        """Whether a container that does not run is started (RESTART-01..06)."""
+        return should_restart(now.pod, one, record, now.behaviour)
+
+    def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
+        """A running container is kept, unless its definition changed or a probe gave it up.
+
+        A changed definition restarts under every policy (RESTART-07), a failed probe as the policy says
+        (RESTART-09, RESTART-10).
+        """
+        row = row_of(
+            Running(
+                has_changed=self.has_changed(now, one, record),
+                liveness_failed=now.liveness(record.id) is ProbeOutcome.FAILURE,
+                startup_failed=now.startup(record.id) is ProbeOutcome.FAILURE,
+                needs_restart_to_resize=self.must_restart_to_resize(now, one, record),
+            )
+        )
+        if row is None:
+            return Verdict(kept=True, resizes=self.resizes(now, one, record))
+        restart = row.comes_again or policy_of(now.pod, one, now.behaviour) != pods.NEVER
+        message = f"Container {one.name} {row.text}{', will be restarted' if restart else ''}"
+        return Verdict(kill=Kill(record, one, row.reason, message), start=restart)
+
+    def resizes(self, now: Situation, one: Container, record: ContainerRecord) -> tuple[CapsChange, ...]:
+        """What a running container is given or taken (RESIZE-01); in a static pod nothing (STATIC-24)."""
+        if not now.behaviour.resizes_in_place or pods.is_static(now.pod):
+            return ()
+        return changes_of(now.pod, one, record)
+
+    def must_restart_to_resize(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+        """Whether by its policy the container gets other resources only as another instance (B14)."""
+        return needs_restart(one, self.resizes(now, one, record))
+
+    def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+        """Whether the instance is of another definition than the wanted one (RESTART-07, RESTART-08)."""
+        return record.hash != container_hash(one, now.behaviour)
+
+
+def _lost(record: ContainerRecord) -> str:
+    """Says that nobody knows whether the instance still runs: it is stopped before another starts."""
+    return f'is in "{record.state.lower()}" state, try killing it before restart'
+
+
+def compute_actions(now: Situation) -> Actions:
+    """What is to be done for a pod that is meant to run, by the rules as they are."""
+    return _RULES.compute(now)
+
+
+_RULES = ActionRules()

@@ -1,0 +1,242 @@
+"""How far the init containers of a pod with sidecars have come, and what is to be done for each: table 27.5.
+
+A sidecar is an init container that never ends: it has done its part once it runs and its startup probe, if
+it has one, has succeeded (SIDECAR-02). From then on it is kept up beside the others, whatever the policy of
+its pod (SIDECAR-07).
+
+The init containers are walked through from the last to the first. The last one of which anything is known
+decides how far the pod has come: it is waited for, tried again, or the one after it is next. All before it
+are past, which means that of these only sidecars are looked after (SIDECAR-10). For each container the rows
+are tried from the top, and the first that fits gives its step; only S9 and S10 let the search go on, for a
+sidecar that has started may have to go all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Flag, auto
+
+import msgspec
+from lightkube.models.core_v1 import Container, Pod
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.restart_policy import fails_for_good
+from kubelet_reference.api.results import KillReason, ProbeOutcome
+from kubelet_reference.kuberuntime.actions.container_hash import container_hash
+from kubelet_reference.kuberuntime.actions.init_containers import has_failed
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+
+UNKNOWN, CREATED = ContainerState.UNKNOWN, ContainerState.CREATED
+
+
+class Step(Flag):
+    """What is done for one init container."""
+
+    NOTHING = 0
+    START = auto()
+    """Start it."""
+    KILL = auto()
+    """Stop the instance that there is."""
+    NEXT = auto()
+    """Start the one after it."""
+    INITIALIZED = auto()
+    """It is the last, and through: the app containers may come."""
+    END = auto()
+    """Kill the pod."""
+    DECIDED = auto()
+    """All before it are past."""
+
+
+RESTART = Step.KILL | Step.START
+
+
+class InitSight(msgspec.Struct, frozen=True):
+    """What is seen of one init container; `state` is None where the runtime has no record of it.
+
+    `decided` says that a later container, or a running app container, has shown how far the pod has come.
+    `startup` is the published outcome of the startup probe, if there is such a probe (`has_startup`).
+    """
+
+    state: ContainerState | None = None
+    sidecar: bool = False
+    decided: bool = False
+    last: bool = False
+    failed: bool = False
+    never: bool = False
+    changed: bool = False
+    has_startup: bool = False
+    startup: ProbeOutcome | None = None
+    liveness: ProbeOutcome | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process runs."""
+        return self.state is ContainerState.RUNNING
+
+    @property
+    def ended(self) -> bool:
+        """Whether its process has ended."""
+        return self.state is ContainerState.EXITED
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it is a sidecar that has done its part."""
+        startup_done = not self.has_startup or self.startup is ProbeOutcome.SUCCESS
+        return self.runs and self.sidecar and startup_done
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarRow:
+    """A row of the table: where `when` holds, `step` is taken; `why` is the reason of a kill.
+
+    `goes_on` rows do not end the search.
+    """
+
+    name: str
+    when: Callable[[InitSight], bool]
+    step: Step
+    why: KillReason = KillReason.UNKNOWN
+    goes_on: bool = False
+
+
+_STARTUP, _LIVENESS = KillReason.STARTUP_PROBE, KillReason.LIVENESS_PROBE
+_FAILURE = ProbeOutcome.FAILURE
+
+SIDECAR_ROWS: tuple[SidecarRow, ...] = (
+    SidecarRow("S1", lambda c: c.state is None and c.sidecar and c.decided, Step.START),
+    SidecarRow("S2", lambda c: c.state is None, Step.NOTHING),
+    SidecarRow("S3", lambda c: not c.sidecar and c.decided, Step.NOTHING),
+    SidecarRow("S4", lambda c: c.state is CREATED, Step.START | Step.DECIDED),
+    SidecarRow("S5", lambda c: c.runs and not c.sidecar, Step.DECIDED),
+    SidecarRow("S6", lambda c: c.runs and c.has_startup and c.startup is None, Step.DECIDED),
+    SidecarRow(
+        "S7", lambda c: c.runs and c.has_startup and c.startup is _FAILURE, RESTART | Step.DECIDED, _STARTUP
+    ),
+    SidecarRow("S8", lambda c: c.runs and not c.has_started, Step.DECIDED),
+    SidecarRow("S9", lambda c: c.runs and c.last, Step.INITIALIZED | Step.DECIDED, goes_on=True),
+    SidecarRow("S10", lambda c: c.runs and not (c.last or c.decided), Step.NEXT | Step.DECIDED, goes_on=True),
+    SidecarRow("S11", lambda c: c.runs and c.changed, RESTART | Step.DECIDED),
+    SidecarRow("S12", lambda c: c.runs and c.liveness is _FAILURE, RESTART | Step.DECIDED, _LIVENESS),
+    SidecarRow("S13", lambda c: c.ended and c.sidecar, Step.START | Step.DECIDED),
+    SidecarRow("S14", lambda c: c.ended and c.failed and c.never, Step.END),
+    SidecarRow("S15", lambda c: c.ended and c.failed, Step.START | Step.DECIDED),
+    SidecarRow("S16", lambda c: c.ended and c.last, Step.INITIALIZED | Step.DECIDED),
+    SidecarRow("S17", lambda c: c.ended, Step.NEXT | Step.DECIDED),
+    SidecarRow("S18", lambda c: c.state is UNKNOWN and c.sidecar, RESTART | Step.DECIDED),
+    SidecarRow("S19", lambda c: c.state is UNKNOWN and c.never, Step.END),
+    SidecarRow("S20", lambda c: c.state is UNKNOWN, RESTART | Step.DECIDED),
+)
+"""Table 27.5, its rows by their names; one that runs, has started and is as wanted is kept."""
+
+
+class SidecarProgress(msgspec.Struct, frozen=True):
+    """Whether the pod is initialized, and what is started and stopped, in the order of the spec.
+
+    `kill_pod` says that an init container failed for good.
+    """
+
+    initialized: bool = False
+    kill_pod: bool = False
+    to_start: tuple[Container, ...] = ()
+    to_kill: tuple[Kill, ...] = ()
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What the walk has found so far; containers are known by their place in the spec."""
+
+    initialized: bool
+    decided: bool
+    starts: set[int] = field(default_factory=set[int])
+    kills: list[Kill] = field(default_factory=list[Kill])
+
+
+class SidecarRules:
+    """The walk over the init containers; whoever decides otherwise overrides a method."""
+
+    def progress(self, now: Situation) -> SidecarProgress:
+        """What is to be done for the init containers of a pod with sidecars."""
+        inits = pods.init_containers(now.pod)
+        proven = self.is_proven(now.pod, now.records)
+        walk = _Walk(initialized=proven, decided=proven)
+        for index in reversed(range(len(inits))):
+            sight = self.sight(now, index, decided=walk.decided)
+            for row in self.rows_for(sight):
+                if Step.END in row.step:
+                    return SidecarProgress(kill_pod=True)
+                self._take(now, walk, index, row)
+        if not walk.decided:
+            walk.starts.add(0)
+        starts = tuple(inits[index] for index in sorted(walk.starts))
+        return SidecarProgress(walk.initialized, to_start=starts, to_kill=tuple(reversed(walk.kills)))
+
+    def is_proven(self, pod: Pod, records: PodRecords) -> bool:
+        """Whether an app container shows that the pod has been initialized: one that is made or runs.
+
+        One that ended may be of the sandbox before, so it proves nothing (SIDECAR-26).
+        """
+        newest = (records.newest(one.name) for one in pods.containers(pod))
+        return any(one is not None and (one.is_running or one.state is CREATED) for one in newest)
+
+    def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
+        """What is seen of the init container at this place of the spec."""
+        inits = pods.init_containers(now.pod)
+        one = inits[index]
+        record = now.records.newest(one.name)
+        sidecar, last = pods.is_sidecar(one), index == len(inits) - 1
+        if record is None:
+            return InitSight(sidecar=sidecar, decided=decided, last=last)
+        return InitSight(
+            state=record.state,
+            sidecar=sidecar,
+            decided=decided,
+            last=last,
+            failed=has_failed(record),
+            never=fails_for_good(now.pod, one, record.exit_code, now.behaviour),
+            changed=self.has_changed(now, one, record),
+            has_startup=one.startupProbe is not None,
+            startup=now.startup(record.id),
+            liveness=now.liveness(record.id),
+        )
+
+    def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+        """Whether the instance is of another definition than the wanted one (SIDECAR-20)."""
+        known = record.hash == container_hash(one, now.behaviour)
+        return not known and now.behaviour.restarts_changed_sidecars
+
+    def rows_for(self, sight: InitSight) -> Iterator[SidecarRow]:
+        """The rows that are followed: the first that fits, and before it those that let the search go on."""
+        for row in SIDECAR_ROWS:
+            if row.when(sight):
+                yield row
+                if not row.goes_on:
+                    return
+
+    def _take(self, now: Situation, walk: _Walk, index: int, row: SidecarRow) -> None:
+        """Note what a row says."""
+        one = pods.init_containers(now.pod)[index]
+        record = now.records.newest(one.name)
+        if Step.START in row.step:
+            walk.starts.add(index)
+        if Step.NEXT in row.step:
+            walk.starts.add(index + 1)
+        if Step.KILL in row.step and record is not None:
+            walk.kills.append(Kill(record, one, row.why, _message(one, record, row)))
+        walk.initialized = walk.initialized or Step.INITIALIZED in row.step
+        walk.decided = walk.decided or Step.DECIDED in row.step
+
+
+def _message(one: Container, record: ContainerRecord, row: SidecarRow) -> str:
+    """The text of the Killing event."""
+    if record.state is UNKNOWN:
+        return f'Init container is in "{record.state.lower()}" state, try killing it before restart'
+    what = {_STARTUP: "failed startup probe", _LIVENESS: "failed liveness probe"}
+    return f"Init container {one.name} {what.get(row.why, 'definition changed')}, will be restarted"
+
+
+def app_was_made(pod: Pod, records: PodRecords) -> bool:
+    """Whether any app container has a record of one that was made, runs or ended (SIDECAR-23)."""
+    newest = (records.newest(one.name) for one in pods.containers(pod))
+    return any(one is not None and one.state is not UNKNOWN for one in newest)

@@ -1,0 +1,39 @@
+"""What a sync of a pod is decided from, and one part of what is decided: a container to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, PodRecords
+from kubelet_reference.api.results import KillReason, ProbeOutcome
+from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange
+from kubelet_reference.util.versions import Behaviour
+
+
+class Situation(msgspec.Struct, frozen=True):
+    """All that the decision depends on.
+
+    `liveness` and `startup` give the published outcome of a probe by container id, None if there is none.
+    """
+
+    pod: Pod
+    records: PodRecords
+    liveness: Callable[[str], ProbeOutcome | None]
+    startup: Callable[[str], ProbeOutcome | None]
+    behaviour: Behaviour
+    sandbox: SandboxChange
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A container to stop; `message` is the text of its Killing event."""
+
+    record: ContainerRecord
+    container: AnyContainer
+    reason: KillReason
+    message: str

@@ -1,0 +1,141 @@
+"""Puts the runtime side together: who is made of whom, and which parts can be exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.api.events import WARNING, Reason
+from kubelet_reference.api.records import PodRecords
+from kubelet_reference.api.results import ProbeOutcome
+from kubelet_reference.cri.runtime_reader import RuntimeReader
+from kubelet_reference.cri.termination_message import TerminationMessages
+from kubelet_reference.images.image_gc_manager import ImageCollector
+from kubelet_reference.images.image_manager import ImageManager
+from kubelet_reference.images.image_pull_rules import ImageFacts, ImageStep, image_decision
+from kubelet_reference.images.pull_records import PullRecords
+from kubelet_reference.kuberuntime.actions.pod_actions import Actions, compute_actions
+from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
+from kubelet_reference.kuberuntime.container.environment import Environment
+from kubelet_reference.kuberuntime.container.hooks import Hooks
+from kubelet_reference.kuberuntime.container.kill_container import Terminator
+from kubelet_reference.kuberuntime.container.resize import Resizer, WatchPod
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, ImageVolumes, StartParts
+from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
+from kubelet_reference.kuberuntime.container_gc.container_deletor import ContainerDeletor, RecordRemover
+from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector, GarbageRules
+from kubelet_reference.kuberuntime.runtime_manager import Decisions, Hands, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxMaker
+from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
+from kubelet_reference.util.ports import ApiServer, Disk, HttpGet, NodeStats
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.util.versions import Behaviour
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeParts:
+    """The decisions and components of the runtime side; a kubelet that is wrong in one way replaces one."""
+
+    sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
+    compute_actions: Callable[[Situation], Actions] = compute_actions
+    sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig] = sandbox_config
+    image_decision: Callable[[ImageFacts], ImageStep] = image_decision
+    stop_timeout: Callable[[int, int | None, float, Behaviour], int] = stop_timeout
+    crash_backoff: type[CrashBackoff] = CrashBackoff
+    environment: type[Environment] = Environment
+    garbage_collector: type[GarbageCollector] = GarbageCollector
+    hooks: type[Hooks] = Hooks
+    image_collector: type[ImageCollector] = ImageCollector
+    image_manager: type[ImageManager] = ImageManager
+    image_volumes: type[ImageVolumes] = ImageVolumes
+    reader: type[RuntimeReader] = RuntimeReader
+    record_remover: type[RecordRemover] = RecordRemover
+    resizer: type[Resizer] = Resizer
+    runtime_manager: type[RuntimeManager] = RuntimeManager
+    sandbox_maker: type[SandboxMaker] = SandboxMaker
+    starter: type[ContainerStarter] = ContainerStarter
+    terminator: type[Terminator] = Terminator
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What the runtime side asks of the rest of the kubelet and of the world.
+
+    `liveness` and `startup` give a probe's outcome by container id; by pod UID `is_ending` tells whether the
+    pod's termination has been asked for, `content_may_go` whether nothing of it need be kept; `watch_pod`
+    has it inspected until something holds of its records. `stats` tells
+    how full the disks are; `sandbox_ready` hears of each pod whose sandbox has just been made.
+    """
+
+    disk: Disk
+    api: ApiServer | None
+    http: HttpGet | None
+    liveness: Callable[[str], ProbeOutcome | None]
+    startup: Callable[[str], ProbeOutcome | None]
+    is_ending: Callable[[str], bool]
+    content_may_go: Callable[[str], bool]
+    sources_ready: Callable[[], bool]
+    watch_pod: WatchPod
+    stats: NodeStats | None = None
+    sandbox_ready: Callable[[Pod], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSide:
+    """The runtime side, ready for use."""
+
+    manager: RuntimeManager
+    images: ImageManager
+    garbage_collector: GarbageCollector
+    image_collector: ImageCollector
+    container_deletor: ContainerDeletor
+
+
+def build_runtime_side(
+    tools: RuntimeTools, neighbours: Neighbours, parts: RuntimeParts | None = None
+) -> RuntimeSide:
+    """Make all components, each from those it needs."""
+    parts = parts or RuntimeParts()
+    reader = parts.reader(tools.client, TerminationMessages(neighbours.disk, tools.settings))
+    hooks = parts.hooks(tools, neighbours.http, reader.pod_ip)
+    terminator = parts.terminator(tools, hooks, parts.stop_timeout)
+    records = PullRecords(neighbours.disk, tools.settings)
+    images = parts.image_manager(tools, records, parts.image_decision)
+    remover = parts.record_remover(tools)
+    environment = parts.environment(neighbours.api, tools.settings)
+    hands = Hands(
+        image_volumes=parts.image_volumes(images, tools.behaviour),
+        reader=reader,
+        sandboxes=parts.sandbox_maker(tools, RuntimeClasses(neighbours.api), neighbours.is_ending),
+        starter=parts.starter(tools, StartParts(images, environment, hooks, terminator)),
+        terminator=terminator,
+        backoff=parts.crash_backoff(tools),
+        remover=remover,
+        resizer=parts.resizer(tools, neighbours.watch_pod),
+        sandbox_ready=neighbours.sandbox_ready,
+    )
+    decisions = Decisions(
+        neighbours.liveness,
+        neighbours.startup,
+        parts.sandbox_changed,
+        parts.compute_actions,
+        parts.sandbox_config,
+    )
+    manager = parts.runtime_manager(tools, hands, decisions)
+    image_collector = parts.image_collector(tools, neighbours.stats)
+    rules = GarbageRules(
+        neighbours.sources_ready,
+        neighbours.content_may_go,
+        image_collector.free_everything,
+        partial(tools.recorder.of_node, tools.settings.node_name, WARNING, Reason.CONTAINER_GC_FAILED),
+    )
+    collector = parts.garbage_collector(tools, remover, terminator, rules)
+    deletor = ContainerDeletor(manager.remove_container)
+    return RuntimeSide(manager, images, collector, image_collector, deletor)

@@ -1,0 +1,1 @@
+"""One container: its config, its start, its hooks and its stop (upstream: `kuberuntime_container.go`)."""

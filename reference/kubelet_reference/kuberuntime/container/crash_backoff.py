@@ -1,0 +1,71 @@
+"""Holds back the restart of containers that keep ending (BACKOFF-01..10)."""
+
+from __future__ import annotations
+
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason
+from kubelet_reference.api.go_text import duration_text, pod_text
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, PodRecords
+from kubelet_reference.api.sync_result import Failure, StartError
+from kubelet_reference.kuberuntime.actions.container_hash import container_hash
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.util.backoff import BASE_SECONDS, CAP_SECONDS, Backoff
+from kubelet_reference.util.versions import Behaviour
+
+
+def restart_curve(configured: float, behaviour: Behaviour) -> tuple[float, float]:
+    """The first and the longest delay, in seconds (BACKOFF-01, BACKOFF-11).
+
+    A shorter longest delay that the node is configured with wins over the shorter series of KEP-4603.
+    """
+    if behaviour.takes_restart_period and configured < CAP_SECONDS:
+        return min(BASE_SECONDS, configured), configured
+    return (1.0, 60.0) if behaviour.restarts_sooner else (BASE_SECONDS, CAP_SECONDS)
+
+
+class CrashBackoff:
+    """Asked before each start of a container; a start that it lets through takes the next delay."""
+
+    def __init__(self, tools: RuntimeTools) -> None:
+        self._recorder = tools.recorder
+        self._behaviour = tools.behaviour
+        base, cap = restart_curve(tools.settings.max_container_restart_period, tools.behaviour)
+        self._backoff = Backoff(tools.clock, base, cap)
+
+    def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
+        """Let the start through, or raise `StartError` with CrashLoopBackOff and tell it (BACKOFF-06).
+
+        The records are those from before the pass: an instance that was killed in this pass still runs in
+        them, so that the restart after a failed probe is not held back by it (RESTART-12).
+        """
+        ended = self.newest_exited(container, records)
+        if ended is None:
+            return
+        key = self.key(pod, container)
+        if not self._backoff.is_in_backoff_since(key, ended.finished_at):
+            self._backoff.next(key, ended.finished_at)
+            return
+        where = f"container {container.name} in pod {pod_text(pod)}"
+        self._recorder.warning(pod, Reason.BACK_OFF, f"Back-off restarting failed {where}", container.name)
+        delay = duration_text(self._backoff.delay(key))
+        text = f"back-off {delay} restarting failed container={container.name} pod={pod_text(pod)}"
+        left = self._backoff.left(key, ended.finished_at)
+        wait = left if self._behaviour.retries_when_backoff_ends else None
+        raise StartError(Failure.CRASH_LOOP_BACK_OFF, text, wait)
+
+    def newest_exited(self, container: AnyContainer, records: PodRecords) -> ContainerRecord | None:
+        """The last instance that ended; its end is what the delay counts from (BACKOFF-02)."""
+        every = (record for record in records.containers if record.name == container.name)
+        return next((record for record in every if record.has_exited), None)
+
+    def key(self, pod: Pod, container: AnyContainer) -> str:
+        """Pod, container and definition: with another image the series begins anew (BACKOFF-05)."""
+        named = (pods.name(pod), pods.namespace(pod), pods.uid(pod), container.name)
+        return "_".join((*named, container_hash(container, self._behaviour)))
+
+    def gc(self) -> None:
+        """Forget what has been idle for long (BACKOFF-09)."""
+        self._backoff.gc()

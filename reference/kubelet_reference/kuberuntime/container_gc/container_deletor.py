@@ -1,0 +1,124 @@
+"""Removes the records of dead containers, with their logs.
+
+Removes old instances of a container as soon as another one has died (LOOP-10, GC-10).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import grpc
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.cri.errors import is_not_found, wrapped_text
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+
+_log = logging.getLogger("kubelet_reference.records")
+
+
+class RecordRemover:
+    """Removes containers; what fails is tried again by whoever comes next."""
+
+    def __init__(self, tools: RuntimeTools) -> None:
+        self._client = tools.client
+        self._files = tools.files
+
+    async def remove(self, container_id: str) -> bool:
+        """Remove one container, its logs first: without them gone it stays (GC-06). Whether it went."""
+        try:
+            await self._remove_logs(container_id)
+            await self._client.remove_container(container_id)
+        except grpc.RpcError as error:
+            if is_not_found(error):
+                return True  # Another cleaner was faster: nothing is left to do.
+            _log.warning("container %s was not removed: %s", container_id, wrapped_text(error))
+            return False
+        except OSError as error:
+            _log.warning("container %s was not removed, its log stays: %s", container_id, error)
+            return False
+        return True
+
+    async def remove_record(self, container_id: str) -> None:
+        """Remove one container and leave its logs, which go on counting its instances (RESTART-22)."""
+        try:
+            await self._client.remove_container(container_id)
+        except grpc.RpcError as error:
+            if not is_not_found(error):
+                _log.warning("container %s was not removed: %s", container_id, wrapped_text(error))
+
+    async def prune_init_containers(self, pod: Pod, records: PodRecords) -> None:
+        """Keep the newest dead instance of each init container, and remove the older ones (INIT-14)."""
+        for one in pods.init_containers(pod):
+            dead = [record for record in records.containers if record.name == one.name and _is_dead(record)]
+            for record in dead[1:]:
+                await self.remove(record.id)
+
+    async def purge_init_containers(self, pod: Pod, records: PodRecords) -> None:
+        """Remove all instances of all init containers, so that they run again from the first (SANDBOX-05)."""
+        names = [one.name for one in pods.init_containers(pod)]
+        for record in records.containers:
+            if record.name in names:
+                await self.remove(record.id)
+
+    async def _remove_logs(self, container_id: str) -> None:
+        status = await self._client.container_status(container_id)
+        if status.log_path:
+            self._files.remove_log(status.log_path)
+
+
+def _is_dead(record: ContainerRecord) -> bool:
+    return record.state in {ContainerState.EXITED, ContainerState.UNKNOWN}
+
+
+KEPT = 1
+"""Dead instances of one container that a wanted pod keeps: the newest tells the last state."""
+
+
+def superfluous(records: PodRecords, died_id: str, *, remove_all: bool) -> tuple[ContainerRecord, ...]:
+    """The dead instances to remove after the container `died_id` has died, newest first.
+
+    They are those of the same container but the newest; with `remove_all` every dead one of the pod.
+    """
+    dead = [record for record in records.containers if record.state is ContainerState.EXITED]
+    if remove_all:
+        return tuple(dead)
+    died = next((record for record in records.containers if record.id == died_id), None)
+    if died is None:
+        return ()
+    return tuple(record for record in dead if record.name == died.name)[KEPT:]
+
+
+class ContainerDeletor:
+    """Removes containers one after another, in the background: nobody waits for that.
+
+    Several containers of a pod may die between two looks at the runtime. What one death has made due is not
+    due once more by the next one, whose records still show what may be gone by now.
+    """
+
+    def __init__(self, remove: Callable[[str], Awaitable[bool]]) -> None:
+        self._remove = remove
+        self._due = asyncio.Queue[str]()
+        self._waiting = set[str]()
+        self._records: PodRecords | None = None
+        self._dealt_with = set[str]()
+
+    def container_died(self, records: PodRecords, died_id: str, *, remove_all: bool) -> None:
+        """Have the superfluous instances removed; `remove_all` says that the pod's content may go."""
+        if records is not self._records:
+            self._records, self._dealt_with = records, self._waiting.copy()
+        for record in superfluous(records, died_id, remove_all=remove_all):
+            if record.id not in self._dealt_with:
+                self._dealt_with.add(record.id)
+                self._waiting.add(record.id)
+                self._due.put_nowait(record.id)
+
+    async def run(self) -> None:
+        """Remove what is due, for ever; what fails is left to the garbage collector."""
+        while True:
+            container_id = await self._due.get()
+            await self._remove(container_id)
+            self._waiting.discard(container_id)

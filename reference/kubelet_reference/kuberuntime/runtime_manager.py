@@ -1,0 +1,317 @@
+"""Brings what the runtime has of a pod to what is wanted of it, in seven steps (SYNC-03).
+
+One pass over a pod goes through these steps in order:
+
+1. **Decide** what is to be done, from the records as they were before the pass. Nothing that happens in the
+   pass changes the decision.
+2. **Kill the pod** if its sandbox is of no more use, or if nothing of it is left to run: all containers, then
+   all sandboxes. If it is to come back, its init containers are forgotten, so that they run again.
+3. Otherwise **kill the containers** that are not wanted as they are. Dead init containers are thinned out.
+   Those that are kept are given other resources, where they are to have others (RESIZE-03).
+4. **Create the sandbox** if there is none to use, and read its status: containers get its IPs.
+5. Start **ephemeral** containers, each at most once in its life.
+6. Start the **init** containers that are due: the next regular one, for whose end the rest waits, and
+   sidecars.
+7. Start **app** containers, in the order of the spec.
+
+A failed kill (2, 3), a failed sandbox (4) or a failed init container (6) ends the pass (SYNC-05, SYNC-06). A
+failed ephemeral or app container or sidecar keeps no other from being tried (SYNC-04, SIDECAR-08). Every
+action has its result, and the pass has failed if one of them has (SYNC-23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Pod, Secret
+from msgspec.structs import replace
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason
+from kubelet_reference.api.go_text import pod_text
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
+from kubelet_reference.api.results import ProbeOutcome
+from kubelet_reference.api.sync_result import Action, ActionResult, Failure, StartError, SyncResult
+from kubelet_reference.cri.container_events import PodNews
+from kubelet_reference.cri.labels import runtime_pod
+from kubelet_reference.cri.runtime_reader import RuntimeReader
+from kubelet_reference.kuberuntime.actions.pod_actions import Actions, compute_actions
+from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
+from kubelet_reference.kuberuntime.container.resize import Resizer
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, ImageVolumes, PodToStart
+from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
+from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
+from kubelet_reference.kuberuntime.sandbox import NotWantedAnyMoreError, SandboxError, SandboxMaker
+from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
+from kubelet_reference.util.settings import Settings
+
+APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
+"""The kinds of containers, as metrics call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What a pass decides with: pure functions, and what probes say of a container's id."""
+
+    liveness: Callable[[str], ProbeOutcome | None]
+    startup: Callable[[str], ProbeOutcome | None]
+    sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
+    compute_actions: Callable[[Situation], Actions] = compute_actions
+    sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig] = sandbox_config
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Who carries out the steps."""
+
+    image_volumes: ImageVolumes
+    reader: RuntimeReader
+    sandboxes: SandboxMaker
+    starter: ContainerStarter
+    terminator: Terminator
+    backoff: CrashBackoff
+    remover: RecordRemover
+    resizer: Resizer
+    sandbox_ready: Callable[[Pod], None] = lambda _: None
+    """Hears of each pod whose sandbox was just made, before anything is pulled for it."""
+
+
+class _PassEndedError(Exception):
+    """The pass ends here; its results tell why."""
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One pass over a pod, and the results of its actions so far."""
+
+    pod: Pod
+    records: PodRecords
+    secrets: Sequence[Secret]
+    results: list[ActionResult] = field(default_factory=list[ActionResult])
+    problem: str = ""
+
+    def note(self, results: Iterable[ActionResult]) -> None:
+        """Keep the results of kills; a failed one ends the pass."""
+        before = len(self.results)
+        self.results.extend(results)
+        if any(result.reason is not None for result in self.results[before:]):
+            raise _PassEndedError
+
+    def result(self) -> SyncResult:
+        """What has become of it."""
+        return SyncResult(tuple(self.results), self.problem)
+
+
+class RuntimeManager:
+    """The kubelet's view of the runtime: pods, not calls."""
+
+    def __init__(self, tools: RuntimeTools, hands: Hands, decisions: Decisions) -> None:
+        self._recorder = tools.recorder
+        self._metrics = tools.metrics
+        self._settings = tools.settings
+        self._behaviour = tools.behaviour
+        self._hands = hands
+        self._decisions = decisions
+
+    async def sync_pod(
+        self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
+    ) -> SyncResult:
+        """One pass over a pod that is meant to run; `records.ips` are the IPs that its status shows."""
+        now = _Pass(pod, records, pull_secrets)
+        with suppress(_PassEndedError):
+            await self._seven_steps(now)
+        return now.result()
+
+    async def _seven_steps(self, now: _Pass) -> None:
+        actions = self.decide(now.pod, now.records)  # 1
+        if actions.restart_all:
+            await self._clear_sandbox(now)
+            actions = self.decide(now.pod, now.records)
+        if actions.kill_pod:
+            await self._kill_whole_pod(now, actions)  # 2
+        else:
+            await self._kill_containers(now, actions)  # 3
+            now.results += await self._hands.resizer.resize(now.pod, actions.resizes)
+        if self._has_work(actions):
+            into = await self._ready_sandbox(now, actions)  # 4
+            await self._start_each(now, into, actions.ephemeral, EPHEMERAL)  # 5
+            await self._start_each(now, into, actions.inits, INIT)  # 6
+            await self._start_each(now, into, actions.to_start, APP)  # 7
+
+    # Step 1
+
+    def decide(self, pod: Pod, records: PodRecords) -> Actions:
+        """What is to be done; a replaced sandbox is told (SANDBOX-09)."""
+        change = self._decisions.sandbox_changed(pod, records)
+        actions = self._decisions.compute_actions(
+            Situation(
+                pod, records, self._decisions.liveness, self._decisions.startup, self._behaviour, change
+            )
+        )
+        if actions.create_sandbox and actions.old_sandbox_id:
+            text = "Pod sandbox changed, it will be killed and re-created."
+            self._recorder.normal(pod, Reason.SANDBOX_CHANGED, text)
+        return actions
+
+    def _has_work(self, actions: Actions) -> bool:
+        """Whether something is to be made: a pod that was killed for good gets nothing any more."""
+        if actions.kill_pod:
+            return actions.create_sandbox
+        return bool(actions.ephemeral or actions.inits or actions.to_start)
+
+    # Step 2
+
+    async def _kill_whole_pod(self, now: _Pass, actions: Actions) -> None:
+        """Stop everything; only if that succeeded may a new sandbox come (SANDBOX-04, SYNC-24)."""
+        killed = await self.kill_pod(now.pod, now.records, None)
+        now.note(killed.results)
+        if actions.create_sandbox:
+            await self._hands.remover.purge_init_containers(now.pod, now.records)
+
+    # Step 3
+
+    async def _kill_containers(self, now: _Pass, actions: Actions) -> None:
+        """Stop the containers that are not to go on as they are, one after another (RESTART-11)."""
+        for kill in actions.to_kill:
+            now.note([await self._hands.terminator.kill_container(_as_kill(now.pod, kill))])
+        await self._hands.remover.prune_init_containers(now.pod, now.records)
+
+    async def _clear_sandbox(self, now: _Pass) -> None:
+        """Stop all containers at once and remove their records: the pod begins anew (RESTART-22).
+
+        Neither hooks nor a grace period are for what comes back, and the logs stay: they count the instances.
+        """
+        ephemeral = {one.name for one in pods.ephemeral_containers(now.pod)}
+        records = [record for record in now.records.containers if record.name not in ephemeral]
+        for record in records:
+            if record.is_running:
+                now.note([await self._hands.terminator.stop_at_once(record.id, record.name)])
+        for record in records:
+            await self._hands.remover.remove_record(record.id)
+        gone = {record.id for record in records}
+        kept = tuple(record for record in now.records.containers if record.id not in gone)
+        now.records = replace(now.records, containers=kept)
+
+    # Step 4
+
+    async def _ready_sandbox(self, now: _Pass, actions: Actions) -> PodToStart:
+        """The sandbox to start containers in, made if need be."""
+        config = self._decisions.sandbox_config(now.pod, actions.attempt, self._settings)
+        sandbox_id, ips = actions.sandbox_id, now.records.ips
+        if actions.create_sandbox:
+            sandbox_id, ips = await self._new_sandbox(now, config)
+        into = PodToStart(now.pod, now.records, sandbox_id, config, ips, now.secrets)
+        return await self._hands.image_volumes.ready(into)
+
+    async def _new_sandbox(self, now: _Pass, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
+        """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
+        target = pod_text(now.pod)
+        try:
+            sandbox_id = await self._hands.sandboxes.make(now.pod, config)
+        except SandboxError as error:
+            failed = ActionResult(Action.CREATE_SANDBOX, target, Failure.CREATE_SANDBOX, str(error))
+            now.results.append(failed)
+            raise _PassEndedError from error
+        except NotWantedAnyMoreError as error:
+            raise _PassEndedError from error
+        now.results.append(ActionResult(Action.CREATE_SANDBOX, target))
+        try:
+            found = await self._hands.sandboxes.ips(now.pod, sandbox_id)
+        except SandboxError as error:
+            now.problem = str(error)
+            raise _PassEndedError from error
+        self._hands.sandbox_ready(now.pod)
+        return sandbox_id, now.records.ips if pods.host_network(now.pod) else found
+
+    # Steps 5 to 7
+
+    async def _start_each(
+        self, now: _Pass, into: PodToStart, containers: Iterable[AnyContainer], kind: str
+    ) -> None:
+        """One after another, in the order of the spec."""
+        for container in containers:
+            if not await self._start(now, into, container, kind) and self.is_needed(container, kind):
+                raise _PassEndedError
+
+    def is_needed(self, container: AnyContainer, kind: str) -> bool:
+        """Whether the pass ends if this one cannot be started: only for a regular init container (SYNC-05).
+
+        Other failures keep nobody from being tried (SYNC-04, EPH-04, SIDECAR-08).
+        """
+        return kind == INIT and not pods.is_sidecar(container)
+
+    async def _start(self, now: _Pass, into: PodToStart, container: AnyContainer, kind: str) -> bool:
+        """Start one container if its back-off allows it; whether it was started."""
+        try:
+            self._hands.backoff.admit(now.pod, container, now.records)
+            await self._counted_start(into, container, kind)
+        except StartError as error:
+            failed = ActionResult(
+                Action.START_CONTAINER, container.name, error.reason, str(error), error.wait
+            )
+            now.results.append(failed)
+            return False
+        now.results.append(ActionResult(Action.START_CONTAINER, container.name))
+        return True
+
+    async def _counted_start(self, into: PodToStart, container: AnyContainer, kind: str) -> None:
+        """What the back-off has refused does not count as a start (METRIC-02)."""
+        self._metrics.started_containers.labels(kind).inc()
+        try:
+            await self._hands.starter.start(into, container)
+        except StartError as error:
+            self._metrics.started_containers_errors.labels(kind, error.reason).inc()
+            raise
+
+    # Beside the passes
+
+    async def kill_pod(
+        self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
+    ) -> SyncResult:
+        """Stop all running containers of a pod, then all its sandboxes; nothing is removed (SANDBOX-18).
+
+        Without a pod there are only the names that the runtime has: no hooks are known then (WORK-24).
+        """
+        known = runtime_pod(running) if pod is None else pod
+        kills = [
+            ContainerKill(known, record.id, record.name, grace_override=grace_override)
+            for record in running.containers
+            if record.state is ContainerState.RUNNING
+        ]
+        sandbox_ids = [sandbox.id for sandbox in running.sandboxes]
+        return SyncResult(await self._hands.terminator.kill_pod(known, kills, sandbox_ids))
+
+    async def list_pods(self) -> tuple[ListedPod, ...]:
+        """All pods of which the runtime has records: the same object while nothing changes (PLEG-01)."""
+        return await self._hands.reader.list_pods()
+
+    async def list_running_pods(self) -> tuple[ListedPod, ...]:
+        """The pods with a ready sandbox or a running container, and only these of each pod."""
+        return await self._hands.reader.list_running_pods()
+
+    def container_events(self) -> AsyncIterator[PodNews]:
+        """What the runtime tells of pods by itself (PLEG-14)."""
+        return self._hands.reader.container_events()
+
+    async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
+        """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
+        return await self._hands.reader.pod_records(uid, name, namespace)
+
+    async def remove_container(self, container_id: str) -> bool:
+        """Remove a dead container, its logs first (GC-06); whether it went."""
+        return await self._hands.remover.remove(container_id)
+
+    def gc_backoff(self) -> None:
+        """Forget back-offs that have been idle for long (BACKOFF-09)."""
+        self._hands.backoff.gc()
+
+
+def _as_kill(pod: Pod, kill: Kill) -> ContainerKill:
+    return ContainerKill(pod, kill.record.id, kill.container.name, kill.reason, kill.message)

@@ -1,0 +1,61 @@
+"""The deadline that a pod may set itself: activeDeadlineSeconds, counted from its start (DEADLINE-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lightkube.models.core_v1 import Pod, PodStatus
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.status.pod_status import Ending
+from kubelet_reference.util.ports import Clock
+
+MESSAGE = "Pod was active on the node longer than the specified deadline"
+
+
+def is_past_deadline(pod: Pod, status: PodStatus | None, wall_ns: int) -> bool:
+    """Whether the time is over since the status's startTime, which outlives the kubelet (DEADLINE-02)."""
+    seconds = pods.spec(pod).activeDeadlineSeconds
+    if seconds is None or status is None or status.startTime is None:
+        return False
+    return wall_ns >= (status.startTime.timestamp() + seconds) * 1e9
+
+
+class Deadlines:
+    """Watches the pods that have a deadline, and no others; `stored` gives the status set last."""
+
+    def __init__(self, stored: Callable[[str], PodStatus | None], clock: Clock, recorder: Recorder) -> None:
+        self._stored = stored
+        self._clock = clock
+        self._recorder = recorder
+        self._watched: dict[str, Pod] = {}
+
+    def watch(self, pod: Pod) -> None:
+        """Take the pod's newest version."""
+        if pods.spec(pod).activeDeadlineSeconds is not None:
+            self._watched[pods.uid(pod)] = pod
+        else:
+            self.forget(pod)
+
+    def forget(self, pod: Pod) -> None:
+        """The pod is not wanted any more."""
+        self._watched.pop(pods.uid(pod), None)
+
+    def due(self) -> list[str]:
+        """The UIDs of the pods whose time is over."""
+        return [uid for uid, pod in self._watched.items() if self.is_past(pod)]
+
+    def is_past(self, pod: Pod) -> bool:
+        """Whether the pod's time is over."""
+        if pods.spec(pod).activeDeadlineSeconds is None:
+            return False
+        status = self._stored(pods.uid(pod)) or pod.status
+        return is_past_deadline(pod, status, self._clock.wall_ns())
+
+    def ending(self, pod: Pod) -> Ending | None:
+        """Why the pod has to end, None if it may go on; an event each time it is asked (EVENTS-08)."""
+        if not self.is_past(pod):
+            return None
+        self._recorder.normal(pod, Reason.DEADLINE_EXCEEDED, MESSAGE)
+        return Ending(Reason.DEADLINE_EXCEEDED, MESSAGE)

@@ -1,0 +1,151 @@
+"""What other rooms may know about the pod workers: when is it safe to do what (table 27.6).
+
+    sync          terminating begins   all stopped      cleaned up        forgotten
+    |-------------|--------------------|----------------|-----------------|
+    could have running containers .....|
+                  containers should be terminating ........................
+                                       runtime should be removed ..........
+                                       content should be removed (deleted) .
+                                                        should be finished .
+
+A pod without a worker is undecided before the first housekeeping, for it may be that its source has not
+spoken yet; after that it counts as gone.
+
+Which of the wanted pods are active: those that take up room, or may still be started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lightkube.models.core_v1 import Pod
+
+from kubelet_reference.api import pods
+from kubelet_reference.pod_workers.worker import Worker
+from kubelet_reference.pod_workers.worker_table import State
+from kubelet_reference.status.status_manager import StatusManager
+
+
+class StaticNames:
+    """Full names (name and namespace) and the UIDs of the static pods that hold or await them (STATIC-18)."""
+
+    def __init__(self) -> None:
+        self._holders: dict[str, str] = {}
+        self._waiting: dict[str, list[str]] = {}
+
+    def wait(self, full_name: str, uid: str) -> None:
+        """Queue up for the name; who queues already keeps the place."""
+        line = self._waiting.setdefault(full_name, [])
+        if uid not in line:
+            line.append(uid)
+
+    def may_take(self, full_name: str, uid: str, still_waits: Callable[[str], bool]) -> bool:
+        """Whether the name is free, and `uid` the first in line of those that still wait (STATIC-19)."""
+        holder = self._holders.get(full_name)
+        if holder is not None:
+            return holder == uid
+        line = [one for one in self._waiting.get(full_name, []) if still_waits(one)]
+        return not line or line[0] == uid
+
+    def take(self, full_name: str, uid: str) -> None:
+        """Hold the name."""
+        self._holders[full_name] = uid
+        self.leave(full_name, uid)
+
+    def holder(self, full_name: str) -> str | None:
+        """Who holds the name."""
+        return self._holders.get(full_name)
+
+    def leave(self, full_name: str, uid: str) -> None:
+        """Leave the line."""
+        line = [one for one in self._waiting.pop(full_name, []) if one != uid]
+        if line:
+            self._waiting[full_name] = line
+
+    def release(self, full_name: str, uid: str) -> None:
+        """Give the name up, if `uid` holds it, and leave the line."""
+        if self._holders.get(full_name) == uid:
+            del self._holders[full_name]
+        self.leave(full_name, uid)
+
+
+class WorkerViews:
+    """The questions; the pod workers themselves inherit them."""
+
+    _names: StaticNames
+
+    def __init__(self) -> None:
+        self._workers: dict[str, Worker] = {}
+        self._is_synced = False
+
+    def could_have_running_containers(self, uid: str) -> bool:
+        """Whether a container of the pod may run: no terminal phase may be published (TERM-15)."""
+        worker = self._workers.get(uid)
+        return not self._is_synced if worker is None else not worker.has_ended
+
+    def is_pod_known_terminated(self, uid: str) -> bool:
+        """Whether a worker says that nothing of the pod runs any more: it needs no room on the node."""
+        worker = self._workers.get(uid)
+        return worker is not None and worker.has_ended
+
+    def is_termination_requested(self, uid: str) -> bool:
+        """Whether the pod is ending: nothing new may be set up for it."""
+        worker = self._workers.get(uid)
+        return worker is not None and worker.is_ending
+
+    def should_pod_containers_be_terminating(self, uid: str) -> bool:
+        """Whether a terminating round has begun: whatever runs is on its way out."""
+        worker = self._workers.get(uid)
+        return self._is_synced if worker is None else worker.terminating_begun or worker.has_ended
+
+    def should_runtime_be_removed(self, uid: str) -> bool:
+        """Whether all containers have stopped, so that volumes may go (WORK-31)."""
+        worker = self._workers.get(uid)
+        return self._is_synced if worker is None else worker.has_ended
+
+    def should_content_be_removed(self, uid: str) -> bool:
+        """Whether folders, logs and dead containers may go: the pod is evicted, or deleted and stopped."""
+        worker = self._workers.get(uid)
+        if worker is None:
+            return self._is_synced
+        return worker.is_evicted or (worker.is_deleted and worker.has_ended)
+
+    def should_be_finished(self, uid: str) -> bool:
+        """Whether cleaning up is over too: the API object may be deleted for good (TERM-18)."""
+        worker = self._workers.get(uid)
+        return self._is_synced if worker is None else worker.state is State.FINISHED
+
+    def is_static_pod_ending(self, full_name: str) -> bool:
+        """Whether the static pod that holds the name is being stopped; its mirror stays (STATIC-15)."""
+        worker = self._workers.get(self._names.holder(full_name) or "")
+        return worker is not None and worker.is_ending and not worker.has_ended
+
+    def _still_waits(self, uid: str) -> bool:
+        worker = self._workers.get(uid)
+        return worker is not None and worker.state is State.WAITING
+
+
+class PodActivity:
+    """Tells from the workers and the statuses whether a pod is over."""
+
+    def __init__(self, workers: WorkerViews, statuses: StatusManager) -> None:
+        self._workers = workers
+        self._statuses = statuses
+
+    def active(self, wanted: Iterable[Pod]) -> list[Pod]:
+        """The pods that are not over; one that is being stopped still counts (ADMIT-04, K8S-104577)."""
+        return [pod for pod in wanted if self.is_active(pod)]
+
+    def is_active(self, pod: Pod) -> bool:
+        """Whether the pod runs, will run, or is being stopped."""
+        uid = pods.uid(pod)
+        if self._workers.is_pod_known_terminated(uid):
+            return False
+        return self._workers.is_termination_requested(uid) or not self.has_terminal_phase(pod)
+
+    def has_terminal_phase(self, pod: Pod) -> bool:
+        """Whether the source or this kubelet says that the pod has ended for good (WORK-23, K8S-7250)."""
+        if pods.is_terminal_phase(pods.phase(pod)):
+            return True
+        status = self._statuses.get(pods.uid(pod))
+        return status is not None and pods.is_terminal_phase(status.phase)

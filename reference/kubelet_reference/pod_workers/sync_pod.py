@@ -1,0 +1,275 @@
+"""The rounds of a pod worker: sync, terminating, terminated.
+
+A **sync round** computes the status from what the runtime shows now, and publishes it before it acts
+(SYNC-01). If the pod has ended, that is all. Otherwise it goes on, and each step may end the round
+(SYNC-02): network, cgroup, mirror pod, data folders, volumes, pull secrets, probes, and last the runtime,
+which starts and stops containers.
+
+A **terminating round** publishes the status as it is, stops liveness and startup probes, kills everything,
+looks at the runtime again without trusting any memory, gives dynamic resources back, and publishes the final
+status (TERM-01).
+
+A **terminated round** publishes the final status once more, waits until the volumes are gone, and marks the
+status as the last one, so that the pod may be deleted from the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lightkube.models.core_v1 import Pod, PodStatus, Secret
+from msgspec.structs import replace
+
+from kubelet_reference.allocation.dynamic_resources import DynamicResources, ResourcesError
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.api.records import ListedPod, PodRecords
+from kubelet_reference.api.sync_result import Action, SyncResult
+from kubelet_reference.config.mirror_client import MirrorClient
+from kubelet_reference.cri.labels import runtime_pod
+from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.prober.prober_manager import Prober
+from kubelet_reference.status.reason_cache import ReasonCache
+from kubelet_reference.status.status_manager import StatusManager
+from kubelet_reference.util.ports import Cgroups, Disk
+from kubelet_reference.volumemanager import Volumes, VolumesNotReady, pod_folder
+
+ORPHAN_GRACE_SECONDS = 1
+"""What a pod gets that only the runtime knows (WORK-24)."""
+FOLDER_MODE = 0o750
+FAILED_FOLDERS = "FailedToMakePodDataDirectories"
+NETWORK_NOT_READY = "network is not ready"
+
+
+class GenerateStatus(Protocol):
+    """Makes a pod's status; `terminal` says that it is the last one."""
+
+    def __call__(self, pod: Pod, records: PodRecords, *, terminal: bool = False) -> PodStatus:
+        """The status, from these records."""
+        ...
+
+
+class PodRuntime(Protocol):
+    """What rounds ask of the runtime."""
+
+    async def sync_pod(
+        self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
+    ) -> SyncResult:
+        """Start and stop containers until the pod is as wanted."""
+        ...
+
+    async def kill_pod(
+        self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
+    ) -> SyncResult:
+        """Stop all containers, then all sandboxes."""
+        ...
+
+    async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
+        """Ask the runtime what it remembers of the pod."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTools:
+    """What rounds work with.
+
+    `network_error` says why pods get no network now, None if they do; `allocate` gives a pod the resources it
+    is to have, which are those that it wants if the node can give them.
+    """
+
+    generate: GenerateStatus
+    statuses: StatusManager
+    runtime: PodRuntime
+    prober: Prober
+    mirrors: MirrorClient
+    volumes: Volumes
+    disk: Disk
+    recorder: Recorder
+    reasons: ReasonCache
+    root_dir: str
+    network_error: Callable[[], str | None]
+    pull_secrets: Callable[[Pod], Awaitable[Sequence[Secret]]]
+    allocate: Callable[[Pod], Pod]
+    resources: DynamicResources | None = None
+    cgroups: Cgroups | None = None
+
+
+class PodSyncer:
+    """Does the rounds; each step is a method of its own."""
+
+    def __init__(self, tools: SyncTools) -> None:
+        self._tools = tools
+
+    # --- sync
+
+    async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
+        """Bring the pod nearer to what is wanted; True says that it has ended by itself (SYNC-08)."""
+        pod = update.pod
+        if pod is None:
+            raise SyncFailed("a pod without a spec cannot be synced")
+        pod = self._tools.allocate(pod)
+        status = self.publish_status(pod, records)
+        if pods.is_terminal_phase(status.phase):
+            return True
+        self.require_network(pod)
+        await self.keep_cgroup(pod, records)
+        await self.keep_mirror(pod, update.mirror)
+        self.make_folders(pod)
+        await self.wait_for_volumes(pod, waits)
+        credentials = await self._tools.pull_secrets(pod)
+        self._tools.prober.add_pod(pod)
+        result = await self._tools.runtime.sync_pod(pod, self.with_ips(records, status), credentials)
+        self.remember_reasons(pod, result)
+        self.raise_for(result)
+        return False
+
+    def publish_status(self, pod: Pod, records: PodRecords) -> PodStatus:
+        """Compute the status from the records as they are, and hand it over (SYNC-01)."""
+        status = self._tools.generate(pod, records)
+        self._tools.statuses.set_pod_status(pod, status)
+        return status
+
+    def require_network(self, pod: Pod) -> None:
+        """End the round of a pod that needs a network which is not there (SYNC-09, LOOP-04)."""
+        error = self._tools.network_error()
+        if error is None or pods.host_network(pod):
+            return
+        message = f"{NETWORK_NOT_READY}: {error}"
+        self._tools.recorder.warning(pod, Reason.NETWORK_NOT_READY, message)
+        raise NetworkNotReady(message)
+
+    async def keep_cgroup(self, pod: Pod, records: PodRecords) -> None:
+        """Let the pod have its cgroup; what runs without one is killed first, and comes again (SYNC-17)."""
+        cgroups, uid = self._tools.cgroups, pods.uid(pod)
+        if cgroups is None or cgroups.exists(uid):
+            return
+        if records.running:
+            await self.kill(pod, records, None)
+        if not records.running or pods.restart_policy(pod) != pods.NEVER:
+            cgroups.make(uid)
+
+    async def keep_mirror(self, pod: Pod, mirror: Pod | None) -> None:
+        """Let a static pod have its mirror, if the API server can be reached (STATIC-12)."""
+        if pods.is_static(pod):
+            await self._tools.mirrors.keep(pod, mirror)
+
+    def make_folders(self, pod: Pod) -> None:
+        """Make the pod's data folders (SYNC-11)."""
+        try:
+            folder = pod_folder(self._tools.root_dir, pods.uid(pod))
+            for name in (folder, f"{folder}/volumes", f"{folder}/plugins"):
+                self._tools.disk.make_folder(name, FOLDER_MODE)
+        except OSError as error:
+            message = f"error making pod data directories: {error}"
+            self._tools.recorder.warning(pod, FAILED_FOLDERS, message)
+            raise
+
+    async def wait_for_volumes(self, pod: Pod, waits: Waits) -> None:
+        """Wait until the volumes are there, or the pod's termination is asked for (SYNC-10, WORK-06)."""
+        if not pods.spec(pod).volumes:
+            return
+        try:
+            await waits.wait(self._tools.volumes.wait(pod))
+        except VolumesNotReady as error:
+            message = f"Unable to attach or mount volumes: {error}"
+            self._tools.recorder.warning(pod, Reason.FAILED_MOUNT, message)
+            raise SyncFailed(message) from error
+
+    def with_ips(self, records: PodRecords, status: PodStatus) -> PodRecords:
+        """The records with the status's IPs: containers get these, unless the sandbox is new (SYNC-12)."""
+        return _with(records, tuple(one.ip for one in status.podIPs or () if one.ip))
+
+    def remember_reasons(self, pod: Pod, result: SyncResult) -> None:
+        """Keep why containers could not be started, for the next status (SYNC-15)."""
+        uid, reasons = pods.uid(pod), self._tools.reasons
+        for one in result.results:
+            if one.action is not Action.START_CONTAINER:
+                continue
+            if one.reason is None:
+                reasons.remove(uid, one.target)
+            else:
+                reasons.add(uid, one.target, one.reason, one.message)
+
+    def raise_for(self, result: SyncResult) -> None:
+        """Fail the round if any action failed, one that only backs off included (WORK-16)."""
+        error = result.error
+        if error is not None:
+            raise SyncFailed(error, result.wait)
+
+    # --- terminating
+
+    async def sync_terminating_pod(
+        self,
+        pod: Pod,
+        records: PodRecords,
+        grace: int | None,
+        change_status: Callable[[PodStatus], PodStatus] | None,
+    ) -> None:
+        """Stop everything of the pod within `grace` seconds (None: those of the spec)."""
+        status = self._tools.generate(pod, records)
+        if change_status is not None:
+            status = change_status(status)
+        self._tools.statuses.set_pod_status(pod, status)
+        self._tools.prober.stop_liveness_and_startup(pod)
+        await self.kill(pod, records, grace)
+        self._tools.prober.remove_pod(pod)
+        stopped = await self.look_again(pod, records)
+        self.require_stopped(stopped)
+        await self.give_back_resources(pod)
+        self.publish_final_status(pod, stopped)
+
+    async def kill(self, pod: Pod, records: PodRecords, grace: int | None) -> None:
+        """Kill what runs."""
+        self.require_killed(pod, await self._tools.runtime.kill_pod(pod, records, grace))
+
+    def require_killed(self, pod: Pod, result: SyncResult) -> None:
+        """Fail the round if anything could not be stopped, and tell it (TERM-25)."""
+        if result.error is not None:
+            self._tools.recorder.warning(pod, Reason.FAILED_KILL_POD, f"error killing pod: {result.error}")
+            raise SyncFailed(result.error)
+
+    async def look_again(self, pod: Pod, before: PodRecords) -> PodRecords:
+        """Read the records anew from the runtime, past the cache; the IPs stay what they were."""
+        uid, name, namespace = pods.uid(pod), pods.name(pod), pods.namespace(pod)
+        return _with(await self._tools.runtime.pod_records(uid, name, namespace), before.ips)
+
+    def require_stopped(self, records: PodRecords) -> None:
+        """Fail if the runtime shows a running container although it stopped all of them (WORK-11)."""
+        running = [record.name for record in records.running]
+        if running:
+            raise SyncFailed(f"detected running containers after a successful kill: {', '.join(running)}")
+
+    async def give_back_resources(self, pod: Pod) -> None:
+        """Unprepare what the pod has claimed: nothing of it runs, and nobody is told so yet (TERM-27)."""
+        if self._tools.resources is None:
+            return
+        try:
+            await self._tools.resources.unprepare(pod)
+        except ResourcesError as error:
+            raise SyncFailed(str(error)) from error
+
+    def publish_final_status(self, pod: Pod, records: PodRecords) -> None:
+        """Publish how everything ended, while the runtime still knows it (WORK-13)."""
+        self._tools.statuses.set_pod_status(pod, self._tools.generate(pod, records, terminal=True))
+
+    async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
+        """Stop everything of a pod of which only the runtime knows: no hooks, no status (WORK-24)."""
+        result = await self._tools.runtime.kill_pod(None, running, ORPHAN_GRACE_SECONDS)
+        self.require_killed(runtime_pod(running), result)
+
+    # --- terminated
+
+    async def sync_terminated_pod(self, pod: Pod, records: PodRecords, waits: Waits) -> None:
+        """Clean up behind the pod, and call its status the last one (WORK-12)."""
+        self.publish_final_status(pod, records)
+        if pods.spec(pod).volumes:
+            await waits.wait(self._tools.volumes.unmount(pod))
+        if self._tools.cgroups is not None:
+            self._tools.cgroups.remove(pods.uid(pod))
+        self._tools.statuses.terminate_pod(pod)
+
+
+def _with(records: PodRecords, ips: tuple[str, ...]) -> PodRecords:
+    return records if records.ips == ips else replace(records, ips=ips)

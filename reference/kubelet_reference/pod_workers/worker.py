@@ -1,0 +1,185 @@
+"""What a pod worker is told, and what a round of it may run into.
+
+What the kubelet remembers of one pod UID while it has a worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+from lightkube.models.core_v1 import Pod, PodStatus
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.records import ListedPod
+from kubelet_reference.pod_workers.worker_table import State
+
+T = TypeVar("T")
+
+
+class SyncFailed(Exception):  # noqa: N818 - the round failed, the kubelet is fine
+    """A round could not do all that it should; it is tried again, after `wait` seconds if it says so."""
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class NetworkNotReady(SyncFailed):
+    """The pod needs a network that is not there yet: tried again after a second, not ten (SYNC-09)."""
+
+
+class WaitCut(SyncFailed):
+    """What the round waited for is no longer worth waiting for."""
+
+
+class UpdateKind(StrEnum):
+    """Why a worker is told of its pod."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    SYNC = "sync"
+    KILL = "kill"
+
+
+@dataclass(frozen=True, slots=True)
+class KillOptions:
+    """How a pod shall be killed, and who waits for it.
+
+    `grace_override` is in seconds. `status` changes the status written first, such as to Failed and Evicted.
+    `done` is set when nothing of the pod runs any more.
+    """
+
+    grace_override: int | None = None
+    evict: bool = False
+    status: Callable[[PodStatus], PodStatus] | None = None
+    done: asyncio.Event | None = None
+
+
+class Update(msgspec.Struct, frozen=True):
+    """News of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
+
+    `start_time` is when the kubelet heard of it, in seconds of its clock.
+    """
+
+    kind: UpdateKind
+    pod: Pod | None = None
+    mirror: Pod | None = None
+    running: ListedPod | None = None
+    kill: KillOptions | None = None
+    start_time: float | None = None
+
+    @property
+    def uid(self) -> str:
+        """The UID of the pod that it is about."""
+        if self.pod is not None:
+            return pods.uid(self.pod)
+        return self.running.uid if self.running is not None else ""
+
+    @property
+    def full_name(self) -> str:
+        """The pod's name and namespace, joined."""
+        if self.pod is not None:
+            return pods.full_name(self.pod)
+        return f"{self.running.name}_{self.running.namespace}" if self.running is not None else ""
+
+
+class Waits:
+    """What one round waits for besides the runtime; a termination cuts it short (WORK-06).
+
+    Calls to the runtime do not go through it: what has begun there is awaited (TERM-26).
+    """
+
+    def __init__(self) -> None:
+        self._is_cut = False
+        self._waiting: asyncio.Task[Any] | None = None
+
+    def cut(self) -> None:
+        """End the wait in progress, and let no other one begin."""
+        self._is_cut = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`; raises `WaitCut` when cut."""
+        if self._is_cut:
+            work.close()
+            raise WaitCut("the pod's termination was asked for")
+        task = asyncio.ensure_future(work)
+        self._waiting = task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            me = asyncio.current_task()
+            if me is not None and me.cancelling():
+                raise
+            raise WaitCut("the pod's termination was asked for") from None
+        finally:
+            self._waiting = None
+
+
+_ENDING = frozenset({State.TERMINATING, State.TERMINATED, State.FINISHED})
+
+
+class KnownPod(msgspec.Struct, frozen=True):
+    """A pod that has a worker, as housekeeping sees it; `is_orphan` says that no source wants it."""
+
+    state: State
+    is_orphan: bool
+    has_spec: bool
+    is_static: bool
+
+
+@dataclass(slots=True)
+class Worker:
+    """One pod's worker; `state` says where it stands, the rest is what its table's actions need.
+
+    `grace` is in seconds, 0 before anybody asked; `last_round` is the clock's second at which the last round
+    ended; `terminating_begun` says that a terminating round has begun, not only been asked for.
+    """
+
+    uid: str
+    full_name: str
+    state: State = State.NONE
+    pending: Update | None = None
+    active: Update | None = None
+    is_working: bool = False
+    grace: int = 0
+    is_deleted: bool = False
+    is_evicted: bool = False
+    restart_requested: bool = False
+    terminating_begun: bool = False
+    last_round: float = float("-inf")
+    error: Exception | None = None
+    waits: Waits | None = None
+    killers: list[asyncio.Event] = field(default_factory=list["asyncio.Event"])
+    status_changes: list[Callable[[PodStatus], PodStatus]] = field(
+        default_factory=list["Callable[[PodStatus], PodStatus]"]
+    )
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its termination was asked for, or is over."""
+        return self.state in _ENDING
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of the pod runs any more."""
+        return self.state in {State.TERMINATED, State.FINISHED}
+
+    @property
+    def known_spec(self) -> Pod | None:
+        """The newest spec that the worker was told of."""
+        for update in (self.pending, self.active):
+            if update is not None and update.pod is not None:
+                return update.pod
+        return None
+
+    def known(self, *, is_orphan: bool) -> KnownPod:
+        """What housekeeping wants to know."""
+        spec = self.known_spec
+        return KnownPod(self.state, is_orphan, spec is not None, spec is not None and pods.is_static(spec))

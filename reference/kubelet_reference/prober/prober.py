@@ -1,0 +1,169 @@
+"""Runs one probe: its handler, with retries, and the events that tell of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import grpc
+import msgspec
+from cri_api.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Container, ExecAction, Pod, PodStatus, Probe
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.api.go_text import duration_text, quoted
+from kubelet_reference.api.metrics import Metrics
+from kubelet_reference.api.port_numbers import PortError
+from kubelet_reference.api.results import Answer, ProbeKind, ProbeOutcome
+from kubelet_reference.cri.errors import wrapped_text
+from kubelet_reference.prober.network_probes import NetworkProbes
+
+ATTEMPTS = 3
+"""How often a probe that cannot be carried out is tried at one tick (PROBE-14)."""
+OUTPUT_BYTES = 10 * 1024
+"""So much of a command's output is kept."""
+_REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
+
+
+class Execs(Protocol):
+    """The one call that exec probes need."""
+
+    async def exec_sync(
+        self, container_id: str, command: Sequence[str], timeout_seconds: int = 0
+    ) -> cri.ExecSyncResponse:
+        """Run the command; raises `grpc.RpcError`, with DEADLINE_EXCEEDED when it took too long."""
+        ...
+
+
+class UnknownHandlerError(Exception):
+    """The probe has a handler that this kubelet does not know."""
+
+
+class ProbeTarget(msgspec.Struct, frozen=True):
+    """Which probe of which instance of a container."""
+
+    kind: ProbeKind
+    pod: Pod
+    container: Container
+    container_id: str
+
+
+def probe_of(kind: ProbeKind, container: Container) -> Probe | None:
+    """The container's probe of this kind, if it has one."""
+    match kind:
+        case ProbeKind.LIVENESS:
+            return container.livenessProbe
+        case ProbeKind.READINESS:
+            return container.readinessProbe
+        case ProbeKind.STARTUP:
+            return container.startupProbe
+
+
+class ProbeRunner:
+    """Carries probes out; `stored_status` tells the address of a pod by its UID."""
+
+    def __init__(
+        self,
+        execs: Execs,
+        network: NetworkProbes,
+        stored_status: Callable[[str], PodStatus | None],
+        recorder: Recorder,
+        metrics: Metrics,
+    ) -> None:
+        self._execs = execs
+        self._network = network
+        self._stored_status = stored_status
+        self._recorder = recorder
+        self._metrics = metrics
+
+    async def run(self, target: ProbeTarget) -> ProbeOutcome | None:
+        """The outcome, or None if the probe could not be carried out: that is no failure (PROBE-14)."""
+        answer = await self._attempts(target)
+        if isinstance(answer, str):
+            self._tell(target, f"{target.kind} probe errored: {answer}")
+            return None
+        self._count(target, answer)
+        if answer.warns:
+            self._warn(target, f"{target.kind} probe warning: {answer.output}")
+        if answer.healthy:
+            return ProbeOutcome.SUCCESS
+        # Each failure is an event of its own, whatever the threshold (PROBE-22).
+        self._tell(target, f"{target.kind} probe failed: {answer.output}")
+        return ProbeOutcome.FAILURE
+
+    async def _attempts(self, target: ProbeTarget) -> Answer | str:
+        """The first answer of three attempts, or the text of the last error."""
+        text = ""
+        for _ in range(ATTEMPTS):
+            try:
+                return await self._handle(target)
+            except grpc.RpcError as error:
+                text = wrapped_text(error)
+            except (UnknownHandlerError, PortError) as error:
+                text = str(error)
+        return text
+
+    async def _handle(self, target: ProbeTarget) -> Answer:
+        """Ask the probe's handler once."""
+        probe = probe_of(target.kind, target.container)
+        seconds = (probe.timeoutSeconds if probe else None) or 1
+        one = target.container
+        if probe is not None and probe.exec is not None:
+            return await self._exec(target, self._command(probe.exec, one), seconds)
+        if probe is not None and probe.httpGet is not None:
+            return await self._network.http(one, probe.httpGet, self._pod_ip(target), seconds)
+        if probe is not None and probe.tcpSocket is not None:
+            return await self._network.tcp(one, probe.tcpSocket, self._pod_ip(target), seconds)
+        if probe is not None and probe.grpc is not None:
+            return await self._network.grpc(probe.grpc, self._pod_ip(target), seconds)
+        raise UnknownHandlerError(f"missing probe handler for {pods.key(target.pod)}:{one.name}")
+
+    def _pod_ip(self, target: ProbeTarget) -> str:
+        """The pod's address as its status has it (PROBE-20); "" if it has none."""
+        status = self._stored_status(pods.uid(target.pod))
+        return (status.podIP if status else None) or ""
+
+    async def _exec(self, target: ProbeTarget, command: Sequence[str], seconds: int) -> Answer:
+        """Run the command: exit code 0 is healthy, another is not, and neither is running too long."""
+        try:
+            reply = await self._execs.exec_sync(target.container_id, command, seconds)
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                return self._too_slow(command, seconds)
+            raise
+        output = (reply.stdout + reply.stderr)[:OUTPUT_BYTES].decode(errors="replace")
+        return Answer(reply.exit_code == 0, output)
+
+    def _too_slow(self, command: Sequence[str], seconds: int) -> Answer:
+        """A command that does not end in time is a failure (PROBE-15, since 1.20)."""
+        text = f"command timed out: {quoted(' '.join(command))} timed out after {duration_text(seconds)}"
+        return Answer(healthy=False, output=text)
+
+    def _command(self, action: ExecAction, container: Container) -> list[str]:
+        """The command with `$(NAME)` replaced by the values that the container's own env gives (PROBE-21)."""
+        values = {one.name: one.value or "" for one in container.env or () if one.valueFrom is None}
+        return [_expanded(word, values) for word in action.command or ()]
+
+    def _tell(self, target: ProbeTarget, text: str) -> None:
+        name, key = target.container.name, target.container_id
+        self._recorder.warning(target.pod, Reason.UNHEALTHY, text, name, container_id=key)
+
+    def _warn(self, target: ProbeTarget, text: str) -> None:
+        self._recorder.warning(target.pod, Reason.PROBE_WARNING, text, target.container.name)
+
+    def _count(self, target: ProbeTarget, answer: Answer) -> None:
+        pod, result = target.pod, "successful" if answer.healthy else "failed"
+        labels = (target.kind, result, target.container.name, pods.name(pod), pods.namespace(pod))
+        self._metrics.probes.labels(*labels).inc()
+
+
+def _expanded(word: str, values: dict[str, str]) -> str:
+    """The word with its references replaced; `$$` is a dollar, and what is not known stays as it is."""
+
+    def value(found: re.Match[str]) -> str:
+        name: str | None = found[1]
+        return "$" if name is None else values.get(name, found[0])
+
+    return _REFERENCE.sub(value, word)

@@ -1,0 +1,171 @@
+"""The prober: a worker for each probe of each container, what they publish, and what statuses make of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Iterator
+from typing import ClassVar
+
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
+from msgspec.structs import replace
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.results import ProbeKind, ProbeOutcome
+from kubelet_reference.prober.prober import probe_of
+from kubelet_reference.prober.results import ProbeUpdate, ResultCache, kept_by_probe
+from kubelet_reference.prober.worker import ProbeTools, ProbeWorker, bare_id
+
+
+class Prober:
+    """Keeps the workers of all pods, and answers from what they published.
+
+    `updates` tells the sync loop of each change of a published result. Workers run inside `run`: only then
+    can pods be added.
+    """
+
+    worker_type: ClassVar[type[ProbeWorker]] = ProbeWorker
+
+    def __init__(self, tools: ProbeTools) -> None:
+        self.updates = asyncio.Queue[ProbeUpdate]()
+        self._tools = tools
+        self._results = self._result_caches()
+        self._workers: dict[str, dict[tuple[str, ProbeKind], ProbeWorker]] = {}
+        self._tasks = asyncio.TaskGroup()
+
+    async def run(self) -> None:
+        """Let the workers work until cancelled."""
+        async with self._tasks:
+            await asyncio.get_running_loop().create_future()
+
+    def add_pod(self, pod: Pod) -> None:
+        """Start the workers that the pod lacks, and show it to those that it has (PROBE-01, PROBE-27)."""
+        uid = pods.uid(pod)
+        workers = self._workers.get(uid, {})
+        for worker in workers.values():
+            worker.pod = pod
+        for container, kind in _probes(self.probed(pod)):
+            if (container.name, kind) not in workers:
+                worker = self.worker_type(kind, pod, container, self._tools, self._results[kind])
+                self._start(uid, worker)
+
+    def probed(self, pod: Pod) -> tuple[Container, ...]:
+        """The app containers and sidecars; other init containers are not probed (PROBE-01, INIT-20)."""
+        return (*pods.containers(pod), *pods.sidecars(pod))
+
+    def stop_liveness_and_startup(self, pod: Pod) -> None:
+        """Stop what could kill a container of a pod that ends; readiness goes on (K8S-52817, K8S-110309).
+
+        Sidecars are probed on until all is killed; nothing comes of it any more (SIDECAR-25).
+        """
+        for (_, kind), worker in self._workers.get(pods.uid(pod), {}).items():
+            if kind is not ProbeKind.READINESS and not pods.is_sidecar(worker.container):
+                worker.stop()
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Stop all workers of the pod (PROBE-12)."""
+        self._stop_all(pods.uid(pod))
+
+    def cleanup_pods(self, desired: Collection[str]) -> None:
+        """Stop the workers of all pods but those with these UIDs."""
+        for uid in self._workers:
+            if uid not in desired:
+                self._stop_all(uid)
+
+    def liveness(self, container_id: str) -> ProbeOutcome | None:
+        """The published result of the container's liveness probe."""
+        return self._results[ProbeKind.LIVENESS].get(container_id)
+
+    def readiness(self, container_id: str) -> ProbeOutcome | None:
+        """The published result of the container's readiness probe."""
+        return self._results[ProbeKind.READINESS].get(container_id)
+
+    def startup(self, container_id: str) -> ProbeOutcome | None:
+        """The published result of the container's startup probe."""
+        return self._results[ProbeKind.STARTUP].get(container_id)
+
+    def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
+        """The status with `started` and `ready` of its containers as the probes have it (PROBE-24).
+
+        A started container that is not ready yet is probed at once (PROBE-23).
+        """
+        sidecars = {one.name for one in pods.sidecars(pod)}
+        apps = [self._lasting(pod, shown) for shown in status.containerStatuses or ()]
+        inits = [
+            self._lasting(pod, shown) if shown.name in sidecars else self._init(shown)
+            for shown in status.initContainerStatuses or ()
+        ]
+        return replace(status, containerStatuses=apps, initContainerStatuses=inits or None)
+
+    def _lasting(self, pod: Pod, shown: ContainerStatus) -> ContainerStatus:
+        """An app container or a sidecar."""
+        started = self._is_started(pod, shown)
+        return replace(shown, started=started, ready=started and self._is_ready(pod, shown))
+
+    def _init(self, shown: ContainerStatus) -> ContainerStatus:
+        """A regular init container is ready once it has succeeded, and is started as long as it runs."""
+        state = shown.state
+        ended = state.terminated if state else None
+        started = state is not None and state.running is not None
+        return replace(
+            shown,
+            ready=ended is not None and ended.exitCode == 0,
+            started=started if self._tools.behaviour.reports_started_inits else None,
+        )
+
+    def _is_started(self, pod: Pod, shown: ContainerStatus) -> bool:
+        """Whether the startup probe of this very instance has succeeded, if there is one (K8S-141155)."""
+        if shown.state is None or shown.state.running is None:
+            return False
+        outcome = self.startup(bare_id(shown.containerID))
+        if outcome is not None:
+            return outcome is ProbeOutcome.SUCCESS
+        worker = self._worker(pods.uid(pod), shown.name, ProbeKind.STARTUP)
+        return worker is None or self._is_kept(ProbeKind.STARTUP, pod, shown)
+
+    def _is_ready(self, pod: Pod, shown: ContainerStatus) -> bool:
+        """Whether the readiness probe of a started container has succeeded, if there is one."""
+        outcome = self.readiness(bare_id(shown.containerID))
+        if outcome is ProbeOutcome.SUCCESS:
+            return True
+        worker = self._worker(pods.uid(pod), shown.name, ProbeKind.READINESS)
+        if worker is not None:
+            worker.trigger()
+        return worker is None or (outcome is None and self._is_kept(ProbeKind.READINESS, pod, shown))
+
+    def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
+        """Whether a kubelet before this one found it so, and that still counts (PROBE-25)."""
+        tools = self._tools
+        return tools.behaviour.keeps_readiness and kept_by_probe(kind, pod, shown, tools.began_wall)
+
+    def _worker(self, uid: str, container: str, kind: ProbeKind) -> ProbeWorker | None:
+        return self._workers.get(uid, {}).get((container, kind))
+
+    def _result_caches(self) -> dict[ProbeKind, ResultCache]:
+        """A cache for each kind of probe: readiness must not be taken for liveness (K8S-9649)."""
+        return {kind: ResultCache(kind, self.updates) for kind in ProbeKind}
+
+    def _start(self, uid: str, worker: ProbeWorker) -> None:
+        key = (worker.container.name, worker.kind)
+        self._workers.setdefault(uid, {})[key] = worker
+        name = f"{worker.kind} of {worker.container.name} in {pods.key(worker.pod)}"
+        task = self._tasks.create_task(worker.run(), name=name)
+        task.add_done_callback(lambda _: self._forget(uid, key))
+
+    def _forget(self, uid: str, key: tuple[str, ProbeKind]) -> None:
+        """Drop a worker that has ended; a later sync starts a new one if there is something to probe."""
+        workers = self._workers.get(uid, {})
+        workers.pop(key, None)
+        if not workers:
+            self._workers.pop(uid, None)
+
+    def _stop_all(self, uid: str) -> None:
+        for worker in self._workers.get(uid, {}).values():
+            worker.stop()
+
+
+def _probes(containers: Iterable[Container]) -> Iterator[tuple[Container, ProbeKind]]:
+    """Each probe of each of these containers."""
+    for container in containers:
+        for kind in ProbeKind:
+            if probe_of(kind, container) is not None:
+                yield container, kind

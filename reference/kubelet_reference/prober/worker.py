@@ -1,0 +1,350 @@
+"""One probe of one container: what its worker does at each tick, as tables, and the worker that follows them.
+
+A tick first asks `tick` what to do, given what the pod's status shows (the rows of table 27.12, first match
+wins). If the answer is to probe, `conclude` says what the outcome means. Both are pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import msgspec
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import is_terminal_phase
+from kubelet_reference.api.restart_policy import has_own_rules, policy_of
+from kubelet_reference.api.results import ProbeKind, ProbeOutcome
+from kubelet_reference.prober.prober import ProbeTarget, probe_of
+from kubelet_reference.prober.results import ResultCache, kept_by_probe
+from kubelet_reference.util.ports import Chance, Clock
+from kubelet_reference.util.ticker import Ticker
+from kubelet_reference.util.versions import Behaviour
+
+INITIAL = {
+    ProbeKind.LIVENESS: ProbeOutcome.SUCCESS,
+    ProbeKind.READINESS: ProbeOutcome.FAILURE,
+    ProbeKind.STARTUP: ProbeOutcome.UNKNOWN,
+}
+"""What is published for a new instance of the container, before it is probed (PROBE-02)."""
+
+
+class Step(Enum):
+    """What a worker does at a tick."""
+
+    SKIP = "wait for the next tick"
+    PROBE = "probe the container"
+    END = "end for good"
+
+
+class ProbeState(msgspec.Struct, frozen=True):
+    """What a worker remembers: the instance it looks at, and its last outcomes in a row, `count` of them."""
+
+    container_id: str = ""
+    on_hold: bool = False
+    last: ProbeOutcome | None = None
+    count: int = 0
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """What a worker sees at a tick: the container's status, and what its pod is up to.
+
+    `phase` is None while no status of the pod is stored; `age` is in seconds since the container started;
+    `proven` says that the probe has succeeded for the kubelet before this one (PROBE-25).
+    """
+
+    phase: str | None
+    container_id: str = ""
+    running: bool = False
+    terminated: bool = False
+    started: bool = False
+    age: float = 0.0
+    initial_delay: int = 0
+    deleting: bool = False
+    restarts: bool = True
+    proven: bool = False
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """The decision: the step, what is published first, and the instance whose result is dropped ("" none)."""
+
+    step: Step
+    state: ProbeState
+    published: tuple[ProbeOutcome, ...] = ()
+    dropped: str = ""
+
+
+class Conclusion(msgspec.Struct, frozen=True):
+    """What an outcome leads to; `published` is None while the published result stays as it is."""
+
+    state: ProbeState
+    published: ProbeOutcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of table 27.12."""
+
+    condition: str
+    holds: Callable[[ProbeKind, ProbeState, Sight], bool]
+    step: Step
+    publishes: ProbeOutcome | None = None
+
+
+#: Before there is an instance to look at.
+WITHOUT_INSTANCE: tuple[Row, ...] = (
+    Row("no cached status for the pod", lambda _k, _w, sight: sight.phase is None, Step.SKIP),
+    Row("pod phase terminal", lambda _k, _w, sight: is_terminal_phase(sight.phase), Step.END),
+    Row("no container id yet", lambda _k, _w, sight: not sight.container_id, Step.SKIP),
+)
+
+#: With an instance; one that is new has been entered by then.
+WITH_INSTANCE: tuple[Row, ...] = (
+    Row("on hold", lambda _k, worker, _s: worker.on_hold, Step.SKIP),
+    Row(
+        "container terminated for good",
+        lambda _k, _w, sight: sight.terminated and not sight.restarts,
+        Step.END,
+        ProbeOutcome.FAILURE,
+    ),
+    Row("container not Running", lambda _k, _w, sight: not sight.running, Step.SKIP, ProbeOutcome.FAILURE),
+    Row(
+        "pod deleting and type liveness/startup",
+        lambda kind, _w, sight: sight.deleting and kind is not ProbeKind.READINESS,
+        Step.END,
+        ProbeOutcome.SUCCESS,
+    ),
+    Row("age < initialDelay", lambda _k, _w, sight: int(sight.age) < sight.initial_delay, Step.SKIP),
+    Row(
+        "started and type startup",
+        lambda kind, _w, sight: sight.started and kind is ProbeKind.STARTUP,
+        Step.SKIP,
+    ),
+    Row(
+        "not started and type != startup",
+        lambda kind, _w, sight: not sight.started and kind is not ProbeKind.STARTUP,
+        Step.SKIP,
+    ),
+    Row("otherwise", lambda _k, _w, _s: True, Step.PROBE),
+)
+
+
+def tick(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
+    """What a worker does at a tick (table 27.12, first part)."""
+    early = _first(WITHOUT_INSTANCE, kind, state, sight)
+    if early is not None:
+        return Tick(early.step, state)
+    published: tuple[ProbeOutcome, ...] = ()
+    dropped = ""
+    if state.container_id != sight.container_id:
+        # Nothing of an old instance counts for a new one: neither result nor hold nor run (PROBE-08, 26).
+        dropped, published = state.container_id, (first_value(kind, sight),)
+        state = ProbeState(sight.container_id)
+    row = _first(WITH_INSTANCE, kind, state, sight)
+    if row is None:
+        raise AssertionError("the last row holds always")
+    if row.publishes is not None:
+        published = (*published, row.publishes)
+    return Tick(row.step, state, published, dropped)
+
+
+def first_value(kind: ProbeKind, sight: Sight) -> ProbeOutcome:
+    """What is published of an instance before it is probed (PROBE-02, PROBE-25)."""
+    return ProbeOutcome.SUCCESS if sight.proven else INITIAL[kind]
+
+
+def _first(rows: tuple[Row, ...], kind: ProbeKind, state: ProbeState, sight: Sight) -> Row | None:
+    """The first row that holds."""
+    for row in rows:
+        if row.holds(kind, state, sight):
+            return row
+    return None
+
+
+def conclude(
+    kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, behaviour: Behaviour
+) -> Conclusion:
+    """What an outcome means; `threshold` is how many of its sort in a row are needed (PROBE-06)."""
+    count = state.count + 1 if outcome is state.last else 1
+    if count < threshold:
+        return Conclusion(ProbeState(state.container_id, last=outcome, count=count), None)
+    if rests_after(kind, outcome, behaviour):
+        return Conclusion(ProbeState(state.container_id, on_hold=True, last=outcome), outcome)
+    return Conclusion(ProbeState(state.container_id, last=outcome, count=count), outcome)
+
+
+def rests_after(kind: ProbeKind, outcome: ProbeOutcome, behaviour: Behaviour) -> bool:
+    """Whether a worker that published this waits for a new instance (PROBE-08, K8S-22107)."""
+    if kind is ProbeKind.STARTUP:
+        return outcome is ProbeOutcome.FAILURE or behaviour.startup_success_holds_probe
+    return kind is ProbeKind.LIVENESS and outcome is ProbeOutcome.FAILURE
+
+
+class Probes(Protocol):
+    """Carries probes out, as `ProbeRunner` does."""
+
+    async def run(self, target: ProbeTarget) -> ProbeOutcome | None:
+        """The outcome of one probe, None if there was none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTools:
+    """What all workers of a kubelet share.
+
+    `began` is when the kubelet started, in seconds of the clock; `stored_status` is the status manager's view
+    of a pod by UID; the two decisions can be replaced.
+    """
+
+    probes: Probes
+    stored_status: Callable[[str], PodStatus | None]
+    clock: Clock
+    chance: Chance
+    behaviour: Behaviour
+    began: float
+    tick: Callable[[ProbeKind, ProbeState, Sight], Tick] = tick
+    conclude: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], Conclusion] = conclude
+
+    @property
+    def began_wall(self) -> float:
+        """When the kubelet started, in seconds since the epoch."""
+        return self.clock.wall_ns() / 1e9 - (self.clock.monotonic() - self.began)
+
+
+class ProbeWorker:
+    """Probes one container in one way, on a grid of its period, until its pod or its container is done.
+
+    `pod` is replaced whenever the pod is updated, so that a deletion is seen (K8S-107473).
+    """
+
+    def __init__(
+        self, kind: ProbeKind, pod: Pod, container: Container, tools: ProbeTools, results: ResultCache
+    ) -> None:
+        probe = probe_of(kind, container)
+        self.kind = kind
+        self.pod = pod
+        self.container = container
+        self._tools = tools
+        self._results = results
+        self._state = ProbeState()
+        self._stopped = False
+        self._period = (probe and probe.periodSeconds) or 10
+        self._initial_delay = (probe and probe.initialDelaySeconds) or 0
+        self._thresholds = {
+            ProbeOutcome.SUCCESS: (probe and probe.successThreshold) or 1,
+            ProbeOutcome.FAILURE: (probe and probe.failureThreshold) or 3,
+        }
+        self._ticker = Ticker(self._period)
+
+    def stop(self) -> None:
+        """End soon; a probe that is under way is not cut off, and its outcome no longer counts."""
+        self._stopped = True
+        self._ticker.trigger()
+
+    def trigger(self) -> None:
+        """Probe now instead of at the next tick (PROBE-23)."""
+        self._ticker.trigger()
+
+    async def run(self) -> None:
+        """Work until stopped or at the end; the result goes with the worker."""
+        await self._stagger()
+        try:
+            while not self._stopped and await self._tick():
+                await self._wait()
+        finally:
+            self._results.remove(self._state.container_id)
+
+    async def _stagger(self) -> None:
+        """Spread the probes of a kubelet that has just started over their period (PROBE-05)."""
+        if self._period > self._tools.clock.monotonic() - self._tools.began:
+            await self._tools.clock.sleep(self._tools.chance.jitter(self._period, 1) - self._period)
+        self._ticker.restart()
+
+    async def _wait(self) -> None:
+        """Wait for the next tick or for a trigger, which may move the grid."""
+        if await self._ticker.next() and self._tools.behaviour.trigger_restarts_probe_period:
+            self._ticker.restart()
+
+    async def _tick(self) -> bool:
+        """Do what the table says; whether to go on."""
+        decision = self._tools.tick(self.kind, self._state, self._sight())
+        if decision.dropped:
+            self._results.remove(decision.dropped)
+        self._state = decision.state
+        for outcome in decision.published:
+            self._publish(outcome)
+        if decision.step is Step.PROBE:
+            await self._probe()
+        return decision.step is not Step.END
+
+    async def _probe(self) -> None:
+        """Probe once and follow what the outcome leads to."""
+        tools = self._tools
+        target = ProbeTarget(self.kind, self.pod, self.container, self._state.container_id)
+        outcome = await tools.probes.run(target)
+        if outcome is None or self._stopped:
+            return
+        threshold = self._thresholds[outcome]
+        conclusion = tools.conclude(self.kind, self._state, outcome, threshold, tools.behaviour)
+        self._state = conclusion.state
+        if conclusion.published is not None:
+            self._publish(conclusion.published)
+
+    def _publish(self, outcome: ProbeOutcome) -> None:
+        self._results.set(self._state.container_id, outcome, pods.uid(self.pod))
+
+    def _sight(self) -> Sight:
+        """What the stored status shows of the container."""
+        status = self._tools.stored_status(pods.uid(self.pod))
+        if status is None:
+            return Sight(None)
+        shown = self._shown(status)
+        if shown is None or shown.state is None:
+            return Sight(status.phase or "")
+        return Sight(
+            phase=status.phase or "",
+            container_id=bare_id(shown.containerID),
+            running=shown.state.running is not None,
+            terminated=shown.state.terminated is not None,
+            started=bool(shown.started),
+            age=self._age(shown),
+            initial_delay=self._initial_delay,
+            deleting=self._is_deleting(),
+            restarts=self.restarts(),
+            proven=self._is_proven(shown),
+        )
+
+    def _shown(self, status: PodStatus) -> ContainerStatus | None:
+        shown = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+        return next((one for one in shown if one.name == self.container.name), None)
+
+    def _age(self, shown: ContainerStatus) -> float:
+        """Seconds since the runtime started the container: no restart of the kubelet resets it (PROBE-04)."""
+        running = shown.state.running if shown.state else None
+        if not self._initial_delay or running is None or running.startedAt is None:
+            return 0.0
+        return self._tools.clock.wall_ns() / 1e9 - running.startedAt.timestamp()
+
+    def _is_proven(self, shown: ContainerStatus) -> bool:
+        tools = self._tools
+        return tools.behaviour.keeps_readiness and kept_by_probe(self.kind, self.pod, shown, tools.began_wall)
+
+    def restarts(self) -> bool:
+        """Whether another instance may follow one that ended; a sidecar's always does (K8S-132826)."""
+        behaviour = self._tools.behaviour
+        is_last = policy_of(self.pod, self.container, behaviour) == pods.NEVER
+        has_own = has_own_rules(self.pod, self.container, behaviour)
+        may_come = has_own and bool(self.container.restartPolicyRules)
+        return not is_last or may_come or pods.is_sidecar(self.container)
+
+    def _is_deleting(self) -> bool:
+        """Whether the pod's deletion was asked for, as its latest update says."""
+        return pods.deletion_asked(self.pod)
+
+
+def bare_id(container_id: str | None) -> str:
+    """The runtime's own id in one of the API, such as "fake://1f0c"; "" for none."""
+    return (container_id or "").rpartition("://")[2]

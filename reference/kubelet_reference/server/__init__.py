@@ -1,0 +1,17 @@
+"""`kubelet-reference`, the command: the kubelet as a process, on a real runtime, disk, network and clock."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ("main",)
+
+
+def main() -> None:
+    """Run the command and end the process with its exit code."""
+    # gRPC's own lines would appear between ours: whatever it fails of is told by the call that failed.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    # Late, for gRPC reads its environment when it is loaded.
+    from kubelet_reference.server.command import run  # noqa: PLC0415
+
+    raise SystemExit(run())

@@ -1,0 +1,139 @@
+"""The command line of `kubelet-reference`: the kubelet's own flags, as far as they have a meaning here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from importlib.metadata import version as version_of
+from typing import Any
+
+import click
+
+from kubelet_reference.server.configuration import FIELDS
+from kubelet_reference.server.errors import BadInputError
+from kubelet_reference.server.loading import load
+from kubelet_reference.server.log import LOG, set_up_log
+from kubelet_reference.server.run import Wanted, live
+from kubelet_reference.server.unsupported_fields import FOREIGN_FLAGS
+from kubelet_reference.util.versions import Behaviour
+
+OK, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED = 0, 2, 4, 130
+_NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NODE_NAME_MAX = 253
+_ALONE_IS_TRUE = "serialize-image-pulls"
+"""A flag that means true where it has no value."""
+
+
+class _Command(click.Command):
+    """Tells apart flags that no kubelet has and those that only this one has not."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name.lstrip("-") in FOREIGN_FLAGS:
+                raise click.UsageError(
+                    f"{error.option_name}: a kubelet has this flag, kubelet-reference does not: leave it out",
+                    ctx,
+                ) from None
+            raise
+
+
+@click.command(
+    "kubelet-reference",
+    cls=_Command,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.option("--config", metavar="FILE", help="A KubeletConfiguration; flags win over it.")
+@click.option(
+    "--root-dir", metavar="FOLDER", default="/var/lib/kubelet", show_default=True, help="For files of pods."
+)
+@click.option(
+    "--hostname-override", metavar="NAME", default="", help="The node's name.  [default: the machine's]"
+)
+@click.option(
+    "-v", "--v", "verbosity", metavar="LEVEL", type=click.IntRange(0), default=0, help="Of the log."
+)
+@click.option(
+    "--kubernetes",
+    metavar="VERSION",
+    default="1.32",
+    show_default=True,
+    help="The version to behave as; no flag of a kubelet.",
+)
+@click.version_option(version_of("kubelet-conformance"), prog_name="kubelet-reference")
+def command(
+    config: str | None,
+    root_dir: str,
+    hostname_override: str,
+    verbosity: int,
+    kubernetes: str,
+    **flags: str | None,
+) -> None:
+    """Run the pods of a manifest folder or URL on a container runtime, as a kubelet does.
+
+    It ends with 0 after SIGTERM or SIGINT, and with 2 where it cannot start.
+    """
+    try:
+        behaviour = Behaviour.of(kubernetes)
+    except ValueError as error:
+        raise BadInputError(f"--kubernetes: {error}") from None
+    given = {name: value for name, value in flags.items() if value is not None}
+    wanted = Wanted(
+        configuration=load(config, {_FIELD_OF[name]: text for name, text in given.items()}, behaviour),
+        behaviour=behaviour,
+        node_name=_node_name(hostname_override),
+        root_dir=os.path.abspath(root_dir),  # noqa: PTH100 - a text is wanted, and no link resolved
+    )
+    set_up_log(verbosity)
+    asyncio.run(live(wanted))
+
+
+_FIELD_OF = {field.flag.replace("-", "_"): name for name, field in FIELDS.items() if field.flag}
+"""The field of each flag, by click's name of the flag."""
+
+
+def _add_flags() -> None:
+    for field in FIELDS.values():
+        if field.flag:
+            more: dict[str, Any] = (
+                {"is_flag": False, "flag_value": "true"} if field.flag == _ALONE_IS_TRUE else {}
+            )
+            command.params.append(
+                click.Option([f"--{field.flag}"], metavar="VALUE", help=field.help or None, **more)
+            )
+
+
+_add_flags()
+
+
+def _node_name(override: str) -> str:
+    """The node's name: a host name in small letters; raises `BadInputError`."""
+    name = (override or os.uname().nodename).strip().lower()
+    if len(name) > _NODE_NAME_MAX or not _NODE_NAME.fullmatch(name):
+        raise BadInputError(
+            f"--hostname-override: expected a name of small letters, digits, '-' and '.', got {name[:80]!r}"
+        )
+    return name
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code: 0, 2 for bad input, 4 for a mistake of ours, 130 if interrupted."""
+    try:
+        command.main(arguments, "kubelet-reference", standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        return BAD_INPUT
+    except (click.ClickException, BadInputError) as error:
+        click.echo(
+            f"error: {error.format_message() if isinstance(error, click.ClickException) else error}", err=True
+        )
+        return BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 - the last resort
+        LOG.exception("internal error, a mistake in kubelet-reference: please report it with these lines")
+        return INTERNAL_ERROR
+    return OK

@@ -1,0 +1,29 @@
+"""The one place of the kubelet that reads the machine's clock and takes its chance."""
+
+from __future__ import annotations
+
+import os
+from asyncio import get_running_loop
+from time import time_ns  # noqa: TID251 - here and nowhere else
+
+from kubelet_reference.util.clock import LoopClock, SeededChance
+
+_SEED_BYTES = 8
+
+
+class WallClock(LoopClock):
+    """The machine's time of day, and its monotonic clock from the moment this is made."""
+
+    def __init__(self) -> None:
+        loop = get_running_loop()
+        made = loop.time()
+        super().__init__(start_ns=0, monotonic=lambda: loop.time() - made)
+
+    def wall_ns(self) -> int:
+        """Nanoseconds since the epoch; follows the machine's clock when somebody sets that."""
+        return time_ns()
+
+
+def wall_chance() -> SeededChance:
+    """Chance that no other life of a kubelet had."""
+    return SeededChance(int.from_bytes(os.urandom(_SEED_BYTES), "big"))

@@ -1,0 +1,309 @@
+"""The container statuses of a pod: the runtime's records, in the words of the API (table 27.8).
+
+Both tables are tried from the top, and the first row that fits decides. `STATES` goes by the newest record
+and by what was said before, `REFUSALS` by what comes of a start that could not be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import msgspec
+from lightkube.models.core_v1 import ContainerState as State
+from lightkube.models.core_v1 import (
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    Pod,
+    PodStatus,
+)
+from msgspec.structs import replace
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.restart_policy import should_restart
+from kubelet_reference.status.reason_cache import ReasonCache
+from kubelet_reference.util.versions import Behaviour
+
+
+class Before(StrEnum):
+    """What the status before said."""
+
+    NOTHING = "nothing"
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    TERMINATED = "Terminated"
+
+
+class Shown(StrEnum):
+    """What the status says now; lastState and the restart count go with it."""
+
+    NEW = "it waits to be created"
+    WAITS = "it waits to be created, the rest as before"
+    AS_BEFORE = "all as before"
+    VANISHED = "it waits to be created, after an end that nobody saw"
+    RECORD = "what the records say"
+    LOST = "an end that nobody saw"
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What decides; `state` is that of the record, None where there is none."""
+
+    state: ContainerState | None
+    before: Before
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """A row of the table: where `when` holds, `says` is what the status says."""
+
+    name: str
+    when: Callable[[Seen], bool]
+    says: Shown
+
+
+STATES = (
+    StateRow("first sight", lambda s: s.state is None and s.before is Before.NOTHING, Shown.NEW),
+    StateRow("ended and gone", lambda s: s.state is None and s.before is Before.TERMINATED, Shown.AS_BEFORE),
+    StateRow("vanished", lambda s: s.state is None and s.before is Before.RUNNING, Shown.VANISHED),
+    StateRow("not made yet", lambda s: s.state is None, Shown.WAITS),
+    StateRow("lost", lambda s: s.state is ContainerState.UNKNOWN and s.before is Before.RUNNING, Shown.LOST),
+    StateRow("on record", lambda _: True, Shown.RECORD),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A container whose last start failed: whether it is due to start again, and is shown as ended."""
+
+    due: bool
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """A row of the table: whether the container waits for the failure, and its end becomes lastState."""
+
+    name: str
+    when: Callable[[Refused], bool]
+    waits: bool = True
+    end_is_last: bool = False
+
+
+REFUSALS = (
+    RefusedRow("not due", lambda r: not r.due, waits=False),
+    RefusedRow("ended", lambda r: r.ended, end_is_last=True),
+    RefusedRow("not ended", lambda _: True),
+)
+
+
+def shown(state: ContainerState | None, before: ContainerStatus | None) -> Shown:
+    """What the status says of a container with a record in that state, and of which that was said before."""
+    seen = Seen(state, _said(before))
+    return next(row.says for row in STATES if row.when(seen))
+
+
+def refused_row(refused: Refused) -> RefusedRow:
+    """The row that decides."""
+    return next(row for row in REFUSALS if row.when(refused))
+
+
+def _said(before: ContainerStatus | None) -> Before:
+    if before is None or before.state is None:
+        return Before.NOTHING
+    if before.state.terminated is not None:
+        return Before.TERMINATED
+    return Before.WAITING if before.state.running is None else Before.RUNNING
+
+
+STATUS_UNKNOWN = "ContainerStatusUnknown"
+KILLED = 137
+"""The exit code that is given to a container nobody saw ending."""
+LOST_WHILE_RUNNING = (
+    "The container could not be located when the pod was deleted.  The container used to be Running"
+)
+LOST_AT_THE_END = "The container could not be located when the pod was terminated"
+NANOSECONDS = 1_000_000_000
+
+
+class ContainerStatuses(msgspec.Struct, frozen=True):
+    """The three lists of a pod's status: inits in the order of the spec, the others by name (INIT-17)."""
+
+    init: list[ContainerStatus]
+    app: list[ContainerStatus]
+    ephemeral: list[ContainerStatus]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What container statuses are made from.
+
+    `stored` is the status before; `runtime` the runtime's name, the scheme of container ids.
+    """
+
+    pod: Pod
+    records: PodRecords
+    stored: PodStatus
+    reasons: ReasonCache
+    runtime: str
+    behaviour: Behaviour
+
+
+class ContainerStatusRules:
+    """What the rows of table 27.8 mean, each rule a method: whoever tells it otherwise overrides that one."""
+
+    def tell(self, told: Told) -> ContainerStatuses:
+        """What a pod's status says of each container of its spec; others are left out (CSTAT-13)."""
+        pod, stored = told.pod, told.stored
+        inits = _by_name(stored.initContainerStatuses)
+        apps = _by_name(stored.containerStatuses)
+        ephemeral = _by_name(stored.ephemeralContainerStatuses)
+        return ContainerStatuses(
+            init=[self.init_status(told, one, inits.get(one.name)) for one in pods.init_containers(pod)],
+            app=_sorted(self.status(told, one, apps.get(one.name)) for one in pods.containers(pod)),
+            ephemeral=_sorted(
+                self.status(told, one, ephemeral.get(one.name)) for one in pods.ephemeral_containers(pod)
+            ),
+        )
+
+    def init_status(
+        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """An init container whose newest record succeeded stays shown so, whatever failed before (CSTAT-05).
+
+        One that has lost its record has to run again, and waits like any other where it cannot (PHASE-10).
+        """
+        status = self.recorded(told, container, before)
+        newest = told.records.newest(container.name)
+        done = newest is not None and newest.has_exited and newest.exit_code == 0
+        return status if done else self.refused(told, container, status)
+
+    def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
+        """By the records, and by why the last start failed."""
+        return self.refused(told, container, self.recorded(told, container, before))
+
+    def recorded(
+        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """The newest record gives the state, the one before it lastState (CSTAT-03, CSTAT-14)."""
+        records = [record for record in told.records.containers if record.name == container.name]
+        if not records:
+            return self.without_record(told.pod, container, before)
+        status = self.of_record(told.runtime, records[0], before)
+        last = self.of_record(told.runtime, records[1], before).state if len(records) > 1 else State()
+        return replace(status, lastState=last)
+
+    def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
+        """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
+        failure = told.reasons.get(pods.uid(told.pod), container.name)
+        if failure is None:
+            return status
+        record = told.records.newest(container.name)
+        due = should_restart(told.pod, container, record, told.behaviour)
+        ended = status.state is not None and status.state.terminated is not None
+        row = refused_row(Refused(due, ended))
+        if not row.waits:
+            return status
+        last = status.state if row.end_is_last else status.lastState
+        return replace(status, state=_waiting(failure.reason, failure.message), lastState=last)
+
+    def without_record(
+        self, pod: Pod, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """Nothing is there: the container waits to be created, unless it had ended (CSTAT-01)."""
+        waits, says = _to_be_created(pod, container), shown(None, before)
+        if before is None or says is Shown.NEW:
+            return waits
+        if says is Shown.AS_BEFORE:
+            return before
+        if says is Shown.VANISHED:
+            return self.vanished(pod, waits, before)
+        return replace(waits, restartCount=before.restartCount, lastState=before.lastState or State())
+
+    def vanished(self, pod: Pod, waits: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
+        """Its record went while it ran: an end is put in its place, and it counts as a restart (CSTAT-06)."""
+        restarts = before.restartCount + (0 if pods.deletion_asked(pod) else 1)
+        return replace(waits, restartCount=restarts, lastState=unknown_end(LOST_WHILE_RUNNING))
+
+    def of_record(
+        self, runtime: str, record: ContainerRecord, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        """What one record says of its container (CSTAT-02, CSTAT-07, CSTAT-08)."""
+        lost = before if shown(record.state, before) is Shown.LOST else None
+        return ContainerStatus(
+            name=record.name,
+            image=record.image,
+            imageID=record.image_ref,
+            containerID=f"{runtime}://{record.id}",
+            ready=False,
+            restartCount=lost.restartCount + 1 if lost else record.restart_count,
+            state=unknown_end(LOST_AT_THE_END) if lost else _state(runtime, record),
+            stopSignal=record.stop_signal or None,
+        )
+
+
+def container_statuses(told: Told) -> ContainerStatuses:
+    """What a pod's status says of each of its containers, by the rules as they are."""
+    return _RULES.tell(told)
+
+
+_RULES = ContainerStatusRules()
+
+
+def _by_name(statuses: list[ContainerStatus] | None) -> dict[str, ContainerStatus]:
+    return {status.name: status for status in statuses or ()}
+
+
+def _sorted(statuses: Iterable[ContainerStatus]) -> list[ContainerStatus]:
+    return sorted(statuses, key=lambda status: status.name)
+
+
+def _to_be_created(pod: Pod, container: AnyContainer) -> ContainerStatus:
+    return ContainerStatus(
+        name=container.name,
+        image=container.image or "",
+        imageID="",
+        ready=False,
+        restartCount=0,
+        state=_waiting("PodInitializing" if pods.init_containers(pod) else "ContainerCreating"),
+        lastState=State(),
+    )
+
+
+def unknown_end(message: str) -> State:
+    """The state of a container that must have ended, though nobody saw it (CSTAT-02, TERM-17)."""
+    return State(terminated=ContainerStateTerminated(exitCode=KILLED, reason=STATUS_UNKNOWN, message=message))
+
+
+def _state(runtime: str, record: ContainerRecord) -> State:
+    if record.is_running:
+        return State(running=ContainerStateRunning(startedAt=stamp(record.started_at)))
+    if record.has_exited:
+        ended = ContainerStateTerminated(
+            exitCode=record.exit_code,
+            reason=record.reason or None,
+            message=record.message or None,
+            startedAt=stamp(record.started_at),
+            finishedAt=stamp(record.finished_at),
+            containerID=f"{runtime}://{record.id}",
+        )
+        return State(terminated=ended)
+    return _waiting()
+
+
+def _waiting(reason: str = "", message: str = "") -> State:
+    return State(waiting=ContainerStateWaiting(reason=reason or None, message=message or None))
+
+
+def stamp(nanoseconds: int) -> datetime | None:
+    """A time as the API has it, in whole seconds (STATUS-11); None for 0, which is no time (START-12)."""
+    return whole_second(nanoseconds) if nanoseconds else None
+
+
+def whole_second(nanoseconds: int) -> datetime:
+    """The second that began last, of a time in nanoseconds since the epoch."""
+    return datetime.fromtimestamp(nanoseconds // NANOSECONDS, UTC)

@@ -1,0 +1,197 @@
+"""The phase of a pod: what its containers amount to.
+
+First every container of the spec counts as something, by what its status says (`count`). Then the counts
+decide: `PHASES` is tried from the top, and the first row that fits gives the phase (table 27.7). Ephemeral
+containers have no part in it (PHASE-01).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.restart_policy import (
+    RESTART_ALL,
+    fails_for_good,
+    has_own_rules,
+    restarts_after,
+    rule_for,
+)
+from kubelet_reference.util.versions import Behaviour
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """What the containers of a pod count as, and what else decides with them."""
+
+    policy: str = pods.ALWAYS
+    final: bool = False
+    """The pod is in its last sync and is not static: it will never run again."""
+    app_was_up: bool = False
+    begins_anew: bool = False
+    """A container ended whose rule restarts the whole pod, which has not come back yet."""
+    own_policies: bool = False
+    """Some app container says itself when it is started again."""
+    coming_again: int = 0
+    """App containers that have stopped and are to be started again."""
+    pending_init: int = 0
+    doomed_init: int = 0
+    """Init containers that have failed and are given up."""
+    pending_sidecar: int = 0
+    unknown: int = 0
+    waiting: int = 0
+    running: int = 0
+    stopped: int = 0
+    succeeded: int = 0
+
+    @property
+    def all_stopped(self) -> bool:
+        """Something stopped, nothing runs, and nothing is unknown."""
+        return self.stopped > 0 and self.running == 0 and self.unknown == 0
+
+    @property
+    def all_succeeded(self) -> bool:
+        """All stopped, each with exit code 0, and none of them waits to run again."""
+        return self.all_stopped and self.stopped == self.succeeded
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """A row of the table: where `when` holds, the phase is `phase`."""
+
+    name: str
+    when: Callable[[Counts], bool]
+    phase: str
+
+
+PHASES = (
+    PhaseRow("P1", lambda c: c.doomed_init > 0, pods.FAILED),
+    PhaseRow("P1a", lambda c: c.begins_anew, pods.PENDING),
+    PhaseRow("P2", lambda c: c.pending_init > 0, pods.PENDING),
+    PhaseRow("P3", lambda c: c.pending_sidecar > 0 and not c.app_was_up, pods.PENDING),
+    PhaseRow("P4", lambda c: c.waiting > 0, pods.PENDING),
+    PhaseRow("P5", lambda c: c.running > 0 and c.unknown == 0, pods.RUNNING),
+    PhaseRow("P6", lambda c: c.final and c.all_succeeded, pods.SUCCEEDED),
+    PhaseRow("P7", lambda c: c.final and c.all_stopped, pods.FAILED),
+    PhaseRow("P7a", lambda c: c.own_policies and c.all_stopped and c.coming_again > 0, pods.RUNNING),
+    PhaseRow("P7b", lambda c: c.own_policies and c.all_succeeded, pods.SUCCEEDED),
+    PhaseRow("P7c", lambda c: c.own_policies and c.all_stopped, pods.FAILED),
+    PhaseRow("P8", lambda c: c.all_stopped and c.policy == pods.ALWAYS, pods.RUNNING),
+    PhaseRow("P9", lambda c: c.all_succeeded, pods.SUCCEEDED),
+    PhaseRow("P10", lambda c: c.all_stopped and c.policy == pods.NEVER, pods.FAILED),
+    PhaseRow("P11", lambda c: c.all_stopped, pods.RUNNING),
+    PhaseRow("P12", lambda _: True, pods.PENDING),
+)
+
+
+def pod_phase(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False) -> str:
+    """The phase that the container statuses in `status` amount to.
+
+    `terminating` says that this is the pod's last status: from 1.27 on it becomes Succeeded or Failed by
+    the exit codes alone, unless the pod is static (PHASE-14, STATIC-21).
+    """
+    final = terminating and behaviour.terminal_phase_before_deletion
+    counts = count(pod, status, behaviour, final=final)
+    return next(row.phase for row in PHASES if row.when(counts))
+
+
+def count(pod: Pod, status: PodStatus, behaviour: Behaviour, *, final: bool = False) -> Counts:
+    """What each init and app container of the spec counts as."""
+    inits = {one.name: one for one in status.initContainerStatuses or ()}
+    apps = {one.name: one for one in status.containerStatuses or ()}
+    found = [
+        kind
+        for one in pods.init_containers(pod)
+        for kind in _as_init(pod, one, inits.get(one.name), behaviour)
+    ]
+    found += [
+        kind for one in pods.containers(pod) for kind in _as_app(pod, one, apps.get(one.name), behaviour)
+    ]
+    return Counts(
+        policy=pods.restart_policy(pod),
+        final=final and not pods.is_static(pod),
+        app_was_up=any(was_up(one) for one in apps.values()),
+        begins_anew=begins_anew(pod, status, behaviour) and not final,
+        own_policies=any(has_own_rules(pod, one, behaviour) for one in pods.containers(pod)),
+        **{kind: found.count(kind) for kind in dict.fromkeys(found)},
+    )
+
+
+def begins_anew(pod: Pod, status: PodStatus, behaviour: Behaviour) -> bool:
+    """Whether the last end of some container restarts the whole pod (RESTART-22, COND-10)."""
+    if not behaviour.restarts_all_containers:
+        return False
+    every = (*(status.initContainerStatuses or ()), *(status.containerStatuses or ()))
+    shown = {one.name: one for one in every}
+    return any(
+        rule_for(pod, one, ended, behaviour) == RESTART_ALL
+        for one in (*pods.init_containers(pod), *pods.containers(pod))
+        if (ended := _exit_code(shown.get(one.name))) is not None
+    )
+
+
+def was_up(status: ContainerStatus) -> bool:
+    """Whether the state shows that the container has run."""
+    return status.state is not None and (status.state.running or status.state.terminated) is not None
+
+
+def _as_init(
+    pod: Pod, container: Container, status: ContainerStatus | None, behaviour: Behaviour
+) -> Iterator[str]:
+    """A regular init container counts only while it is not through."""
+    if pods.is_sidecar(container):
+        yield from _as_sidecar(status)
+        return
+    ended = _exit_code(status)
+    if ended is None:
+        yield "pending_init"
+    elif ended != 0 and fails_for_good(pod, container, ended, behaviour):
+        yield "doomed_init"
+
+
+def _exit_code(status: ContainerStatus | None) -> int | None:
+    """How the container ended last, if it has ended: now, or before it came to wait (PHASE-10)."""
+    if status is None or status.state is None:
+        return None
+    ended = status.state.terminated
+    if ended is None and status.state.waiting is not None and status.lastState is not None:
+        ended = status.lastState.terminated
+    return ended.exitCode if ended else None
+
+
+def _as_sidecar(status: ContainerStatus | None) -> Iterator[str]:
+    """One that ended says nothing of the pod, and nor does one that waits to come again (SIDECAR-19)."""
+    if status is None:
+        yield "unknown"
+    elif _exit_code(status) is None:
+        now = _now(status)
+        if now != "running" or not status.started:
+            yield "pending_sidecar"
+        yield now
+
+
+def _as_app(
+    pod: Pod, container: Container, status: ContainerStatus | None, behaviour: Behaviour
+) -> Iterator[str]:
+    """One that waits after it ran counts as stopped, whatever its exit code was (PHASE-03)."""
+    ended = _exit_code(status)
+    if ended is None:
+        yield _now(status)
+        return
+    yield "stopped"
+    if restarts_after(pod, container, ended, behaviour):
+        yield "coming_again"
+    if status and status.state and status.state.terminated and status.state.terminated.exitCode == 0:
+        yield "succeeded"
+
+
+def _now(status: ContainerStatus | None) -> str:
+    """What a container that has not ended does."""
+    if status is None or status.state is None:
+        return "unknown"
+    if status.state.running is not None:
+        return "running"
+    return "unknown" if status.state.waiting is None else "waiting"

@@ -1,0 +1,90 @@
+"""What a pod's status tells of its resources, and of a resize (RESIZE-06, COND-09)."""
+
+from __future__ import annotations
+
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus, ResourceRequirements
+from msgspec.structs import replace
+
+from kubelet_reference.allocation.allocation_manager import Refusal
+from kubelet_reference.allocation.resize_rules import changes_of
+from kubelet_reference.api import pods
+from kubelet_reference.api.pods import AnyContainer
+from kubelet_reference.api.records import Caps, ContainerRecord, PodRecords
+from kubelet_reference.api.resources import CPU, MEMORY, PERIOD, amount, limits, requests
+from kubelet_reference.status.conditions import RESIZE_IN_PROGRESS, RESIZE_PENDING
+from kubelet_reference.util.versions import Behaviour
+
+_SHARES_PER_CPU = 1024
+IN_PROGRESS = "InProgress"
+
+
+def with_resize(
+    status: PodStatus, pod: Pod, records: PodRecords, refused: Refusal | None, behaviour: Behaviour
+) -> PodStatus:
+    """The status with what its containers have, and how a resize stands.
+
+    `pod` has the resources that were allocated; `refused` is why others were not.
+    """
+    spec = {one.name: one for one in pods.containers(pod)}
+    statuses = [_with_resources(one, spec.get(one.name), records) for one in status.containerStatuses or ()]
+    status = replace(status, containerStatuses=statuses)
+    under_way = any(_is_under_way(pod, one, records.newest(one.name)) for one in spec.values())
+    if not behaviour.tells_resize_by_condition:
+        return replace(status, resize=refused.reason if refused else IN_PROGRESS if under_way else None)
+    found: list[PodCondition] = []
+    if refused is not None:
+        found.append(
+            PodCondition(type=RESIZE_PENDING, status="True", reason=refused.reason, message=refused.message)
+        )
+    if under_way:
+        found.append(PodCondition(type=RESIZE_IN_PROGRESS, status="True"))
+    return replace(status, conditions=[*(status.conditions or ()), *found])
+
+
+def _is_under_way(pod: Pod, container: AnyContainer, record: ContainerRecord | None) -> bool:
+    if record is None or not record.is_running or pods.is_static(pod):
+        return False
+    return bool(changes_of(pod, container, record))
+
+
+def _with_resources(
+    status: ContainerStatus, container: AnyContainer | None, records: PodRecords
+) -> ContainerStatus:
+    if container is None:
+        return status
+    record = records.newest(container.name)
+    caps = record.caps if record is not None and record.is_running else None
+    return replace(
+        status,
+        allocatedResources=requests(container) or None,
+        resources=actual_resources(container, caps),
+    )
+
+
+def actual_resources(container: AnyContainer, caps: Caps | None) -> ResourceRequirements:
+    """What the container has by the runtime's word, and what was allocated where that does not tell."""
+    asked, most = requests(container), dict(limits(container))
+    if caps is not None:
+        if CPU in most and caps.cpu_quota:
+            most[CPU] = _text(most[CPU], CPU, caps.cpu_quota / PERIOD)
+        if MEMORY in most and caps.memory_limit:
+            most[MEMORY] = _text(most[MEMORY], MEMORY, caps.memory_limit)
+        if CPU in asked and caps.cpu_shares:
+            asked[CPU] = _text(asked[CPU], CPU, -(-caps.cpu_shares * 1000 // _SHARES_PER_CPU) / 1000)
+    return ResourceRequirements(requests=asked or None, limits=most or None)
+
+
+def _text(allocated: str, resource: str, actual: float) -> str:
+    """An amount as it was written where it is that much, else in thousandths of a core, or bytes."""
+    if abs(amount({resource: allocated}, resource) - actual) <= (0.0005 if resource == CPU else 0):
+        return allocated
+    return f"{round(actual * 1000)}m" if resource == CPU else _bytes(int(actual))
+
+
+def _bytes(amount: int) -> str:
+    """A number of bytes, in the largest binary unit that it is a multiple of."""
+    for unit in ("", "Ki", "Mi"):
+        if amount % 1024:
+            return f"{amount}{unit}"
+        amount //= 1024
+    return f"{amount}Gi"

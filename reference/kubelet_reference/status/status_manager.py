@@ -1,0 +1,317 @@
+"""Keeps the status of every pod and writes it to the API server.
+
+Setting a status is immediate and never waits: it is checked against the one before, dated, and kept. Writing
+goes on by itself (`run`): at once when something changed, and every 10 s over all pods, which repeats what
+failed and puts right what others wrote into the kubelet's fields (STATUS-01..03, STATUS-20).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol
+
+from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus
+from msgspec.structs import replace
+
+from kubelet_reference.api import pods
+from kubelet_reference.config.mirror_client import is_mirror_of
+from kubelet_reference.status import conditions, status_rules
+from kubelet_reference.status.container_statuses import whole_second
+from kubelet_reference.status.status_rules import status_patch
+from kubelet_reference.util.ports import ApiError, ApiServer, Clock
+from kubelet_reference.util.versions import Behaviour
+
+BATCH_SECONDS: Final = 10
+_NOT_FOUND = 404
+_log = logging.getLogger("kubelet_reference.status")
+
+
+class KnownPods(Protocol):
+    """The pods that the kubelet wants to run, as the pod manager keeps them."""
+
+    def by_uid(self, uid: str) -> Pod | None:
+        """The pod of that UID, static pods by their own."""
+        ...
+
+    def mirror_of(self, pod: Pod) -> Pod | None:
+        """The mirror of a static pod, if the API server has one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PodSafety:
+    """What must be known before the end of a pod is told to anybody; each takes the kubelet's UID of a pod.
+
+    `could_run` says whether containers of the pod may still run (TERM-15). `reclaimed` says whether its
+    volumes are gone: up to 1.26 this, and not the terminal phase, lets the object go (TERM-18).
+    """
+
+    could_run: Callable[[str], bool]
+    reclaimed: Callable[[str], bool] = lambda _: True
+
+
+@dataclass(slots=True)
+class Kept:
+    """The status of one pod as set; `finished` says that it is the last one."""
+
+    pod: Pod
+    status: PodStatus
+    finished: bool
+    agreed: PodStatus | None = None
+    """The stored status that was found to need no write."""
+
+
+class StatusManager:
+    """The statuses of all pods. `api` None is a kubelet on its own, which writes nowhere (STATUS-15)."""
+
+    def __init__(
+        self, api: ApiServer | None, clock: Clock, known: KnownPods, safety: PodSafety, behaviour: Behaviour
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._known = known
+        self._safety = safety
+        self._behaviour = behaviour
+        self._kept: dict[str, Kept] = {}
+        self._unsent: dict[str, None] = {}
+        self._changed = asyncio.Event()
+        self._batch_is_due = False
+
+    # Setting
+
+    def get(self, uid: str) -> PodStatus | None:
+        """The status that was set last for the pod."""
+        kept = self._kept.get(uid)
+        return kept.status if kept else None
+
+    def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
+        """Take a status that a sync generated.
+
+        For a pod that is being deleted it is written even without a difference, so that the deletion can
+        complete (STATUS-19).
+        """
+        self._set(pod, status, force=pods.deletion_asked(pod))
+
+    def terminate_pod(self, pod: Pod) -> None:
+        """Set the last status: all that ran has ended, and the phase is terminal (TERM-16, TERM-17).
+
+        A static pod keeps its phase, and so does every pod up to 1.26 (STATIC-21).
+        """
+        status = status_rules.with_final_states(pod, self._before(pod))
+        must_end = self._behaviour.terminal_phase_before_deletion and not pods.is_static(pod)
+        if must_end and not pods.is_terminal_phase(status.phase):
+            status = replace(status, phase=pods.FAILED)
+        self._set(pod, status, force=True, finished=True)
+
+    def is_written(self, uid: str) -> bool:
+        """Whether the API server has been told of the status that was set last, if there is a server."""
+        return self._api is None or uid not in self._unsent
+
+    def set_container_readiness(self, uid: str, container_id: str, *, ready: bool) -> None:
+        """Take a readiness probe's result: the container's `ready` and the conditions on it (STATUS-13)."""
+        pod = self._known.by_uid(uid)
+        status = self._with_container(uid, container_id, lambda one: replace(one, ready=ready))
+        if pod is None or status is None:
+            return
+        for decide in (conditions.ready, conditions.containers_ready):
+            found = conditions.put(status.conditions or (), decide(pod, status))
+            status = replace(status, conditions=found)
+        self._set(pod, status)
+
+    def set_container_startup(self, uid: str, container_id: str, *, started: bool) -> None:
+        """Take a startup probe's result: the container's `started`."""
+        pod = self._known.by_uid(uid)
+        status = self._with_container(uid, container_id, lambda one: replace(one, started=started))
+        if pod is not None and status is not None:
+            self._set(pod, status)
+
+    def set_sandbox_ready(self, pod: Pod) -> None:
+        """Tell that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
+        status = self.get(pods.uid(pod))
+        if status is None or not self._behaviour.reports_ready_to_start_containers:
+            return
+        usable = PodCondition(type=conditions.READY_TO_START, status="True")
+        self._set(pod, replace(status, conditions=conditions.put(status.conditions or (), usable)))
+
+    def remove_orphans(self, uids: Container[str]) -> None:
+        """Forget the pods that are not among `uids` (STATUS-14)."""
+        for uid in [uid for uid in self._kept if uid not in uids]:
+            self._forget(uid)
+
+    def _with_container(
+        self, uid: str, container_id: str, change: Callable[[ContainerStatus], ContainerStatus]
+    ) -> PodStatus | None:
+        """The pod's status with one container changed; None if it is not known or does not change."""
+        before = self.get(uid)
+        if before is None:
+            return None
+
+        def changed(one: ContainerStatus) -> ContainerStatus:
+            return change(one) if (one.containerID or "").rpartition("://")[2] == container_id else one
+
+        status = status_rules.in_statuses(before, changed)
+        return status if status != before else None
+
+    def _before(self, pod: Pod) -> PodStatus:
+        """The status set last, or else the one that the API server has of the pod, or of its mirror."""
+        kept = self.get(pods.uid(pod))
+        if kept is not None:
+            return kept
+        stored = self._known.mirror_of(pod) if pods.is_static(pod) else pod
+        return (stored or pod).status or PodStatus()
+
+    def _set(self, pod: Pod, status: PodStatus, *, force: bool = False, finished: bool = False) -> None:
+        """Accept a status, unless it is impossible or the same as before (STATUS-02, STATUS-10)."""
+        uid, before = pods.uid(pod), self._before(pod)
+        resurrected = self._resurrected(pod, before, status)
+        if resurrected:
+            _log.error("status of %s dropped: container %s had ended for good", pods.key(pod), resurrected)
+            return
+        status = self._limited(status_rules.dated(status, before, self._now()))
+        kept = self._kept.get(uid)
+        if kept is not None and not force and status_rules.is_same(kept.status, status):
+            return
+        finished = finished or (kept is not None and kept.finished)
+        self._kept[uid] = Kept(pod, status, finished)
+        self._unsent[uid] = None
+        self._changed.set()
+
+    def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
+        """The container that had ended for good and is shown otherwise (STATUS-10)."""
+        return status_rules.resurrected(pod, before, status, self._behaviour)
+
+    def _limited(self, status: PodStatus) -> PodStatus:
+        """The status with the messages that it may have (STATUS-12)."""
+        return status_rules.with_limited_messages(status)
+
+    def _now(self) -> datetime:
+        return whole_second(self._clock.wall_ns())
+
+    def _forget(self, uid: str) -> None:
+        self._kept.pop(uid, None)
+        self._unsent.pop(uid, None)
+
+    # Writing
+
+    async def run(self) -> None:
+        """Write to the API server until cancelled."""
+        if self._api is None:
+            return
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._tick())
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                await self.write(self._api)
+
+    async def _tick(self) -> None:
+        while True:
+            await self._clock.sleep(BATCH_SECONDS)
+            self._batch_is_due = True
+            self._changed.set()
+
+    async def write(self, api: ApiServer) -> None:
+        """Write what is unsent, and when the batch is due whatever else needs it."""
+        due = [*self._unsent]
+        if self._batch_is_due:
+            self._batch_is_due = False
+            sent = ((uid, kept) for uid, kept in self._kept.items() if uid not in self._unsent)
+            due += [uid for uid, kept in sent if self._is_due(uid, kept)]
+        for uid in due:
+            kept = self._kept.get(uid)
+            if kept is not None:
+                await self._write_one(api, uid, kept)
+
+    def _is_due(self, uid: str, kept: Kept) -> bool:
+        """Whether a status that was sent needs another write: others changed it, or its pod may go."""
+        stored = self._in_api(uid, kept)
+        if stored is None or stored.status is None:
+            return False
+        if self._may_be_deleted(uid, stored, kept):
+            return True
+        if stored.status is not kept.agreed and self._patch(uid, stored, kept) is not None:
+            return True
+        kept.agreed = stored.status
+        return False
+
+    def _in_api(self, uid: str, kept: Kept) -> Pod | None:
+        """The object that shows the pod in the API server: of a static pod that is its mirror (STATIC-16).
+
+        When the file has changed, the next mirror of that name shows another pod.
+        """
+        if not pods.is_static(kept.pod):
+            return self._known.by_uid(uid)
+        mirror = self._known.mirror_of(kept.pod)
+        is_wanted = self._known.by_uid(uid) is not None
+        return mirror if mirror is not None and (is_wanted or is_mirror_of(mirror, kept.pod)) else None
+
+    def _patch(self, uid: str, stored: Pod, kept: Kept) -> dict[str, object] | None:
+        """What has to be patched so that the stored pod shows the status; None if nothing has."""
+        old = stored.status or PodStatus()
+        return status_patch(pods.uid(stored), old, self._merged(uid, old, kept.status))
+
+    def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
+        """What the stored status becomes (STATUS-06, TERM-15, TERM-31)."""
+        return status_rules.merged(stored, new, could_run=self._safety.could_run(uid), now=self._now())
+
+    async def _write_one(self, api: ApiServer, uid: str, kept: Kept) -> None:
+        """GET, PATCH what differs, DELETE a pod that has ended; what failed is left for the next time."""
+        try:
+            live = await self._live(api, uid, kept)
+            if live is None:
+                return
+            patch = self._patch(uid, live, kept)
+            if patch is not None:
+                live = await api.patch_pod_status(pods.namespace(live), pods.name(live), patch)
+            if self._kept.get(uid) is kept:
+                self._unsent.pop(uid, None)
+            if self._may_be_deleted(uid, live, kept):
+                await self._delete(api, uid, live)
+        except ApiError as error:
+            _log.warning("status of %s not written: %s", pods.key(kept.pod), error)
+            if uid in self._kept:
+                self._unsent[uid] = None
+
+    async def _live(self, api: ApiServer, uid: str, kept: Kept) -> Pod | None:
+        """The pod as the API server has it now, None if there is nothing to write to.
+
+        A pod of another UID under the same name is not touched, and the status is of no use any more
+        (STATUS-04). The status of a static pod waits for its mirror.
+        """
+        static = pods.is_static(kept.pod)
+        shown = self._in_api(uid, kept) if static else None
+        if static and shown is None:
+            return None
+        try:
+            live = await api.get_pod(pods.namespace(kept.pod), pods.name(kept.pod))
+        except ApiError as error:
+            if error.code != _NOT_FOUND:
+                raise
+            self._unsent.pop(uid, None)
+            return None
+        if pods.uid(live) == (pods.uid(shown) if shown else uid):
+            return live
+        if not static:
+            self._forget(uid)
+        return None
+
+    def _may_be_deleted(self, uid: str, stored: Pod, kept: Kept) -> bool:
+        """Whether the pod's object may go: its deletion was asked for, and nothing of it is left (TERM-18).
+
+        The object of a pod that ended by itself stays (TERM-20), and so do mirrors (STATIC-17).
+        """
+        if not pods.deletion_asked(stored) or pods.is_mirror(stored):
+            return False
+        if self._behaviour.terminal_phase_before_deletion:
+            return kept.finished and pods.is_terminal_phase(pods.phase(stored))
+        stopped = not self._safety.could_run(uid) and status_rules.runs_nothing(kept.status)
+        return stopped and self._safety.reclaimed(uid)
+
+    async def _delete(self, api: ApiServer, uid: str, pod: Pod) -> None:
+        """The final DELETE: at once, and of this very object (TERM-19)."""
+        await api.delete_pod(pods.namespace(pod), pods.name(pod), grace_seconds=0, uid=pods.uid(pod))
+        self._forget(uid)

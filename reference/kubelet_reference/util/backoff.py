@@ -1,0 +1,82 @@
+"""Back-off: how long what failed has to wait before it is tried again (BACKOFF-01..09, IMAGE-07).
+
+Each key has a series of delays: `base`, twice that, and so on up to `cap`. A delay counts from the moment of
+the failure itself (the end of the container, BACKOFF-02): counted from refused attempts it would never end.
+A key whose failure comes more than ten minutes after its last allowed attempt begins the series anew
+(BACKOFF-03). Everything is in memory: with the kubelet the series is forgotten (BACKOFF-08).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kubelet_reference.util.ports import Clock
+
+BASE_SECONDS, CAP_SECONDS = 10.0, 300.0
+EXPIRY_SECONDS = 600.0
+_NS = 1_000_000_000
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The delay that holds now, in seconds, and when it was set, in nanoseconds since the epoch."""
+
+    delay: float
+    updated: int
+
+
+class Backoff:
+    """The delays of many keys; moments are nanoseconds since the epoch, durations seconds."""
+
+    def __init__(self, clock: Clock, base: float = BASE_SECONDS, cap: float = CAP_SECONDS) -> None:
+        self._clock = clock
+        self._base = min(base, cap)
+        self._cap = cap
+        self._entries: dict[str, _Entry] = {}
+
+    def delay(self, key: str) -> float:
+        """The delay of the key, in seconds; 0 if it has none."""
+        entry = self._entries.get(key)
+        return entry.delay if entry else 0.0
+
+    def is_in_backoff_since(self, key: str, moment: int) -> bool:
+        """Whether the delay, counted from `moment`, has not passed yet."""
+        entry = self._living(key, moment)
+        return entry is not None and self._clock.wall_ns() - moment < entry.delay * _NS
+
+    def left(self, key: str, moment: int) -> float:
+        """How much of the delay is left, counted from `moment`, in seconds."""
+        return max(0.0, self.delay(key) - (self._clock.wall_ns() - moment) / _NS)
+
+    def is_in_backoff_since_update(self, key: str) -> bool:
+        """Whether the delay, counted from the time it was set, has not passed yet."""
+        now = self._clock.wall_ns()
+        entry = self._living(key, now)
+        return entry is not None and now - entry.updated < entry.delay * _NS
+
+    def next(self, key: str, moment: int) -> None:
+        """Set the next delay of the key, whose latest failure was at `moment`."""
+        entry = self._living(key, moment)
+        delay = self._base if entry is None else min(self.grown(entry.delay), self._cap)
+        self._entries[key] = _Entry(delay, self._clock.wall_ns())
+
+    def grown(self, delay: float) -> float:
+        """The delay after this one, before the cap."""
+        return 2 * delay
+
+    def gc(self) -> None:
+        """Forget keys that have been idle for ten minutes (BACKOFF-09)."""
+        if not self._entries:
+            return
+        now = self._clock.wall_ns()
+        self._entries = {
+            key: one for key, one in self._entries.items() if not self.has_expired(now, one.updated)
+        }
+
+    def has_expired(self, moment: int, updated: int) -> bool:
+        """Whether a failure at `moment` is too long after the last attempt to continue the series."""
+        return moment - updated > EXPIRY_SECONDS * _NS
+
+    def _living(self, key: str, moment: int) -> _Entry | None:
+        entry = self._entries.get(key)
+        return None if entry is None or self.has_expired(moment, entry.updated) else entry

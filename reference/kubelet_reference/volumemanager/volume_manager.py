@@ -1,0 +1,174 @@
+"""Sees that a pod has its volumes before its sandbox is made, and that they go after its last container.
+
+Making a volume is tried again with growing delays, each failure told by an event, for as long as a round may
+wait. In each later round what volumes show is brought up to date; a failure there keeps the old content and
+does not hold the pod up. Volumes are removed as they are found on the disk, also those of an earlier process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lightkube.models.core_v1 import Pod, Volume
+
+from kubelet_reference.api import pods
+from kubelet_reference.api.events import Reason, Recorder
+from kubelet_reference.util.ports import ApiServer, Clock, Disk
+from kubelet_reference.util.settings import Settings
+from kubelet_reference.volumemanager.paths import (
+    FOLDERS,
+    SHOWS_CONTENT,
+    SetUpError,
+    plugin_of,
+    subpaths_folder,
+    used_volumes,
+    volumes_folder,
+)
+from kubelet_reference.volumemanager.set_up import SetUp
+
+PATIENCE_SECONDS = 123.0
+"""How long one round waits for volumes (constants of the catalogue)."""
+FIRST_DELAY_SECONDS, DELAY_SECONDS_MAX = 0.5, 122.0
+"""From one try to make a volume to the next; each delay is twice the one before."""
+
+
+class VolumesNotReady(Exception):  # noqa: N818 - it is no fault of ours, the pod waits
+    """The volumes of the pod could not be made in time; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeTools:
+    """What volumes need; `api` is None on a node without an API server."""
+
+    api: ApiServer | None
+    disk: Disk
+    clock: Clock
+    recorder: Recorder
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Retry:
+    """When a pod's missing volumes may be tried again, in seconds of the clock, and the delay after that."""
+
+    at: float
+    delay: float
+
+
+class Volumes:
+    """Which pods have their volumes: what this life has made, and what lies on the disk from one before."""
+
+    def __init__(self, tools: VolumeTools) -> None:
+        self._tools = tools
+        self._set_up = SetUp(tools.api, tools.disk, tools.clock, tools.settings)
+        self._mounted: dict[str, set[str]] = {}
+        """The names of the volumes that were made in this life, by pod UID."""
+        self._retries: dict[str, _Retry] = {}
+
+    async def wait(self, pod: Pod) -> None:
+        """Make the pod's volumes, or bring them up to date; raises `VolumesNotReady` (SYNC-10)."""
+        volumes = used_volumes(pod)
+        if not volumes:
+            return
+        mounted = self._mounted.setdefault(pods.uid(pod), set())
+        for volume in volumes:
+            if volume.name in mounted and plugin_of(volume) in SHOWS_CONTENT:
+                await self._try(pod, volume)
+        missing = [volume for volume in volumes if volume.name not in mounted]
+        give_up_at = self._tools.clock.monotonic() + PATIENCE_SECONDS
+        while missing:
+            await self._pause(pods.uid(pod), [volume.name for volume in missing], give_up_at)
+            for volume in missing:
+                if await self._try(pod, volume):
+                    mounted.add(volume.name)
+            missing = [volume for volume in missing if volume.name not in mounted]
+            self._note(pods.uid(pod), failed=bool(missing))
+
+    async def unmount(self, pod: Pod) -> None:
+        """The pod needs its volumes no more; raises `OSError` where one cannot go yet."""
+        self.clear(pods.uid(pod))
+
+    def clear(self, uid: str) -> None:
+        """Remove the volumes of a pod of which nothing runs; raises `OSError` where one cannot go."""
+        clear_volumes(self._tools.disk, self._tools.settings.root_dir, uid)
+        self._mounted.pop(uid, None)
+        self._retries.pop(uid, None)
+
+    def is_mounted(self, uid: str) -> bool:
+        """Whether the pod has volumes, be they from an earlier life of this kubelet."""
+        if self._mounted.get(uid):
+            return True
+        return bool(volume_paths(self._tools.disk, self._tools.settings.root_dir, uid))
+
+    async def _try(self, pod: Pod, volume: Volume) -> bool:
+        """Make one volume; whether it is there. A failure is told by an event."""
+        try:
+            await self._set_up.make(pod, volume)
+        except SetUpError as error:
+            text = f'MountVolume.SetUp failed for volume "{volume.name}" : {error}'
+            self._tools.recorder.warning(pod, Reason.FAILED_MOUNT, text)
+            return False
+        return True
+
+    async def _pause(self, uid: str, missing: list[str], give_up_at: float) -> None:
+        """Wait until volumes may be tried again; raises `VolumesNotReady` if that is too late."""
+        retry = self._retries.get(uid)
+        now = self._tools.clock.monotonic()
+        if retry is None or retry.at <= now:
+            return
+        await self._tools.clock.sleep(min(retry.at, give_up_at) - now)
+        if retry.at > give_up_at:
+            names = " ".join(sorted(missing))
+            raise VolumesNotReady(
+                f"unmounted volumes=[{names}], unattached volumes=[], failed to process volumes=[]: "
+                "context deadline exceeded"
+            )
+
+    def _note(self, uid: str, *, failed: bool) -> None:
+        """Remember when to try again, or that all went well."""
+        if not failed:
+            self._retries.pop(uid, None)
+            return
+        last = self._retries.get(uid)
+        delay = min(2 * last.delay, DELAY_SECONDS_MAX) if last else FIRST_DELAY_SECONDS
+        self._retries[uid] = _Retry(self._tools.clock.monotonic() + delay, delay)
+
+
+def volume_paths(disk: Disk, root_dir: str, uid: str) -> list[str]:
+    """Where volumes of the pod lie, hostPath volumes not counted."""
+    return list(_below(disk, volumes_folder(root_dir, uid), 2))
+
+
+def clear_volumes(disk: Disk, root_dir: str, uid: str) -> None:
+    """Unmount and remove the pod's volumes; nothing is left of them, or it is an `OSError`.
+
+    What is shown of volumes elsewhere goes first. Only our own mounts are taken away: where a pod has mounted
+    something into a volume, that volume stays, and so do folders that this kubelet did not make.
+    """
+    shown = subpaths_folder(root_dir, uid)
+    for path in _below(disk, shown, 3):
+        _remove(disk, path)
+    disk.remove(shown)
+    for path in volume_paths(disk, root_dir, uid):
+        if path.split("/")[-2] in FOLDERS:
+            _remove(disk, path)
+        else:
+            raise OSError(f"a volume at {path} is none that this kubelet makes")
+    disk.remove(volumes_folder(root_dir, uid))
+
+
+def _remove(disk: Disk, path: str) -> None:
+    for mount in disk.mounts(path):
+        if mount == path:
+            disk.unmount(path)
+    disk.remove(path)
+
+
+def _below(disk: Disk, folder: str, depth: int) -> Iterator[str]:
+    """Everything so many levels below a folder that may not be there."""
+    if not depth:
+        yield folder
+    elif disk.is_folder(folder):
+        for name in disk.names(folder):
+            yield from _below(disk, f"{folder}/{name}", depth - 1)

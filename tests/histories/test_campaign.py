@@ -1,0 +1,179 @@
+"""Runs of histories: what is found is made small, kept, told, and played first the next time."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import in_process
+from jsonschema import Draft202012Validator
+
+from kubelet_conformance.contract.checking import Check
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.histories.campaign import Campaign, Wish
+from kubelet_conformance.histories.history import History
+from kubelet_conformance.histories.play import PlayedHistory, as_words, play
+from kubelet_conformance.histories.search import CHUNK, chunks, seek
+from kubelet_conformance.targets.choice import Choice
+
+BUG = "bug:K8S-9649"
+"""A kubelet that kills a container whose readiness probe fails."""
+FOUND = "bug:K8S-35309"
+"""A kubelet that a few histories show to be wrong."""
+SCHEMA = resources.files("kubelet_conformance.reports").joinpath("check.schema.json")
+VALIDATOR: Any = Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_parts_of_a_run_are_the_run() -> None:
+    """Shards share the chunks out: none is missing and none is there twice."""
+    total = 7 * CHUNK + 3
+    parts = [list(chunks(total, 5, shard, 3)) for shard in (1, 2, 3)]
+
+    assert sorted(each.seed for part in parts for each in part) == [each.seed for each in chunks(total, 5)]
+    assert sum(each.size for part in parts for each in part) == total
+    assert not {each.seed for each in chunks(total, 5)} & {each.seed for each in chunks(total, 6)}
+
+
+def test_what_is_kept_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    """Histories that break nothing end with 0, and nothing is left in the folder."""
+    ended = in_process(capsys, "run", "--histories", "5", "--seed", "3")
+
+    assert ended.code == 0, ended.out
+    assert "Played 5 histories on kubelet reference (Kubernetes 1.32)" in ended.out
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_find_is_told_kept_and_played_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """A bug is found: the report has the history in words and as a scenario, and the file plays it again."""
+    found = in_process(
+        capsys, "run", "SANDBOX-06", "--histories", "50", "--kubelet", FOUND, "--format", "json"
+    )
+    report = json.loads(found.out)
+    VALIDATOR.validate(report)
+    first = report["histories"]["found"][0]
+    again = in_process(capsys, *first["again"].split()[1:])
+    kept = in_process(capsys, "run", "SANDBOX-06", "--histories", "0", "--kubelet", FOUND)
+    right = in_process(capsys, "run", "--history", first["file"])
+
+    assert found.code == report["exit_code"] == 1
+    assert first["broke"] == "SANDBOX-06"
+    assert "async def test_history_that_breaks_sandbox_06(node: Node)" in first["scenario"]
+    assert len(first["words"]) < 12, first["words"]
+    assert again.code == kept.code == 1
+    assert "BROKEN  SANDBOX-06" in again.out
+    assert right.code == 0, right.out
+    assert [each.suffix for each in Path(".kubelet-conformance/histories").iterdir()] == [".json"]
+
+
+@pytest.mark.slow
+def test_what_fails_no_run_is_a_find_all_the_same(tmp_path: Path) -> None:
+    """A contract that is broken and does not count is told of with its history, and the search goes on."""
+    contract, choice = every_contract()["SANDBOX-06"], Choice(FOUND, kubernetes="1.32")
+    campaign = Campaign(
+        choice, [contract], lambda _: False, Check([contract]), tmp_path, tmp_path / "kept", lambda _: None
+    )
+    campaign.run(Wish(2 * CHUNK))
+
+    assert [each.what for each in campaign.found] == ["SANDBOX-06"]
+    assert campaign.check.results["SANDBOX-06"].outcome.verdict is Verdict.BROKEN
+    assert campaign.played + campaign.repeated > CHUNK
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "junit"])
+def test_every_form_tells_of_a_find(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    """Whatever its form, a report names the contract that was broken."""
+    Path("mine.json").write_bytes(HISTORY)
+    ended = in_process(
+        capsys, "run", "PROBE-10", "--history", "mine.json", "--kubelet", BUG, "--format", form
+    )
+
+    assert ended.code == 1, ended.err
+    assert "PROBE-10" in ended.out
+
+
+HISTORY = b"""{"steps": [
+  {"step": "want", "manifest": {"apiVersion": "v1", "kind": "Pod",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "containers": [
+      {"name": "c1", "image": "img:1", "command": ["run"],
+       "readinessProbe": {"exec": {"command": ["x", "1", "0"]}, "periodSeconds": 2,
+        "failureThreshold": 1}}]}}},
+  {"step": "wait", "seconds": 40}]}
+"""
+
+
+def test_the_same_seed_gives_the_same_histories() -> None:
+    """A run is decided by its seed: another one draws other histories."""
+    choice = Choice(kubernetes="1.32")
+
+    def drawn(run_seed: int) -> list[str]:
+        found: list[str] = []
+        (chunk,) = chunks(5, run_seed)
+        seek(
+            chunk,
+            lambda history: play(history, choice, ()),
+            lambda _: (),
+            drawn=lambda played: found.append(repr(played and played.history)),
+        )
+        return found
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+
+
+def test_a_history_that_is_drawn_again_is_not_played_again() -> None:
+    """Each history of a chunk is played once, and it is told how many were drawn once more."""
+    played: list[str] = []
+    drawn: list[PlayedHistory | None] = []
+    lived = play(History(()), Choice(kubernetes="1.32"), ())
+
+    def draw(history: History) -> PlayedHistory:
+        played.append(repr(history))
+        return lived
+
+    (chunk,) = chunks(CHUNK, 0)
+    seek(chunk, draw, lambda _: (), drawn=drawn.append)
+
+    assert len(set(played)) == len(played)
+    assert len(played) == len(drawn) - drawn.count(None) < len(drawn) == CHUNK
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--histories", "-1"), "-1 is not in the range"),
+        (("--histories", "5", "--shard", "3/2"), "3/2 is no part of a run"),
+        (("--history", "none.json"), "none.json: cannot be read"),
+        (("--histories", "5", "--kubelet", "bug:none"), "none"),
+        (("--histories", "5", "--runtime", "containerd"), "virtual time"),
+        (("--histories", "5", "NONE-01"), "NONE-01"),
+    ],
+)
+def test_wrong_usage_ends_with_2(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], told: str
+) -> None:
+    """What cannot be played is refused with the reason."""
+    ended = in_process(capsys, "run", *arguments)
+
+    assert ended.code == 2
+    assert told in ended.err
+
+
+@pytest.mark.slow
+def test_a_thousand_histories_break_nothing() -> None:
+    """The reference keeps every contract in a thousand generated histories, and its node settles."""
+    contracts, choice = list(every_contract().values()), Choice(kubernetes="1.32")
+    for chunk in chunks(1000, 0):
+        found = seek(chunk, lambda history: play(history, choice, contracts), lambda each: each.broken())
+
+        assert found is None, "\n".join([found.what, *as_words(found.played)])

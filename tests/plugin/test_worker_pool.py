@@ -1,0 +1,92 @@
+"""Scenarios that are played ahead, in processes of their own: the same comes of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+from playing_run import runs_of
+
+from kubelet_conformance.contract.checking import Judged, Trace
+from kubelet_conformance.plugin import hooks
+from kubelet_conformance.plugin.worker_pool import Ahead
+from kubelet_conformance.reports.played_run import Played
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux copies processes safely")
+
+
+def _a_story(name: str) -> Played:
+    return Played(name, Judged(Trace(name, None, None, None, name, os.getpid()), {}, ()))
+
+
+def _a_deadly_story() -> Played:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return _a_story("nobody")
+
+
+def _an_endless_story() -> Played:
+    while True:
+        signal.pause()
+
+
+def test_each_gets_its_own() -> None:
+    """What came of each story is handed out for its key, and none was played here."""
+    stories = {f"key {number}": partial(_a_story, f"story {number}") for number in range(20)}
+
+    with closing(Ahead(stories, 2)) as ahead:
+        found = [ahead.take(key) for key in stories]
+
+    assert [played.scenario for played in found] == [f"story {number}" for number in range(20)]
+    assert os.getpid() not in {played.judged.trace.records for played in found}
+
+
+def test_what_is_not_played_is_not_waited_for() -> None:
+    """Whoever asks for another story is told so."""
+    with closing(Ahead({"one": partial(_a_story, "one")}, 2)) as ahead, pytest.raises(LookupError):
+        ahead.take("two")
+
+
+def test_process_that_dies_is_told_of() -> None:
+    """Nobody waits for what a process that is gone was to play."""
+    with closing(Ahead({"one": _a_deadly_story}, 2)) as ahead, pytest.raises(BrokenProcessPool):
+        ahead.take("one")
+
+
+def test_endless_story_is_ended() -> None:
+    """Whoever gives up need not wait for what is being played."""
+    before = set(active_children())
+    ahead = Ahead({"one": _an_endless_story}, 2)
+    begun = [process for process in active_children() if process not in before]
+
+    ahead.close()
+    for process in begun:
+        process.join(timeout=30)
+
+    assert len(begun) == 2
+    # The pool waits for them too, so that a process object may not know that its own has ended.
+    assert not [process.pid for process in begun if Path(f"/proc/{process.pid}").exists()]
+
+
+def test_report_is_the_same(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One process or several: the report and the traces are the same, byte for byte."""
+    run = runs_of(capsys, monkeypatch)
+    monkeypatch.setattr(hooks, "_WORTH_PROCESSES", 2)
+    made: list[tuple[str, dict[str, bytes]]] = []
+    for processes in (1, 2):
+        monkeypatch.setattr(hooks, "processors", lambda number=processes: number)
+        record = tmp_path / "record"
+        ended = run("EPH-*", "--record", record, "--format", "json")
+        traces = {path.name: path.read_bytes() for path in (record / "traces").iterdir()}
+        made.append((ended.out, traces))
+
+    assert made[0] == made[1]
+    assert len(made[0][1]) > 2

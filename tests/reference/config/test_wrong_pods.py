@@ -1,0 +1,283 @@
+"""Whatever a pod can say wrongly is refused, with the field's name; the rest of the node goes on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kubelet_world import MANIFESTS, World, in_world
+from sayings import (
+    CONTAINER,
+    HOST_PROCESS,
+    NOTHING,
+    POD,
+    Saying,
+    in_apps,
+    in_inits,
+    in_pods,
+    in_specs,
+    in_volumes,
+)
+from wrong_containers import OF_APPS, OF_CONTAINERS, OF_INITS
+from wrong_pods import APP_ARMOR, COST, OF_METADATA, OF_PODS, OF_SCHEDULING, OF_WHOLES, SECCOMP, SPREAD
+from wrong_volumes import OF_VOLUMES, claim
+
+from kubelet_reference.config import ManifestError, read_pod
+from kubelet_reference.util.versions import Behaviour
+
+Json = dict[str, Any]
+
+KINDS: dict[str, list[Saying]] = {
+    "metadata": [in_pods(*row) for row in OF_METADATA],
+    "pods": [in_pods(*row) for row in OF_PODS],
+    "scheduling": [in_pods(*row) for row in OF_SCHEDULING],
+    "apps": [in_apps(*row) for row in (*OF_CONTAINERS, *OF_APPS)],
+    "inits": [in_inits(*row) for row in (*OF_CONTAINERS, *OF_INITS)],
+    "volumes": [in_volumes(*row) for row in OF_VOLUMES],
+    "wholes": OF_WHOLES,
+}
+"""Everything that is wrong, by what it is about."""
+WRONG = [one for kind in KINDS.values() for one in kind]
+NAMED = [one for one in WRONG if one.place != ("metadata", "name") or one.value]
+"""What is wrong with pods that have a name: about a pod without one no event can be recorded."""
+
+NODE: Json = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [
+            {
+                "matchExpressions": [
+                    {"key": "a", "operator": "NotIn", "values": ["x", ""]},
+                    {"key": "a.b/c", "operator": "Gt", "values": ["1"]},
+                ],
+                "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
+            },
+            {},
+        ]
+    },
+    "preferredDuringSchedulingIgnoredDuringExecution": [
+        {
+            "weight": 100,
+            "preference": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["any thing"]}]},
+        }
+    ],
+}
+RIGHT_CONTAINERS: list[tuple[str, object]] = [
+    ("env", [{"name": "9 lives!"}, {"name": "A", "value": "x"}]),
+    ("env", [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['A/B']"}}}]),
+    (
+        "env",
+        [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1000m"}}}],
+    ),
+    (
+        "env",
+        [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "requests.memory", "divisor": "1Mi"}}}],
+    ),
+    ("envFrom", [{"prefix": "A_", "secretRef": {"name": "s"}}]),
+    ("ports", [{"containerPort": 80, "name": ""}, {"containerPort": 80, "protocol": "UDP"}]),
+    ("resources", {"limits": {"memory": "1.5", "hugepages-1Gi": "2Gi"}}),
+    ("resources", {"requests": {"kubernetes.io/thing": "500m"}}),
+    ("volumeMounts", [{"name": "v", "mountPath": "/v", "subPath": "a/..b", "mountPropagation": "None"}]),
+    ("volumeMounts", [{"name": "v", "mountPath": "/v", "readOnly": True, "recursiveReadOnly": "Enabled"}]),
+    ("volumeDevices", [{"name": "claimed", "devicePath": "/dev/d"}]),
+    ("securityContext", {"seccompProfile": {"type": "RuntimeDefault"}, "procMount": "Default"}),
+]
+RIGHT_VOLUMES: list[tuple[Json]] = [
+    (claim({}),),
+    (claim({"accessModes": ["ReadWriteOncePod"], "storageClassName": ""}, labels={"a": "b"}),),
+    ({"csi": {"driver": "Disk.Example.com", "nodePublishSecretRef": {"name": "s"}}},),
+    ({"configMap": {"name": "m", "items": [{"key": "any key", "path": "a/..b"}]}},),
+    ({"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.labels"}}]}},),
+    ({"hostPath": {"path": "/a", "type": ""}},),
+    ({"fc": {"wwids": ["w"]}},),
+    ({"azureDisk": {"diskName": "d", "diskURI": "https://d"}},),
+    (
+        {
+            "iscsi": {
+                "targetPortal": "p",
+                "iqn": f"naa.{'0' * 32}",
+                "lun": 1,
+                "initiatorName": "eui.0123456789abcdef",
+            }
+        },
+    ),
+    ({"quobyte": {"registry": "[::1]:1,host:2", "volume": "v"}},),
+]
+RIGHT = [
+    in_pods("metadata.generateName", "web-"),
+    in_pods("metadata.finalizers", ["example.com/mine", "orphan"]),
+    in_pods(
+        "metadata.managedFields",
+        [{"operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:a": NOTHING}}],
+    ),
+    in_pods("metadata.annotations", {"Upper.Case/Name": "", COST: "-10", SECCOMP: "localhost/a/b.json"}),
+    in_pods("metadata.annotations", {f"{APP_ARMOR}/i1": "", f"{APP_ARMOR}/c1": "localhost/mine"}),
+    in_pods("spec.schedulerName", ""),
+    in_pods("spec.imagePullSecrets", [{"name": "A_"}]),
+    in_pods("spec.dnsConfig", {"searches": ["example.com.", "svc"], "options": [{"name": "ndots"}]}),
+    in_pods("spec.hostAliases", [{"ip": "::1"}]),
+    in_pods("spec.tolerations", [{"operator": "Exists"}, {"key": "a", "value": ""}]),
+    in_pods("spec.affinity", {"nodeAffinity": NODE}),
+    in_pods("spec.topologySpreadConstraints", [SPREAD, {**SPREAD, "topologyKey": "other"}]),
+    in_pods(
+        "spec.topologySpreadConstraints", [{**SPREAD, "matchLabelKeys": ["a"], "labelSelector": NOTHING}]
+    ),
+    in_pods("spec.overhead", {"cpu": "100m", "example.com/a": "1"}),
+    in_pods("spec.resources", {"limits": {"cpu": "1", "hugepages-2Mi": "4Mi"}}),
+    in_pods("spec.securityContext", {"seccompProfile": {"type": "Localhost", "localhostProfile": "a/..b"}}),
+    in_pods("spec.securityContext", {"windowsOptions": {"runAsUserName": "NT AUTHORITY\\SYSTEM"}}),
+    in_pods("spec.securityContext", {"windowsOptions": {"hostProcess": False}}),
+    in_specs({"securityContext": HOST_PROCESS, "hostNetwork": True}),
+    in_specs({"os": {"name": "windows"}, "hostPID": False, "securityContext": {"runAsNonRoot": True}}),
+    in_specs({"os": {"name": "linux"}, "securityContext": {"runAsUser": 1}}),
+    in_specs(
+        {"containers": [{**CONTAINER, "lifecycle": {"stopSignal": "SIGUSR1"}}], "os": {"name": "linux"}}
+    ),
+    in_specs(
+        {"containers": [{**CONTAINER, "securityContext": {"procMount": "Unmasked"}}], "hostUsers": False}
+    ),
+    in_specs(
+        {
+            "serviceAccountName": "me",
+            "volumes": [
+                {"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
+            ],
+            "containers": [CONTAINER],
+        }
+    ),
+    in_specs(
+        {
+            "containers": [{**CONTAINER, "ports": [{"containerPort": 80, "hostPort": 80}]}],
+            "initContainers": [
+                {**CONTAINER, "name": name, "ports": [{"containerPort": 80, "hostPort": 80}]} for name in "ab"
+            ],
+        }
+    ),
+    in_specs(
+        {
+            "resources": {"requests": {"cpu": "1"}},
+            "containers": [{**CONTAINER, "resources": {"requests": {"cpu": "1"}}}],
+            "initContainers": [{**CONTAINER, "name": "i1", "resources": {"requests": {"cpu": "1"}}}],
+        }
+    ),
+    in_specs(
+        {"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}},
+        annotations={SECCOMP: "runtime/default"},
+    ),
+    in_apps("livenessProbe", {"httpGet": {"port": 80, "path": "", "scheme": ""}}),
+    *(in_volumes(*row) for row in RIGHT_VOLUMES),
+    *(say(*row) for say in (in_apps, in_inits) for row in RIGHT_CONTAINERS),
+]
+"""What looks like one of the mistakes, and is none."""
+GIVEN_UP: list[tuple[Saying, str, str]] = [
+    (in_apps("env", [{"name": "9 lives"}], "[0].name"), "1.31", "1.32"),
+    (
+        in_apps("envFrom", [{"prefix": "9", "secretRef": {"name": "s"}}], "[0].prefix"),
+        "1.31",
+        "1.32",
+    ),
+    (in_pods("spec.dnsConfig", {"searches": ["a_b"]}, ".searches[0]"), "1.32", "1.33"),
+    (in_pods("spec.dnsConfig", {"searches": ["a", "."]}, ".searches[1]"), "1.32", "1.33"),
+    (
+        in_apps("lifecycle", {"preStop": {"sleep": {"seconds": 0}}}, ".preStop.sleep.seconds"),
+        "1.32",
+        "1.33",
+    ),
+    (
+        in_inits("resizePolicy", [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]),
+        "1.32",
+        "1.33",
+    ),
+    (
+        in_specs(
+            {
+                "volumes": [{"name": "v", "image": {"reference": "img:1"}}],
+                "containers": [
+                    {**CONTAINER, "volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "s"}]}
+                ],
+            },
+            "spec.containers[0].volumeMounts[0].subPath",
+        ),
+        "1.32",
+        "1.33",
+    ),
+]
+"""What one release refuses and the next one takes."""
+
+
+def refused_fields(pod: Json, version: str = "1.32") -> list[str]:
+    """The fields that a refusal names."""
+    with pytest.raises(ManifestError) as caught:
+        read_pod(json.dumps(pod).encode(), Behaviour.of(version))
+    return [problem.field for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=[f"{i}-{one.field}"[:60] for i, one in enumerate(WRONG)])
+def test_wrong_field_is_named(wrong: Saying) -> None:
+    """Each of these mistakes is found, and its field named."""
+    assert wrong.field in refused_fields(wrong.put(POD))
+
+
+@pytest.mark.parametrize("right", RIGHT, ids=[f"{i}-{one.field}"[:60] for i, one in enumerate(RIGHT)])
+def test_right_field_is_taken(right: Saying) -> None:
+    """What is right is not taken for the mistake next to it."""
+    assert read_pod(json.dumps(right.put(POD)).encode())
+
+
+@pytest.mark.parametrize(("said", "last", "first"), GIVEN_UP, ids=[one.field for one, _, _ in GIVEN_UP])
+def test_later_release_takes_more(said: Saying, last: str, first: str) -> None:
+    """A rule that Kubernetes has given up holds up to the last release that had it."""
+    pod = said.put(POD)
+
+    assert refused_fields(pod, last) == [said.field]
+    assert read_pod(json.dumps(pod).encode(), Behaviour.of(first))
+
+
+def test_the_pod_without_a_mistake_is_taken() -> None:
+    """The pod that all mistakes are put into is fine by itself."""
+    assert read_pod(json.dumps(POD).encode())
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from([one for one in WRONG if one.place]), min_size=2, max_size=4))
+def test_several_mistakes_in_one_pod(wrong: list[Saying]) -> None:
+    """A pod with several mistakes is refused for what is wrong in it."""
+    made = {one.place[:2]: one for one in wrong}
+    pod = POD
+    for one in made.values():
+        pod = one.put(pod)
+
+    assert {one.field for one in made.values()} & set(refused_fields(pod))
+
+
+#: Every kind of mistake comes as often as any other, however many rows it has.
+MISTAKES = (
+    st.sampled_from(sorted(KINDS))
+    .flatmap(lambda kind: st.sampled_from(KINDS[kind]))
+    .filter(NAMED.__contains__)
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(MISTAKES, min_size=1, max_size=5), st.integers(1, 3))
+def test_the_rest_of_the_node_goes_on(wrong: list[Saying], good: int) -> None:
+    """A kubelet refuses each wrong pod with an event that names the field, and runs the others."""
+
+    async def story(world: World) -> None:
+        for number, one in enumerate(wrong):
+            world.disk.write(f"{MANIFESTS}/wrong-{number}.yaml", json.dumps(one.put(POD)).encode())
+        for number in range(good):
+            world.write(f"good-{number}")
+        await world.start()
+        await world.let(30)
+
+        refusals = [event.message for event in world.events if event.reason == "FailedValidation"]
+        for number, one in enumerate(wrong):
+            told = [text for text in refusals if f"wrong-{number}.yaml is refused" in text]
+            assert [f"{one.field}: " in text for text in told] == [True], one
+        assert [world.phase(f"good-{number}-node") for number in range(good)] == ["Running"] * good
+        assert len(world.calls("RunPodSandbox")) == good
+
+    in_world(story)

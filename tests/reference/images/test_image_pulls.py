@@ -1,0 +1,256 @@
+"""Images on their way into the node: policy, back-off, order, credentials, and what is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+from lightkube.models.core_v1 import Pod, Secret
+from runtime_world import RuntimeWorld, a_container, a_pod
+
+from kubelet_fakes.clock import run
+from kubelet_reference.api.sync_result import Failure
+from kubelet_reference.images.keyring import credentials_for
+from kubelet_reference.util.settings import Settings
+
+
+def _play(
+    story: Callable[[RuntimeWorld], Awaitable[None]],
+    *,
+    version: str = "1.32",
+    settings: Settings | None = None,
+) -> None:
+    async def play() -> None:
+        await story(RuntimeWorld(version=version, settings=settings))
+
+    run(play())
+
+
+def _absent(name: str = "new:1", **fields: Any) -> Pod:
+    return a_pod(a_container("c1", image=name, **fields))
+
+
+def test_absent_image_is_pulled() -> None:
+    """It is looked for, pulled, and used by the reference that the pull gave (IMAGE-02, 15, 18)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(_absent())
+
+        (pull,) = w.calls("PullImage")
+        assert [call.rpc for call in w.runtime.calls[4:9]] == [
+            "ImageStatus",
+            "PullImage",
+            "ImageStatus",
+            "ImageStatus",
+            "CreateContainer",
+        ]
+        assert pull.timeout is None
+        assert pull.request.sandbox_config == w.calls("RunPodSandbox")[0].request.config
+        assert w.calls("CreateContainer")[0].request.config.image.image.startswith("sha256:")
+        assert w.events("Pulling") == ['Pulling image "new:1"']
+        assert w.events("Pulled")[0].startswith(
+            'Successfully pulled image "new:1" in 0s (0s including waiting)'
+        )
+
+    _play(story)
+
+
+def test_always_is_not_looked_for() -> None:
+    """With Always the pull comes first since 1.32; before that the image was looked for (IMAGE-03)."""
+
+    async def first(w: RuntimeWorld) -> None:
+        await w.sync(a_pod(a_container("c1", imagePullPolicy="Always")))
+
+        assert w.runtime.calls[4].rpc == "PullImage"
+
+    async def last(w: RuntimeWorld) -> None:
+        await w.sync(a_pod(a_container("c1", imagePullPolicy="Always")))
+
+        assert [call.rpc for call in w.runtime.calls[4:6]] == ["ImageStatus", "PullImage"]
+
+    _play(first)
+    _play(last, version="1.26")
+
+
+def test_never() -> None:
+    """With Never nothing is pulled (IMAGE-02)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        result = await w.sync(_absent(imagePullPolicy="Never"))
+
+        text = 'Container image "new:1" is not present with pull policy of Never'
+        assert [(one.reason, one.message) for one in result.failures] == [
+            (Failure.ERR_IMAGE_NEVER_PULL, text)
+        ]
+        assert w.events() == [f"ErrImageNeverPull: {text}", "Failed: Error: ErrImageNeverPull"]
+
+    _play(story)
+
+
+def test_failed_inspection() -> None:
+    """An image that cannot be inspected is not pulled (IMAGE-06)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.add("ImageStatus", times=1)
+
+        result = await w.sync(_absent())
+
+        assert [one.reason for one in result.failures] == [Failure.IMAGE_INSPECT]
+        assert w.calls("PullImage") == []
+        assert len(w.events("InspectFailed")) == 1
+
+    _play(story)
+
+
+def test_failed_pull_backs_off() -> None:
+    """Pulls come at 0, 10 and 30 s; in between the refusal tells the error before (IMAGE-07, IMAGE-09)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.add("PullImage", message="no route")
+        pod, messages = _absent(), list[str]()
+        for _ in range(32):
+            result = await w.sync(pod)
+            messages += [f"{one.reason}: {one.message}" for one in result.failures]
+            await w.clock.sleep(1)
+
+        assert [call.t for call in w.calls("PullImage")] == [0, 10, 30]
+        assert messages[0] == "ErrImagePull: no route"
+        assert messages[1] == 'ImagePullBackOff: Back-off pulling image "new:1": ErrImagePull: no route'
+        assert w.events("Failed")[:3] == [
+            'Failed to pull image "new:1": no route',
+            "Error: ErrImagePull",
+            "Error: ImagePullBackOff",
+        ]
+
+    _play(story)
+
+
+def test_old_texts() -> None:
+    """Up to 1.26 pull errors kept their wrapper, and the refusal said little (START-03, IMAGE-09)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.add("PullImage", message="no route")
+        first, second = await w.sync(_absent()), await w.sync(_absent())
+
+        assert first.failures[0].message == "rpc error: code = Unknown desc = no route"
+        assert second.failures[0].message == 'Back-off pulling image "new:1"'
+
+    _play(story, version="1.26")
+
+
+def test_known_prefix() -> None:
+    """Two well-known prefixes of the runtime's text become reasons (IMAGE-10)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.add("PullImage", message="RegistryUnavailable: 503")
+
+        result = await w.sync(_absent())
+
+        text = "image pull failed for new:1 because the registry is unavailable: 503"
+        assert [(one.reason, one.message) for one in result.failures] == [
+            (Failure.REGISTRY_UNAVAILABLE, text)
+        ]
+
+    _play(story)
+
+
+def test_back_off_is_the_pods() -> None:
+    """It is shared by the containers of a pod, and no other pod's (IMAGE-08, IMAGE-23)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.add("PullImage")
+        twice = a_pod(a_container("c1", image="new:1"), a_container("c2", image="new:1"))
+        other = a_pod(a_container("c1", image="new:1"), uid="u2", metadata={"name": "other"})
+
+        result = await w.sync(twice)
+        await w.sync(other)
+
+        assert [one.reason for one in result.failures] == [
+            Failure.ERR_IMAGE_PULL,
+            Failure.IMAGE_PULL_BACK_OFF,
+        ]
+        assert len(w.calls("PullImage")) == 2
+
+    _play(story)
+
+
+@pytest.mark.parametrize(("serial", "begun"), [(True, [0, 5]), (False, [0, 0])])
+def test_one_pull_at_a_time(serial: bool, begun: list[int]) -> None:  # noqa: FBT001 - a parameter
+    """Pulls of different pods follow each other, unless the node allows otherwise (IMAGE-11)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.delay("PullImage", 5)
+        other = a_pod(a_container("c1", image="new:2"), uid="u2", metadata={"name": "other"})
+
+        await asyncio.gather(w.sync(_absent()), w.sync(other))
+
+        assert [call.t for call in w.calls("PullImage")] == begun
+
+    _play(story, settings=Settings(serialize_image_pulls=serial))
+
+
+def test_so_many_pulls_at_a_time() -> None:
+    """Side by side no more images are pulled than the configuration allows (IMAGE-11)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.delay("PullImage", 2)
+        pods = [
+            a_pod(a_container("c1", image=f"new:{name}"), uid=name, metadata={"name": name}) for name in "abc"
+        ]
+
+        await asyncio.gather(*(w.sync(each) for each in pods))
+
+        assert [call.t for call in w.calls("PullImage")] == [0, 0, 2]
+
+    _play(story, settings=Settings(serialize_image_pulls=False, max_parallel_image_pulls=2))
+
+
+def test_too_many_pulls() -> None:
+    """Beyond the registry's limit a pull fails at once, without a call (IMAGE-12)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        many = [a_container(f"c{number}", image=f"new:{number}") for number in range(3)]
+
+        result = await w.sync(a_pod(*many))
+
+        assert len(w.calls("PullImage")) == 2
+        assert [one.message for one in result.failures] == ["pull QPS exceeded"]
+
+    _play(story, settings=Settings(registry_burst=2))
+
+
+def _secret(auths: dict[str, Any]) -> Secret:
+    content = base64.b64encode(json.dumps({"auths": auths}).encode()).decode()
+    data = {".dockerconfigjson": content}
+    return cast("Secret", Secret.from_dict({"data": data}))  # pyright: ignore[reportUnknownMemberType]
+
+
+def test_credentials() -> None:
+    """Those that fit the image are found, the most specific first (IMAGE-13)."""
+    both = {"quay.io": {"username": "a", "password": "p"}, "quay.io/team": {"auth": "Yjpx"}}
+    known = [_secret(both), _secret({"https://index.docker.io/v1/": {"username": "hub"}})]
+
+    assert [one.username for one in credentials_for("quay.io/team/app:1", known)] == ["b", "a"]
+    assert [one.username for one in credentials_for("quay.io/teams/app:1", known)] == ["a"]
+    assert [one.username for one in credentials_for("busybox", known)] == ["hub"]
+    assert credentials_for("gcr.io/app", known) == ()
+
+
+def test_each_credential_is_tried() -> None:
+    """A refused credential is followed by the next (IMAGE-13)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        w.runtime.faults.add("PullImage", times=1)
+        auths = {"docker.io": {"username": "a"}, "docker.io/library": {"username": "b"}}
+        pod = _absent()
+
+        result = await w.manager.sync_pod(pod, await w.records(pod), [_secret(auths)])
+
+        assert result.error is None
+        assert [call.request.auth.username for call in w.calls("PullImage")] == ["b", "a"]
+
+    _play(story)

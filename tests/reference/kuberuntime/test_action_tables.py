@@ -1,0 +1,90 @@
+"""Tables 27.1 to 27.3 as objects: every row decides, and what comes before it does so first."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from kubelet_reference.api.records import ContainerState, SandboxRecord
+from kubelet_reference.api.restart_policy import RESTARTS, Last, RestartRow
+from kubelet_reference.kuberuntime.actions.pod_actions import (
+    NEW_SANDBOX,
+    RUNNING,
+    Next,
+    Running,
+    Stopped,
+    next_of,
+    row_of,
+)
+from kubelet_reference.kuberuntime.actions.sandbox_changed import SANDBOXES, Sandboxes
+
+READY = SandboxRecord("s1", 0, 1, ready=True, ips=("10.88.0.2",))
+DEAD = SandboxRecord("s0", 0, 0, ready=False)
+BARE = SandboxRecord("s1", 0, 1, ready=True)
+EXITED = ContainerState.EXITED
+#: Containers that each row decides about.
+LAST = {
+    "B2": Last(None, deleting=True),
+    "B1": Last(None, policy="Never"),
+    "B3": Last(ContainerState.CREATED, policy="Never"),
+    "B4": Last(ContainerState.UNKNOWN, policy="Never"),
+    "B9 to B15": Last(ContainerState.RUNNING),
+    "B16": Last(EXITED, policy="Never", has_rule=True),
+    "B5": Last(EXITED),
+    "B6": Last(EXITED, policy="OnFailure", exit_code=1),
+    "B7": Last(EXITED, policy="OnFailure"),
+    "B8": Last(EXITED, policy="Never", exit_code=1),
+}
+
+
+@pytest.mark.parametrize("row", RESTARTS, ids=lambda row: row.name)
+def test_each_row_of_containers_that_do_not_run_decides(row: RestartRow) -> None:
+    """Each row is the first that fits the container it is for."""
+    last = LAST[row.name]
+
+    assert next(one for one in RESTARTS if one.when(last)) is row
+
+
+def test_every_row_of_running_containers_decides() -> None:
+    """Each reason alone stops a container, all together the first does, and none keeps it."""
+    alone = [
+        row_of(Running(has_changed=True)),
+        row_of(Running(liveness_failed=True)),
+        row_of(Running(startup_failed=True)),
+        row_of(Running(needs_restart_to_resize=True)),
+    ]
+
+    assert tuple(alone) == RUNNING
+    assert row_of(Running(*[True] * 4)) is RUNNING[0]
+    assert row_of(Running()) is None
+
+
+def test_every_row_of_stopped_pods_decides() -> None:
+    """Of all situations each row decides some, and only what is left to run brings a sandbox."""
+    every = [Stopped(*facts) for facts in product((False, True), repeat=4)]
+    first = [next(row for row in NEW_SANDBOX if row.when(one)) for one in every]
+
+    assert {row.name for row in first} == {row.name for row in NEW_SANDBOX}
+    for one in every:
+        gone = one.had_its_run or (one.initialized and not one.has_more)
+
+        assert (next_of(one) is Next.NOTHING) is gone
+
+
+@pytest.mark.parametrize(
+    ("known", "host", "name"),
+    [
+        ((), False, "none"),
+        ((READY, READY), False, "several ready"),
+        ((DEAD, READY), False, "not ready"),
+        ((READY,), True, "other network"),
+        ((BARE,), False, "no address"),
+        ((READY, DEAD), False, "good"),
+    ],
+)
+def test_every_row_of_sandboxes_decides(known: tuple[SandboxRecord, ...], host: bool, name: str) -> None:  # noqa: FBT001 - a column of the table
+    """Each row is the first that fits somewhere."""
+    found = Sandboxes(known, host)
+
+    assert next(row for row in SANDBOXES if row.when(found)).name == name

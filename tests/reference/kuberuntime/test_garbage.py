@@ -1,0 +1,251 @@
+"""What is removed of dead containers and sandboxes, and what stays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lightkube.models.core_v1 import Pod
+from runtime_world import RuntimeWorld, a_container, a_pod
+
+from kubelet_fakes.clock import run
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.kuberuntime.container_gc.container_deletor import superfluous
+from kubelet_reference.util.clock import LoopClock
+
+LOGS = "/var/log/pods/default_web_u1"
+
+
+def _play(story: Callable[[RuntimeWorld], Awaitable[None]]) -> None:
+    async def play() -> None:
+        await story(RuntimeWorld())
+
+    run(play())
+
+
+async def _crashed(w: RuntimeWorld, times: int, *containers: dict[str, Any]) -> Pod:
+    pod = a_pod(*(containers or (a_container("c1", "exit", "1", "1"),)))
+    for _ in range(times):
+        await w.sync(pod)
+        await w.clock.sleep(301)
+    w.forget()
+    return pod
+
+
+def test_newest_dead_one_stays() -> None:
+    """Of one container's dead instances all but the newest go, the oldest first (GC-01)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await _crashed(w, 4)
+
+        await w.side.garbage_collector.collect()
+
+        assert w.done == ["RemoveContainer c1#0", "RemoveContainer c1#1", "RemoveContainer c1#2"]
+
+    _play(story)
+
+
+def test_gone_pod() -> None:
+    """Of a pod that is gone all goes: containers, the sandbox after one more stop, logs (GC-02, 05, 07)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        pod = await _crashed(w, 1)
+        await w.kill(pod)
+        w.disk.make_folder(LOGS)
+        w.gone.append("u1")
+        w.forget()
+
+        await w.side.garbage_collector.collect()
+
+        assert w.done == ["RemoveContainer c1#0", "StopPodSandbox", "RemovePodSandbox"]
+        assert not w.disk.is_folder(LOGS)
+
+    _play(story)
+
+
+def test_full_disk() -> None:
+    """On a full disk pods that have ended keep nothing, though they are not gone (EVICT-01)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await _crashed(w, 2)
+        collector = w.side.garbage_collector
+
+        await collector.reclaim(lambda _: False)
+        lives_on = w.done.copy()
+        await collector.reclaim(lambda uid: uid == "u1")
+
+        assert [one for one in lives_on if "Remove" in one] == ["RemoveContainer c1#0"]
+        assert [one for one in w.done if "c1" in one] == ["RemoveContainer c1#0", "RemoveContainer c1#1"]
+
+    _play(story)
+
+
+def test_sources_not_ready() -> None:
+    """Before all sources have spoken nobody knows which pods are gone (GC-02, GC-07)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await _crashed(w, 1)
+        w.disk.make_folder(LOGS)
+        w.gone.append("u1")
+        w.sources_ready = False
+
+        await w.side.garbage_collector.collect()
+
+        assert w.done == []
+        assert w.disk.is_folder(LOGS)
+
+    _play(story)
+
+
+def test_running_ones_stay() -> None:
+    """What runs is never removed, nor is a ready sandbox (GC-09)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(a_pod())
+        w.gone.append("u1")
+        w.forget()
+
+        await w.side.garbage_collector.collect()
+
+        assert w.done == []
+
+    _play(story)
+
+
+def test_created_ones_go() -> None:
+    """A container that was never started is garbage too (GC-08)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        pod = a_pod()
+        w.runtime.faults.add("StartContainer", times=1)
+        await w.sync(pod)
+        w.gone.append("u1")
+        w.forget()
+
+        await w.side.garbage_collector.collect()
+
+        assert w.done == ["RemoveContainer c1#0"]
+
+    _play(story)
+
+
+def test_unknown_one_is_stopped_first() -> None:
+    """A container in an unknown state is stopped by what its annotations tell (GC-04, TERM-12)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        hook = {"preStop": {"exec": {"command": ["x", "0", "2"]}}}
+        pod = a_pod(a_container("c1", lifecycle=hook), terminationGracePeriodSeconds=10)
+        await w.sync(pod)
+        w.runtime.lose_track((await w.newest(pod, "c1")).id)
+        w.gone.append("u1")
+        w.forget()
+
+        await w.side.garbage_collector.collect()
+
+        stop = next(told for told in w.done if told.startswith("Stop"))
+        assert w.done[0] == "ExecSync c1#0 x 0 2"
+        assert stop.startswith("StopContainer c1#0")
+        assert w.done[-1] == "RemoveContainer c1#0"
+
+    _play(story)
+
+
+def test_log_that_stays_keeps_its_container() -> None:
+    """Logs go first; without that the container stays for the next round (GC-06)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        pod = await _crashed(w, 1)
+        path = f"{LOGS}/c1/0.log"
+        w.disk.make_folder(f"{LOGS}/c1")
+        w.disk.write(path, b"")
+        dead = await w.newest(pod, "c1")
+
+        with w.disk.broken(path):
+            kept = await w.manager.remove_container(dead.id)
+        gone = await w.manager.remove_container(dead.id)
+
+        assert (kept, gone) == (False, True)
+        assert w.disk.names(f"{LOGS}/c1") == []
+
+    _play(story)
+
+
+def test_failed_list() -> None:
+    """A round whose list fails does nothing, and says so (GC-11)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await _crashed(w, 3)
+        w.runtime.faults.add("ListContainers")
+
+        assert not await w.side.garbage_collector.collect()
+        assert w.done == []
+
+    _play(story)
+
+
+def _records() -> PodRecords:
+    states = {"a3": "RUNNING", "a2": "EXITED", "a1": "EXITED", "b1": "EXITED"}
+    every = [
+        ContainerRecord(key, key[0], ContainerState(state), 0, 0, "", created_at=9 - number)
+        for number, (key, state) in enumerate(states.items())
+    ]
+    return PodRecords("u1", containers=tuple(every))
+
+
+def test_superfluous_instances() -> None:
+    """After a death all but the newest dead one of that name go; of an ended pod all (GC-10)."""
+    records = _records()
+
+    assert [one.id for one in superfluous(records, "a2", remove_all=False)] == ["a1"]
+    assert [one.id for one in superfluous(records, "b1", remove_all=False)] == []
+    assert [one.id for one in superfluous(records, "gone", remove_all=False)] == []
+    assert [one.id for one in superfluous(records, "gone", remove_all=True)] == ["a2", "a1", "b1"]
+
+
+def test_deletor_works_in_the_background() -> None:
+    """What is due is removed one after another (LOOP-10)."""
+    removed: list[str] = []
+
+    async def remove(container_id: str) -> bool:
+        removed.append(container_id)
+        return True
+
+    async def story(w: RuntimeWorld) -> None:
+        deletor = type(w.side.container_deletor)(remove)
+        deletor.container_died(_records(), "b1", remove_all=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await deletor.run()
+
+    _play(story)
+
+    assert removed == ["a2", "a1", "b1"]
+
+
+def test_nothing_is_due_twice() -> None:
+    """Deaths that are told of one look at the runtime, and deaths while something waits, add nothing."""
+    removed: list[str] = []
+    time = LoopClock(0)
+
+    async def remove(container_id: str) -> bool:
+        await time.sleep(1)
+        removed.append(container_id)
+        return True
+
+    async def story(w: RuntimeWorld) -> None:
+        deletor = type(w.side.container_deletor)(remove)
+        running = asyncio.create_task(deletor.run())
+        deletor.container_died(_records(), "b1", remove_all=True)
+        await time.sleep(0.5)
+        seen = _records()
+        deletor.container_died(seen, "a2", remove_all=True)
+        await time.sleep(5)
+        deletor.container_died(seen, "b1", remove_all=True)
+        await time.sleep(5)
+        running.cancel()
+
+    _play(story)
+
+    assert removed == ["a2", "a1", "b1"]

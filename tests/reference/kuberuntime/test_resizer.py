@@ -1,0 +1,148 @@
+"""A resize that is carried out: one call for each change, memory that is used is not taken, and the watch."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from lightkube.models.core_v1 import Pod
+from runtime_world import RuntimeWorld, a_container, a_pod
+
+from kubelet_fakes.clock import run
+from kubelet_reference.api.sync_result import Failure
+from kubelet_reference.util.settings import Settings
+
+
+def _play(
+    story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.33", gate: bool | None = None
+) -> None:
+    settings = Settings(feature_gates={} if gate is None else {"InPlacePodVerticalScaling": gate})
+
+    async def play() -> None:
+        await story(RuntimeWorld(version=version, settings=settings))
+
+    run(play())
+
+
+def sized(*cores: str, memory: str = "64Mi", **fields: Any) -> Pod:
+    """A pod whose containers c1, c2, ... have so many cores each."""
+    sizes = [{"cpu": each, "memory": memory} for each in cores]
+    return a_pod(
+        *(
+            a_container(f"c{number}", resources={"requests": size, "limits": size}, **fields)
+            for number, size in enumerate(sizes, start=1)
+        )
+    )
+
+
+def _rpcs(w: RuntimeWorld) -> list[str]:
+    return [
+        call.rpc for call in w.runtime.calls if call.rpc in {"UpdateContainerResources", "ContainerStats"}
+    ]
+
+
+def test_each_change_is_a_call() -> None:
+    """What grows and what shrinks is changed as it runs, the smaller first, and then watched (RESIZE-04)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(sized("500m", "1"))
+        w.forget()
+        result = await w.sync(sized("1", "500m"))
+
+        names = [one.target for one in result.results]
+        assert result.error is None
+        assert names == ["c2", "c1"]
+        assert _rpcs(w) == ["UpdateContainerResources"] * 2
+        assert {name for _, name in w.watched} == {"c1:cpu", "c2:cpu"}
+        records = await w.records(sized("1", "500m"))
+        assert all(met(records) for met in w.watched.values())
+
+    _play(story)
+
+
+def test_memory_in_use_is_not_taken() -> None:
+    """A limit below what the container uses is refused, and the pass has failed (RESIZE-05)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(sized("1"))
+        w.forget()
+        result = await w.sync(sized("1", memory="4Mi"))
+
+        assert [one.reason for one in result.results] == [Failure.RESIZE]
+        assert _rpcs(w) == ["ContainerStats"]
+        assert w.watched == {}
+
+    _play(story)
+
+
+def test_memory_that_is_free_is_taken() -> None:
+    """A limit above what the container uses is set."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(sized("1"))
+        w.forget()
+        result = await w.sync(sized("1", memory="32Mi"))
+
+        assert result.error is None
+        assert _rpcs(w) == ["ContainerStats", "UpdateContainerResources"]
+
+    _play(story)
+
+
+def test_failed_change_ends_the_resize() -> None:
+    """What comes after a change that failed waits for the next pass."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(sized("500m", "1"))
+        w.forget()
+        with w.runtime.faults.add("UpdateContainerResources", code="UNAVAILABLE"):
+            result = await w.sync(sized("1", "500m"))
+
+        assert [(one.target, one.reason) for one in result.results] == [("c2", Failure.RESIZE)]
+
+    _play(story)
+
+
+def test_policy_makes_the_container_anew() -> None:
+    """A container that has to restart for a resource is stopped and made again in one pass (RESIZE-03)."""
+
+    async def story(w: RuntimeWorld) -> None:
+        policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+        await w.sync(sized("1", resizePolicy=policy))
+        w.forget()
+        await w.sync(sized("2", resizePolicy=policy))
+
+        rpcs = [call.rpc for call in w.runtime.calls]
+        assert rpcs.index("StopContainer") < rpcs.index("CreateContainer")
+        assert "UpdateContainerResources" not in rpcs
+
+    _play(story)
+
+
+def test_without_the_feature_nothing_is_changed() -> None:
+    """Before the gate is on other resources are none of the kubelet's business."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(sized("1"))
+        w.forget()
+        await w.sync(sized("2"))
+
+        assert _rpcs(w) == []
+
+    _play(story, version="1.32")
+
+
+@pytest.mark.parametrize(("version", "watched"), [("1.30", False), ("1.31", False), ("1.32", True)])
+def test_resized_pods_are_watched_since_1_32(version: str, *, watched: bool) -> None:
+    """Before that a resize shows with the next sync (PLEG-17); other resources are no other definition."""
+
+    async def story(w: RuntimeWorld) -> None:
+        await w.sync(sized("1"))
+        w.forget()
+        await w.sync(sized("2"))
+
+        assert _rpcs(w) == ["UpdateContainerResources"]
+        assert bool(w.watched) is watched
+
+    _play(story, version=version, gate=True)

@@ -1,0 +1,218 @@
+"""The evented PLEG: what it writes and tells, what it leaves alone, and what it does unheard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import grpc
+import pytest
+from observation import START_NS, ScriptedRuntime, clock, failure, listed
+
+from kubelet_fakes.clock import run
+from kubelet_reference.api.metrics import Metrics
+from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
+from kubelet_reference.cri.container_events import NewsKind, PodNews, with_news
+from kubelet_reference.pleg.cache import PodCache
+from kubelet_reference.pleg.evented import EventedPleg
+from kubelet_reference.pleg.generic import SLOW, USUAL, Happening, Pleg, PodLifecycleEvent
+
+CREATED, STARTED, STOPPED, DELETED = NewsKind
+STATES = {CREATED: ContainerState.CREATED, STARTED: ContainerState.RUNNING}
+
+
+def container(name: str, state: ContainerState, *, made: int = 2) -> ContainerRecord:
+    """A record of a container whose id is its name."""
+    return ContainerRecord(name, name, state, 0, 0, "", made)
+
+
+def news(
+    kind: NewsKind, record_id: str = "c1", *, at: float = 1, sandbox: str = "s1", **containers: str
+) -> PodNews:
+    """An event of the second `at`; `containers` by id, c1 as it follows from the event unless given."""
+    told = containers or ({} if kind is DELETED else {"c1": STATES.get(kind, ContainerState.EXITED)})
+    return PodNews(
+        uid="u",
+        name="web",
+        namespace="default",
+        kind=kind,
+        record_id=record_id,
+        created_at=START_NS + int(at * 1e9),
+        sandbox=SandboxRecord(sandbox, 0, 1, ready=True, ips=("10.0.0.9",)),
+        containers=tuple(container(name, ContainerState(state)) for name, state in told.items()),
+    )
+
+
+class Ear:
+    """An evented PLEG over a runtime whose lists and news a test writes."""
+
+    def __init__(self) -> None:
+        self.runtime = ScriptedRuntime(listed("u", c1="RUNNING"))
+        self.cache = PodCache()
+        self.pleg = Pleg(self.runtime, self.cache, clock(), Metrics())
+        self.evented = EventedPleg(self.pleg, self, self.cache, clock())
+        self.queue: asyncio.Queue[PodNews | grpc.RpcError] = asyncio.Queue()
+        self.opened = 0
+
+    async def container_events(self) -> AsyncIterator[PodNews]:
+        """What the test puts on the queue; an error breaks the stream."""
+        self.opened += 1
+        while isinstance(one := await self.queue.get(), PodNews):
+            yield one
+        raise one
+
+    def told(self) -> list[str]:
+        """The events that nobody has taken yet."""
+        found: list[str] = []
+        while not self.pleg.events.empty():
+            event = self.pleg.events.get_nowait()
+            found.append(f"{event.data} {event.kind.removeprefix('Container')}")
+        return found
+
+    def states(self) -> dict[str, str]:
+        """The containers in the cache."""
+        return {one.id: one.state for one in self.cache.get("u").containers}
+
+
+def listening(story: Callable[[Ear], Awaitable[None]]) -> None:
+    """Tell a story about an evented PLEG that runs on virtual time."""
+
+    async def told() -> None:
+        ear = Ear()
+        hearing = asyncio.ensure_future(ear.evented.run())
+        await asyncio.sleep(0.5)  # noqa: TID251 - virtual time
+        ear.told()
+        await story(ear)
+        hearing.cancel()
+
+    run(told())
+
+
+def taken(*every: PodNews) -> Ear:
+    """One that has taken these events."""
+
+    async def told() -> Ear:
+        ear = Ear()
+        for each in every:
+            ear.evented.take(each)
+        return ear
+
+    return run(told())
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (CREATED, []),
+        (STARTED, ["c1 Started"]),
+        (STOPPED, ["c1 Died"]),
+        (DELETED, ["c1 Died", "c1 Removed"]),
+    ],
+)
+def test_what_events_mean(kind: NewsKind, told: list[str]) -> None:
+    """Each kind of event is told as PLEG-14 says; one that something was created only changes the cache."""
+    ear = taken(news(kind, at=0))
+
+    assert ear.told() == told
+    assert ear.states() == ({} if kind is DELETED else {"c1": STATES.get(kind, "EXITED")})
+
+
+def test_late_event_changes_nothing() -> None:
+    """What is older than what is known is left alone, and nobody hears of it (PLEG-16)."""
+    ear = taken(news(STARTED, at=-1), news(CREATED, at=-2), news(STOPPED, at=-3))
+
+    assert ear.told() == ["c1 Started"]
+    assert ear.states() == {"c1": "RUNNING"}
+
+
+def test_event_tells_of_one_sandbox_only() -> None:
+    """Records of the pod's other sandboxes stay, and what the sandbox has no more goes."""
+    old = container("old", ContainerState.EXITED, made=0)
+    gone = container("gone", ContainerState.EXITED)
+    sandboxes = (SandboxRecord("s0", 0, 0, ready=False),)
+    known = PodRecords("u", sandboxes=sandboxes, containers=(gone, old))
+    told = with_news(known, news(STARTED), {"gone"}.__contains__)
+
+    assert [one.id for one in told.containers] == ["c1", "old"]
+    assert [one.id for one in told.sandboxes] == ["s1", "s0"]
+    assert told.ips == ("10.0.0.9",)
+
+
+def test_pod_whose_sandbox_went_is_empty() -> None:
+    """A sandbox that was removed takes its containers with it; nothing is left of the pod then."""
+    ear = taken(news(STARTED, at=-2), news(DELETED, "s1", at=-1))
+
+    assert ear.cache.get("u") == PodRecords("u")
+    assert ear.told() == ["c1 Started", "s1 Died", "s1 Removed"]
+
+
+def test_while_it_hears_it_lists_seldom() -> None:
+    """The runtime is listed every five minutes, and counts as unseen after ten (PLEG-14)."""
+
+    async def story(ear: Ear) -> None:
+        await asyncio.sleep(290)  # noqa: TID251 - virtual time
+        assert ear.runtime.calls.count("list") == 1
+        await asyncio.sleep(20)  # noqa: TID251 - virtual time
+        assert ear.runtime.calls.count("list") == 2
+        assert ear.pleg.pace == SLOW
+
+    listening(story)
+
+
+def test_silence_is_news_as_well() -> None:
+    """A worker of a pod of which nothing is heard goes on within five seconds (PLEG-06)."""
+
+    async def story(ear: Ear) -> None:
+        await asyncio.wait_for(ear.cache.get_newer_than("u", 0.5), 6)
+
+    listening(story)
+
+
+def test_each_break_is_followed_by_a_look() -> None:
+    """When the stream breaks the runtime is listed, and the stream is opened again (PLEG-15)."""
+
+    async def story(ear: Ear) -> None:
+        ear.queue.put_nowait(failure())
+        await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
+        assert (ear.opened, ear.runtime.calls.count("list")) == (2, 2)
+        ear.queue.put_nowait(news(STOPPED, at=0.6))
+        await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
+        assert ear.told() == ["c1 Died"]
+
+    listening(story)
+
+
+def test_stream_is_given_up_after_five_breaks() -> None:
+    """From then on the runtime is listed each second (PLEG-15, K8S-129827)."""
+
+    async def story(ear: Ear) -> None:
+        for _ in range(5):
+            ear.queue.put_nowait(failure())
+        await asyncio.sleep(10)  # noqa: TID251 - virtual time
+        assert (ear.opened, ear.pleg.pace) == (5, USUAL)
+        assert ear.runtime.calls.count("list") > 10
+        ear.runtime.pods = (listed("u", c1="EXITED"),)
+        await asyncio.sleep(1.1)  # noqa: TID251 - virtual time
+        assert "c1 Died" in ear.told()
+
+    listening(story)
+
+
+def test_relist_overwrites_older_news() -> None:
+    """What a relist finds later than an event overwrites it."""
+
+    async def story(ear: Ear) -> None:
+        ear.evented.take(news(STARTED, at=0.5))
+        ear.runtime.pods = (listed("u", c1="EXITED"),)
+        await ear.pleg.relist()
+        assert ear.states() == {"c1": "EXITED"}
+        assert Happening.DIED in {event.kind for event in _taken(ear)}
+
+    listening(story)
+
+
+def _taken(ear: Ear) -> list[PodLifecycleEvent]:
+    found: list[PodLifecycleEvent] = []
+    while not ear.pleg.events.empty():
+        found.append(ear.pleg.events.get_nowait())
+    return found

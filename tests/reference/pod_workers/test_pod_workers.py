@@ -1,0 +1,438 @@
+"""The pod workers: serial, one pending update, no way back."""
+
+import asyncio
+
+from workers_bench import Bench, a_pod, failure, on_bench, running_records
+
+from kubelet_reference.api.records import ListedPod
+from kubelet_reference.eviction.pod_killer import PodKiller
+from kubelet_reference.pod_workers.worker import KillOptions, NetworkNotReady, Update, UpdateKind
+from kubelet_reference.pod_workers.worker_table import State
+from kubelet_reference.util.ports import ApiError
+
+
+def test_whole_life() -> None:
+    """A pod that is wanted and then deleted is synced, stopped, cleaned up and finished, in that order."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.tell(a_pod(deletion=30))
+        await bench.let(1)
+
+        assert bench.story == ["sync", "terminating", "terminated"]
+        assert bench.syncer.rounds[1].grace == 30
+        assert bench.workers.should_be_finished("u1")
+
+    on_bench(story)
+
+
+def test_rounds_of_one_pod_are_serial_and_of_two_are_not() -> None:
+    """The rounds of one UID never overlap, and a slow pod holds up no other one (WORK-01)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.seconds["sync"] = 10
+        bench.tell(a_pod("u1", "one"), UpdateKind.CREATE)
+        bench.tell(a_pod("u2", "two"), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.tell(a_pod("u1", "one", version="2"))
+        await bench.let(20)
+        begun = [(one.uid, one.begun) for one in bench.syncer.rounds]
+
+        assert begun == [("u1", 0), ("u2", 0), ("u1", 10)]
+
+    on_bench(story)
+
+
+def test_only_the_newest_update_waits() -> None:
+    """Of updates that come during a round only the newest is synced (WORK-02)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.seconds["sync"] = 5
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(1)
+        for version in "23456":
+            bench.tell(a_pod(version=version))
+        await bench.let(10)
+
+        assert [one.version for one in bench.syncer.rounds] == ["1", "6"]
+
+    on_bench(story)
+
+
+def test_kill_is_never_overwritten() -> None:
+    """An update that comes after a kill does not take it back (WORK-03, WORK-04)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.seconds["sync"] = 5
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.tell(a_pod(), UpdateKind.KILL)
+        bench.tell(a_pod(version="2"))
+        await bench.let(10)
+
+        assert bench.story == ["sync", "terminating", "terminated"]
+
+    on_bench(story)
+
+
+def test_each_way_into_termination() -> None:
+    """Deletion, terminal phase, kill and the pod's own end each lead to a terminating round (WORK-05)."""
+
+    async def story(bench: Bench) -> None:
+        for uid in ("deleted", "failed", "killed", "ended"):
+            bench.tell(a_pod(uid, uid), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.syncer.rounds.clear()
+        bench.tell(a_pod("deleted", "deleted", deletion=7))
+        bench.tell(a_pod("failed", "failed", phase="Failed"))
+        bench.tell(a_pod("killed", "killed"), UpdateKind.KILL, kill=KillOptions(grace_override=3))
+        await bench.let(1)
+        bench.syncer.has_ended = True
+        bench.tell(a_pod("ended", "ended"))
+        await bench.let(1)
+        graces = {one.uid: one.grace for one in bench.syncer.rounds if one.kind == "terminating"}
+
+        assert graces == {"deleted": 7, "failed": 30, "killed": 3, "ended": None}
+
+    on_bench(story)
+
+
+def test_waits_are_cut_by_termination() -> None:
+    """A round that waits for volumes is ended by a deletion; the kill follows at once (WORK-06)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.waits_for = asyncio.Event()
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(5)
+        bench.tell(a_pod(deletion=30))
+        await bench.let(1)
+
+        assert [(one.kind, one.begun) for one in bench.syncer.rounds] == [
+            ("sync", 0),
+            ("terminating", 5),
+            ("terminated", 5),
+        ]
+
+    on_bench(story)
+
+
+def test_grace_shrinks_between_attempts() -> None:
+    """The next attempt carries the shorter grace; a longer one is ignored (WORK-07, WORK-09)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.seconds["terminating"] = 20
+        bench.syncer.failures["terminating"] = [failure(), failure()]
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod(deletion=60))
+        await bench.let(1)
+        bench.tell(a_pod(deletion=5))
+        await bench.let(25)
+        bench.tell(a_pod(deletion=30))
+        await bench.let(60)
+
+        assert [one.grace for one in bench.syncer.rounds if one.kind == "terminating"] == [60, 5, 5]
+
+    on_bench(story)
+
+
+def test_failed_termination_is_repeated() -> None:
+    """A terminating round that fails is repeated every 10 to 15 s until it succeeds (WORK-10)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.failures["terminating"] = [failure(), failure()]
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.tell(a_pod(deletion=30))
+        await bench.let(60)
+        rounds = [(one.kind, one.begun) for one in bench.syncer.rounds]
+
+        assert rounds == [
+            ("sync", 0),
+            ("terminating", 1),
+            ("terminating", 11),
+            ("terminating", 21),
+            ("terminated", 21),
+        ]
+
+    on_bench(story)
+
+
+def test_cadence() -> None:
+    """The next look is a minute after success, 10 s after failure, 1 s without network (WORK-15)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.failures["sync"] = [NetworkNotReady("network is not ready"), failure()]
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(80)
+
+        assert [one.begun for one in bench.syncer.rounds] == [0, 1, 11, 71]
+
+    on_bench(story)
+
+
+def test_records_are_newer_than_the_last_round() -> None:
+    """Each round asks for records read after the round before it (WORK-17)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.seconds["sync"] = 2
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod(version="2"))
+        await bench.let(5)
+        bench.tell(a_pod(version="3"))
+        await bench.let(5)
+
+        assert bench.cache.asked == [float("-inf"), 2]
+
+    on_bench(story)
+
+
+def test_unreadable_records() -> None:
+    """If the runtime cannot be read, an event says so and nothing is done until the next try (WORK-18)."""
+
+    async def story(bench: Bench) -> None:
+        bench.cache.errors = [ApiError(0, "", "no answer")]
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(15)
+
+        assert [(one.kind, one.begun) for one in bench.syncer.rounds] == [("sync", 10)]
+        assert [(event.reason, event.message) for event in bench.events] == [
+            ("FailedSync", "error determining status: no answer")
+        ]
+
+    on_bench(story)
+
+
+def test_finished_pod_ignores_news() -> None:
+    """What is finished stays so until housekeeping finds it in no source (WORK-14)."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod(deletion=1))
+        await bench.let(1)
+        bench.syncer.rounds.clear()
+        bench.tell(a_pod(version="2"))
+        bench.tell(a_pod(), UpdateKind.KILL)
+        await bench.let(1)
+
+        assert bench.story == []
+        assert bench.workers.sync_known_pods([a_pod()])["u1"].state is State.FINISHED
+        assert bench.workers.sync_known_pods([]) == {}
+
+    on_bench(story)
+
+
+def test_restart_while_stopping() -> None:
+    """A pod created while it is being stopped is stopped to the end, then begins afresh (WORK-22)."""
+
+    async def story(bench: Bench) -> None:
+        bench.syncer.seconds["terminating"] = 5
+        bench.tell(a_pod(static=True), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.tell(a_pod(static=True), UpdateKind.KILL)
+        await bench.let(1)
+        bench.tell(a_pod(static=True), UpdateKind.CREATE)
+        during = bench.workers.sync_known_pods([a_pod(static=True)])
+        await bench.let(5)
+        after = bench.workers.sync_known_pods([a_pod(static=True)])
+        bench.tell(a_pod(static=True), UpdateKind.CREATE)
+        await bench.let(1)
+
+        assert during["u1"].state is State.TERMINATING
+        assert after == {}
+        assert bench.story == ["sync", "terminating", "terminated", "sync"]
+
+    on_bench(story)
+
+
+def test_first_create_is_no_restart() -> None:
+    """A pod that is ending when it is first seen is not started again afterwards."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(deletion=5), UpdateKind.CREATE)
+        await bench.let(1)
+
+        assert bench.story == ["terminating", "terminated"]
+        assert "u1" in bench.workers.sync_known_pods([a_pod(deletion=5)])
+
+    on_bench(story)
+
+
+def test_pod_that_only_the_runtime_knows() -> None:
+    """An orphan is killed by what the runtime lists of it, then forgotten (WORK-24, WORK-25)."""
+
+    async def story(bench: Bench) -> None:
+        orphan = ListedPod("u9", "lost", "default")
+        bench.workers.update_pod(Update(UpdateKind.SYNC, running=orphan))
+        await bench.let(1)
+        ignored = bench.story
+        bench.workers.update_pod(Update(UpdateKind.KILL, running=orphan))
+        during = bench.workers.sync_known_pods([])
+        await bench.let(1)
+
+        assert ignored == []
+        assert during["u9"].state is State.TERMINATING
+        assert bench.story == ["runtime"]
+        assert bench.workers.sync_known_pods([]) == {}
+
+    on_bench(story)
+
+
+def test_orphan_whose_spec_is_known() -> None:
+    """If the kubelet knows the spec after all, the pod is ended by it, with its own grace (WORK-26)."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(grace=20), UpdateKind.CREATE)
+        await bench.let(1)
+        listed = ListedPod("u1", "web", "default")
+        bench.workers.update_pod(Update(UpdateKind.KILL, running=listed))
+        await bench.let(1)
+
+        assert bench.story == ["sync", "terminating", "terminated"]
+        assert bench.syncer.rounds[1].grace == 20
+
+    on_bench(story)
+
+
+def test_dropped_pod_is_ended_by_housekeeping() -> None:
+    """A pod that its source dropped without a word is terminated with its own grace (WORK-27, WORK-33)."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(grace=20), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.workers.sync_known_pods([])
+        await bench.let(1)
+
+        assert bench.story == ["sync", "terminating", "terminated"]
+        assert bench.syncer.rounds[1].grace == 20
+        assert bench.workers.should_content_be_removed("u1")
+
+    on_bench(story)
+
+
+def test_over_before_it_was_seen() -> None:
+    """A pod that is over and does not run is only cleaned up; 1.26 does not even that (WORK-29)."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(phase="Succeeded"), UpdateKind.CREATE)
+        ended = bench.workers.is_pod_known_terminated("u1")
+        await bench.let(1)
+
+        assert ended
+        assert bench.story == ["terminated"]
+
+    async def old_story(bench: Bench) -> None:
+        bench.tell(a_pod(phase="Succeeded"), UpdateKind.CREATE)
+        await bench.let(1)
+
+        assert bench.story == []
+        assert bench.workers.should_be_finished("u1")
+
+    on_bench(story)
+    on_bench(old_story, version="1.26")
+
+
+def test_terminal_phase_but_something_runs() -> None:
+    """A pod with a terminal phase of which something still runs is terminated as any other (WORK-30)."""
+
+    async def story(bench: Bench) -> None:
+        bench.cache.records["u1"] = running_records()
+        bench.tell(a_pod(phase="Failed"), UpdateKind.CREATE)
+        await bench.let(1)
+
+        assert bench.story == ["terminating", "terminated"]
+
+    on_bench(story)
+
+
+def test_killers_are_released() -> None:
+    """Who waits for a kill goes on when nothing runs, at once if that is so already (WORK-32)."""
+
+    async def story(bench: Bench) -> None:
+        first, second = asyncio.Event(), asyncio.Event()
+        bench.syncer.seconds["terminating"] = 5
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=first))
+        await bench.let(4)
+        early = first.is_set()
+        await bench.let(2)
+        bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=second))
+
+        assert not early
+        assert first.is_set()
+        assert second.is_set()
+
+    on_bench(story)
+
+
+def test_evicted_pod_may_be_cleared_away() -> None:
+    """Content of an evicted pod may go, though nobody deleted it; its status is changed (WORK-31)."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod("u2", "other"), UpdateKind.CREATE)
+        await bench.let(1)
+        kill = KillOptions(evict=True, status=lambda status: status)
+        bench.tell(a_pod(), UpdateKind.KILL, kill=kill)
+        bench.tell(a_pod("u2", "other"), UpdateKind.KILL)
+        await bench.let(1)
+        changed = [one.uid for one in bench.syncer.rounds if one.changes_status]
+
+        assert changed == ["u1"]
+        assert bench.workers.should_content_be_removed("u1")
+        assert not bench.workers.should_content_be_removed("u2")
+
+    on_bench(story)
+
+
+def test_killer_waits_and_gives_up() -> None:
+    """A killer is released by the kill, or after one and a half times the grace with an event (WORK-20)."""
+
+    async def story(bench: Bench) -> None:
+        killer = PodKiller(bench.workers, bench.recorder)
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod("u2", "stuck", grace=20), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.syncer.seconds["terminating"] = 5
+        quick = await killer.kill(a_pod(), lambda status: status, 2, evict=True)
+        released = bench.clock.monotonic()
+        bench.syncer.seconds["terminating"] = 100
+        stuck = await killer.kill(a_pod("u2", "stuck", grace=20), lambda status: status, None, evict=True)
+
+        assert (quick, released) == (True, 6)
+        assert (stuck, bench.clock.monotonic()) == (False, 36)
+        assert [event.reason for event in bench.events] == ["ExceededGracePeriod"]
+
+    on_bench(story)
+
+
+def test_overtaken_sync_does_nothing() -> None:
+    """A sync that still waits for news of the runtime when the kill comes is not begun any more (WORK-04)."""
+
+    async def story(bench: Bench) -> None:
+        bench.cache.delay = 5
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        await bench.let(1)
+        bench.tell(a_pod(deletion=30))
+        await bench.let(20)
+
+        assert bench.story == ["terminating", "terminated"]
+
+    on_bench(story)
+
+
+def test_late_orphan_kill_is_ignored() -> None:
+    """A kill from a stale list of the runtime changes nothing about a pod that has stopped (K8S-103668)."""
+
+    async def story(bench: Bench) -> None:
+        bench.tell(a_pod(), UpdateKind.CREATE)
+        bench.tell(a_pod(deletion=1))
+        await bench.let(1)
+        before = list(bench.story)
+        bench.workers.update_pod(Update(UpdateKind.KILL, running=ListedPod("u1", "web", "default")))
+        await bench.let(1)
+
+        assert bench.story == before
+        assert bench.workers.should_be_finished("u1")
+
+    on_bench(story)

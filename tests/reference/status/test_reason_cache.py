@@ -1,0 +1,27 @@
+"""Why containers could not be started."""
+
+from kubelet_reference.status.reason_cache import ReasonCache, StartFailure
+
+
+def test_remembers_until_a_start_succeeds() -> None:
+    """The last failure of each container counts until it is removed (SYNC-15)."""
+    cache = ReasonCache()
+    cache.add("u1", "c1", "ErrImagePull", "first")
+    cache.add("u1", "c1", "ImagePullBackOff", "second")
+    cache.add("u1", "c2", "CreateContainerError", "other")
+    cache.remove("u1", "c2")
+    cache.remove("u1", "unknown")
+
+    assert cache.get("u1", "c1") == StartFailure("ImagePullBackOff", "second")
+    assert cache.get("u1", "c2") is None
+
+
+def test_forgets_the_least_recently_used() -> None:
+    """It holds a bounded number of failures, and asking keeps one alive."""
+    cache = ReasonCache(capacity=2)
+    for name in ("a", "b"):
+        cache.add("u1", name, "ErrImagePull", "")
+    cache.get("u1", "a")
+    cache.add("u1", "c", "ErrImagePull", "")
+
+    assert [name for name in "abc" if cache.get("u1", name)] == ["a", "c"]

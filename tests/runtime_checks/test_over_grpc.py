@@ -1,0 +1,220 @@
+"""Stories over a socket: side by side on one runtime, each with a record of its own pods and no others."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cri_api.v1 import api_pb2 as cri
+from on_loop import on_loop
+
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.runtime_checks.judging import judged, the_runtimes
+from kubelet_conformance.runtime_checks.running import tell, tell_all, tell_and_sweep
+from kubelet_conformance.runtime_checks.runtime import Runtime
+from kubelet_conformance.runtime_checks.scenario import Story
+from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
+from kubelet_conformance.targets.runtime import (
+    DirectRuntime,
+    Wanted,
+    on_virtual_time,
+    opened,
+    opened_in_process,
+)
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.records import Reply
+
+QUICK = (
+    "it_says_who_it_is",
+    "a_new_sandbox_is_ready",
+    "attempts_follow_one_another",
+    "labels_of_a_sandbox_come_back",
+    "what_is_not_there_is_no_error",
+    "a_removed_sandbox_takes_its_containers_along",
+    "containers_need_a_ready_sandbox",
+    "a_container_is_created_and_then_started",
+    "what_is_printed_is_in_the_log",
+    "an_absent_image_is_no_error",
+    "survivors_of_a_sandbox_are_stopped_with_it",
+)
+FOREIGN = cri.PodSandboxMetadata(name="foreign", namespace="default", uid="somebody-else")
+
+
+def story(name: str) -> Story:
+    """The story of that name."""
+    return next(each for each in every_story() if each.name == name)
+
+
+def a_fake() -> AbstractAsyncContextManager[DirectRuntime]:
+    """A fake over gRPC."""
+    return opened(Wanted("fake-grpc", "", "run-1", 10**18))
+
+
+async def run_foreign_sandbox(target: DirectRuntime) -> None:
+    """Somebody else runs a sandbox."""
+    config = cri.PodSandboxConfig(metadata=FOREIGN, labels={"secret": "label"})
+    await target.services.RunPodSandbox(cri.RunPodSandboxRequest(config=config))
+
+
+@on_loop
+async def test_stories_side_by_side_keep_every_contract(tmp_path: Path) -> None:
+    """Told at the same time to one runtime, stories do not disturb each other's verdicts."""
+    stories = [story(name) for name in QUICK]
+
+    async with a_fake() as target:
+        run = await tell_and_sweep(target, "run-1", lambda: tell_all(target, stories, "run-1", "1.32", 4))
+    check, played = judged(run.told, list(the_runtimes().values()), None, tmp_path)
+    verdicts = {one.outcome.verdict for one in check.results.values()}
+
+    assert [each.story.name for each in run.told] == list(QUICK)
+    assert verdicts == {Verdict.KEPT, Verdict.NOT_EXERCISED}
+    assert [each.vain or each.failed for each in played if each.vain or each.failed] == []
+    assert run.left == []
+
+
+@on_loop
+async def test_what_belongs_to_others_is_not_recorded() -> None:
+    """A list's answer, as the story gets it and as the record has it, holds the story's own pods alone."""
+    async with a_fake() as target:
+        await run_foreign_sandbox(target)
+        trace = (await tell(target, story("a_new_sandbox_is_ready"), "run-1", "1.32")).trace
+    with Reader("story", io.BytesIO(trace)) as reader:
+        listed = [one for one in reader if getattr(getattr(one, "call", None), "rpc", "") == "ListPodSandbox"]
+
+    assert b"secret" not in trace
+    assert b"somebody-else" not in trace
+    assert any(b"a-new-sandbox-is-ready-web" in bytes(getattr(one, "response").raw) for one in listed)  # noqa: B009
+
+
+@on_loop
+async def test_what_others_made_stays() -> None:
+    """A run removes what it made, by its own label, and nothing else."""
+    async with a_fake() as target:
+        await run_foreign_sandbox(target)
+        await tell_and_sweep(target, "run-1", lambda: _nothing([]))
+        listed = await target.services.ListPodSandbox(cri.ListPodSandboxRequest())
+
+    assert [one.metadata.name for one in listed.items] == ["foreign"]
+
+
+async def _nothing(told: list[Any]) -> list[Any]:
+    return told
+
+
+def test_a_run_that_is_broken_off_leaves_nothing() -> None:
+    """When stories are cancelled in the middle, what they made is removed all the same."""
+    left: list[str] = []
+
+    async def main() -> None:
+        target, begun = opened_in_process("fake")(), asyncio.Event()
+
+        async def without_end(runtime: Runtime) -> None:
+            await (await runtime.sandbox()).running()
+            begun.set()
+            await asyncio.Event().wait()
+
+        stories = [Story("without_end", without_end, ())]
+        run = asyncio.ensure_future(
+            tell_and_sweep(target, "run-1", lambda: tell_all(target, stories, "run-1", "1.32", 1))
+        )
+        await begun.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        listed = await target.services.ListPodSandbox(cri.ListPodSandboxRequest())
+        containers = await target.services.ListContainers(cri.ListContainersRequest())
+        left.extend(one.id for one in (*listed.items, *containers.containers))
+
+    on_virtual_time(main())
+
+    assert left == []
+
+
+@on_loop
+async def test_a_story_that_ends_early_is_told_and_cleaned_up() -> None:
+    """A call that fails where it has to succeed ends its story; its place, error and trace are kept."""
+
+    async def too_soon(runtime: Runtime) -> None:
+        sandbox = await runtime.sandbox()
+        await sandbox.stop()
+        await sandbox.create()
+
+    async with a_fake() as target:
+        told = await tell(target, Story("too_soon", too_soon, ("CRI-11",)), "run-1", "1.32")
+
+    assert "a call that has to succeed failed: FAILED_PRECONDITION" in told.vain
+    assert (told.failed, told.impossible) == ("", "")
+    assert b"RemovePodSandbox" in told.trace
+
+
+@on_loop
+async def test_a_mistake_in_a_story_is_the_suites_own() -> None:
+    """An exception that is no failed call is told as a failure of the suite, with where it happened."""
+
+    async def mistaken(_: Runtime) -> None:
+        raise ZeroDivisionError("oh")
+
+    async with a_fake() as target:
+        told = await tell(target, Story("mistaken", mistaken, ()), "run-1", "1.32")
+
+    assert told.failed.startswith("ZeroDivisionError: oh\n")
+    assert told.trace
+
+
+@on_loop
+async def test_what_a_runtime_lacks_makes_a_story_impossible(tmp_path: Path) -> None:
+    """A contract whose every story is impossible is not applicable, for the reason of that."""
+    async with a_fake() as target:
+        poor = replace(target, lacks={"events": "it has no events"})
+        told = await tell(poor, story("every_transition_is_told"), "run-1", "1.32")
+    check, _ = judged([told], [the_runtimes()["CRI-30"]], None, tmp_path)
+    result = check.results["CRI-30"]
+
+    assert (result.outcome.verdict, result.reasons) == (Verdict.NOT_APPLICABLE, ["it has no events"])
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "said"),
+    [
+        ("unix:///nowhere/cri.sock", TargetError, "there is no such socket"),
+        ("unix://relative.sock", UnknownTargetError, "no runtime is named"),
+        ("nonsense", UnknownTargetError, "choose unix:///PATH, containerd, fake"),
+        ("bug:NOT-A-BUG-grpc", UnknownTargetError, "no bug is named"),
+    ],
+)
+@on_loop
+async def test_what_cannot_be_called_is_refused(target: str, error: type[Exception], said: str) -> None:
+    """A target that is none, or that nobody serves, is refused in one sentence."""
+    with pytest.raises(error, match=said):
+        async with opened(Wanted(target, "img:1", "run-1", 0)):
+            raise AssertionError("it was opened")
+
+
+@on_loop
+async def test_streams_end_with_their_story() -> None:
+    """A story that listens hears of its own pods alone, and leaves no stream open."""
+
+    async def listening(runtime: Runtime) -> None:
+        async with runtime.events() as came:
+            await run_foreign_sandbox(runtime.target)
+            await (await runtime.sandbox()).running()
+
+            async def has_heard() -> bool:
+                return len(came) == 4
+
+            assert await runtime.until(has_heard, 10)
+
+    async with a_fake() as target:
+        told = await tell(target, Story("listening", listening, ("CRI-30",)), "run-1", "1.32")
+    with Reader("story", io.BytesIO(told.trace)) as reader:
+        replies = [one for one in reader if isinstance(one, Reply) and one.call.rpc == "GetContainerEvents"]
+
+    assert (told.failed, told.vain) == ("", "")
+    assert b"somebody-else" not in told.trace
+    assert [one.error.code for one in replies if one.error is not None] == ["CANCELLED"]

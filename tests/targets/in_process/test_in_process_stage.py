@@ -1,0 +1,191 @@
+"""The target in this process: whatever becomes of a story or of its kubelet, a whole trace is left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import pytest
+from cri_api.v1 import api_pb2 as cri
+
+from kubelet_conformance.node import Node, container
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
+from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.in_process.recorded_runtime import Tap
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.trace.format.recorder import Failed, RecordedReply, Recorder
+from kubelet_fakes.clock import run
+from kubelet_fakes.runtime import CallError
+from kubelet_reference.kubelet.housekeeping import Housekeeping
+
+
+def play(story: Callable[[Node], Awaitable[None]], **settings: object) -> list[dict[str, Any]]:
+    """The lines of the trace of a story."""
+
+    async def on(target: Target) -> None:
+        await story(Node(target))
+
+    return lines(open_stage(Choice()).play(on, "story", settings, "1.32"))
+
+
+def lines(trace: bytes) -> list[dict[str, Any]]:
+    """A trace, header and all."""
+    return [json.loads(line) for line in trace.splitlines()]
+
+
+def test_life_is_framed() -> None:
+    """A trace tells its target and story, and goes from the kubelet's start to its end."""
+
+    async def story(node: Node) -> None:
+        await node.wait(3)
+
+    header, *records = play(story)
+
+    assert (header["clock"], header["scenario"], header["kubernetes"], header["seed"]) == (
+        "virtual",
+        "story",
+        "1.32",
+        0,
+    )
+    assert (records[0]["kind"], records[0]["op"]) == ("kubelet", "started")
+    assert [(each["kind"], each["t"]) for each in records[-2:]] == [("kubelet", 3), ("end", 3)]
+
+
+def test_settings_reach_the_kubelet() -> None:
+    """Fields of the kubelet's configuration that a story asks for are set."""
+
+    async def story(node: Node) -> None:
+        web = await node.run()
+        second = node.want({"metadata": {"name": "late"}, "spec": {"containers": [container()]}})
+        await second.until_phase("Failed", within=10)
+        assert web.phase == "Running"
+
+    assert play(story, max_pods=1)
+
+
+def test_failed_story_leaves_its_trace() -> None:
+    """A story that raises gives its trace up to there, and its own exception as the cause."""
+
+    async def story(node: Node) -> None:
+        await node.run()
+        raise ValueError("boom")
+
+    with pytest.raises(StoryError, match="ValueError: boom") as caught:
+        play(story)
+
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert lines(caught.value.trace)[-1]["kind"] == "end"
+
+
+def test_kubelet_that_dies_by_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake that ends the kubelet fails the story, though the story itself went well."""
+
+    async def wrong(_: Housekeeping) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    async def story(node: Node) -> None:
+        await node.wait(30)
+
+    monkeypatch.setattr(Housekeeping, "run_once", wrong)
+    with pytest.raises(StoryError, match="a mistake"):
+        play(story)
+
+
+def test_restarted_kubelet_is_a_new_one() -> None:
+    """A kubelet that is killed leaves containers alone; the next one finds them."""
+
+    async def story(node: Node) -> None:
+        web = await node.run()
+        await node.restart_kubelet(down=5)
+        await node.wait(5)
+        assert len(web.containers("c1")) == 1
+
+    ops = [(each["op"], each["t"]) for each in play(story) if each.get("kind") == "kubelet"]
+
+    assert [op for op, _ in ops] == ["started", "killed", "started", "killed"]
+    assert ops[2][1] - ops[1][1] == 5
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (Choice(kubelet="crio"), "choose reference, or bug:ID"),
+        (Choice(kubelet="bug:K8S-1"), "no bug is named 'K8S-1'"),
+        (Choice(runtime="containerd"), "choose fake"),
+        (Choice(kubernetes="1.9"), "expected Kubernetes 1.24 or newer, got 1.9"),
+        (Choice(kubernetes="new"), "expected a Kubernetes version such as 1.32"),
+    ],
+)
+def test_unknown_targets_are_refused(choice: Choice, message: str) -> None:
+    """A kubelet, runtime or version that there is not is refused with what there is."""
+    with pytest.raises(UnknownTargetError, match=message):
+        open_stage(choice)
+
+
+class Silent:
+    """A runtime that does not answer."""
+
+    async def Version(self, request: cri.VersionRequest, **_: float | None) -> cri.VersionResponse:
+        """Never answer."""
+        del request
+        await asyncio.Event().wait()
+        return cri.VersionResponse()
+
+
+class Failing:
+    """A runtime that is away."""
+
+    async def Version(self, request: cri.VersionRequest, **_: float | None) -> cri.VersionResponse:
+        """Fail."""
+        del request
+        raise CallError(grpc.StatusCode.UNAVAILABLE, "away")
+
+
+def test_call_whose_caller_leaves_has_no_reply() -> None:
+    """A call that is cancelled while it is under way stays open in the trace."""
+    recorder = Recorder(lambda: 0.0)
+
+    async def leave() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(Tap(Silent(), recorder).Version(cri.VersionRequest()), 1)
+
+    run(leave())
+
+    assert len(recorder.records) == 1
+
+
+def test_failed_call_tells_of_its_effect() -> None:
+    """A fault that keeps a call from taking place is recorded as one, and raised all the same."""
+
+    async def story(node: Node) -> None:
+        with node.fault("Status", effect="before", code="UNAVAILABLE", times=1):
+            await node.wait(20)
+        with node.fault("Status", effect="after", code="UNAVAILABLE", times=1):
+            await node.wait(20)
+
+    errors = [each for each in play(story) if "error" in each]
+
+    assert [each["rpc"] for each in errors] == ["Status", "Status"]
+    assert [each.get("effect", True) for each in errors] == [False, True]
+
+
+def test_reply_is_recorded_before_it_is_given() -> None:
+    """Whoever gets an answer finds it in the record already."""
+    recorder = Recorder(lambda: 0.0)
+    seen: list[int] = []
+
+    async def ask() -> None:
+        try:
+            await Tap(Failing(), recorder).Version(cri.VersionRequest())
+        except CallError:
+            seen.append(len(recorder.records))
+
+    run(ask())
+    reply = recorder.records[-1]
+
+    assert seen == [2]
+    assert isinstance(reply, RecordedReply)
+    assert reply.outcome == Failed("UNAVAILABLE", "away")

@@ -1,0 +1,324 @@
+"""Any kubelet in a process as a target: its process led, its pods watched, nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubelet_command import Machine, on_machine
+from on_loop import on_loop
+
+from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.controls import MANIFEST_URL, NotPossibleError
+from kubelet_conformance.targets.process.child import Child
+from kubelet_conformance.targets.process.cleanup import clear, mounts_below
+from kubelet_conformance.targets.process.node import ProcessNode
+from kubelet_conformance.targets.process.pod_watch import event_fields
+from kubelet_conformance.targets.process.target_file import KubeletTarget, reference_process
+from kubelet_conformance.trace.format.recorder import Item, Recorder
+
+Json = dict[str, Any]
+SPEC: Json = {"containers": [{"name": "app", "image": "img:1", "command": ["run"]}]}
+#: A kubelet that answers /healthz, and ends when it is asked to unless it is stubborn.
+STUB = """
+import http.server, os, signal, subprocess, sys, threading
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"ok")
+    def log_message(self, *_): pass
+if "stubborn" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if "parent" in sys.argv:
+    child = subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"])
+    print("child", child.pid, flush=True)
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
+"""
+
+
+class Bench:
+    """A record, and a wait for what comes onto it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.folder = machine.folder / "node"
+        self.folder.mkdir()
+        self.recorder = Recorder(machine.clock.monotonic)
+        self._heard = asyncio.Event()
+        self.recorder.listeners.append(lambda _: self._heard.set())
+
+    def node(self, target: KubeletTarget, **settings: object) -> ProcessNode:
+        """A node in a folder of its own."""
+        return ProcessNode(target, self.folder, self.machine.socket, self.recorder, "node-1", settings)
+
+    def items(self, kind: str) -> list[Json]:
+        """The records of a kind."""
+        return [each.fields for each in self.recorder.records if isinstance(each, Item) and each.kind == kind]
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something recorded makes this true."""
+        async with asyncio.timeout(40):
+            while not holds():
+                self._heard.clear()
+                await self._heard.wait()
+
+    def phases(self) -> list[str]:
+        """The phases that were seen, in order."""
+        return [each["status"].get("phase", "") for each in self.items("status")]
+
+
+@asynccontextmanager
+async def bench_in(folder: Path) -> AsyncGenerator[Bench]:
+    """A bench with a runtime of its own."""
+    async with on_machine(folder) as machine:
+        yield Bench(machine)
+
+
+def python(script: str, *arguments: str, **more: Any) -> KubeletTarget:
+    """A target whose kubelet is this script."""
+    command = ("{python}", "-S", "-c", script, "{healthz_port}", *arguments)
+    more.setdefault("capabilities", frozenset({"restart"}))
+    return KubeletTarget(command=command, name="odd", **more)
+
+
+@pytest.mark.slow
+@on_loop
+async def test_reference_process_lives_and_leaves_nothing(tmp_path: Path) -> None:
+    """Pods come and go by files, statuses and events are seen, it is killed and started, all is cleared."""
+    async with bench_in(tmp_path) as bench:
+        async with bench.node(reference_process()) as node:
+            await node.kubelet.start()
+            stored = node.api.create({"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": SPEC})
+            await bench.until(lambda: "Running" in bench.phases())
+            shown = node.api.get("default", "web-node-1") or {}
+            metrics, healthy = node.kubelet.metrics(), node.kubelet.healthy()
+            await node.kubelet.kill()
+            await node.kubelet.start()
+            node.api.update("default", "web-node-1", {"metadata": {"labels": {"a": None, "c": "d"}}})
+            node.api.delete("default", "web-node-1")
+            await bench.until(lambda: any(each["reason"] == "Killing" for each in bench.items("event")))
+            await node.kubelet.stop()
+
+        updated = [each["pod"] for each in bench.items("pod") if each["op"] == "set"][-1]
+        assert stored["metadata"]["name"] == "web-node-1"
+        assert shown["metadata"]["uid"] == stored["metadata"]["uid"] == bench.items("status")[0]["uid"]
+        assert ("kubelet_running_pods 1.0" in metrics, healthy) == (True, True)
+        assert updated["metadata"]["labels"] == {"c": "d"}
+        assert [each["op"] for each in bench.items("pod")] == ["set", "set", "remove"]
+        assert [each["op"] for each in bench.items("kubelet")] == ["started", "killed", "started", "stopped"]
+        assert {"Pulled", "Created", "Started"} <= {each["reason"] for each in bench.items("event")}
+        assert bench.machine.runtime.count("RunPodSandbox") == 1
+        assert list(bench.folder.iterdir()) == []
+
+
+@pytest.mark.slow
+@on_loop
+async def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
+    """What a scenario sets goes into the configuration; the manifest URL is served, and can break off."""
+    async with bench_in(tmp_path) as bench:
+        node = bench.node(reference_process(), static_pod_url=MANIFEST_URL, http_check_frequency=0.1)
+        async with node:
+            node.manifests.serve(0, "")
+            await node.kubelet.start()
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "far"}, "spec": SPEC}
+            node.manifests.serve(200, json.dumps(pod))
+            await bench.until(lambda: "Running" in bench.phases())
+
+        assert bench.items("pod")[0]["source"] == "http"
+        assert not node.kubelet.running
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (
+            python("import sys; print('no luck'); sys.exit(3)"),
+            "odd ended with code 3 before it was ready; it wrote:\n  no luck",
+        ),
+        (python("import os; os.kill(os.getpid(), 9)"), "odd ended with signal SIGKILL before it was ready"),
+        (
+            python("import threading; threading.Event().wait()", start_seconds=0.2),
+            "odd was not ready in 0.2 s, http://127.0.0.1:",
+        ),
+        (KubeletTarget(command=("/no/such",)), "kubelet: /no/such: there is no such program"),
+    ],
+    ids=["ends", "dies", "hangs", "absent"],
+)
+@on_loop
+async def test_kubelet_that_does_not_start(tmp_path: Path, target: KubeletTarget, said: str) -> None:
+    """The error says what became of it and what it wrote; nothing runs on, nothing is left."""
+    async with bench_in(tmp_path) as bench:
+        async with bench.node(target) as node:
+            with pytest.raises(TargetError) as caught:
+                await node.kubelet.start()
+            running = node.kubelet.running
+
+        assert said in str(caught.value)
+        assert not running
+        assert list(bench.folder.iterdir()) == []
+
+
+@on_loop
+async def test_kubelet_that_does_not_end_is_killed(tmp_path: Path) -> None:
+    """One that ignores SIGTERM is killed after its time, and that is an error."""
+    async with bench_in(tmp_path) as bench:
+        async with bench.node(python(STUB, "stubborn", stop_seconds=0.1)) as node:
+            await node.kubelet.start()
+            with pytest.raises(TargetError, match=r"odd did not end in 0\.1 s after SIGTERM"):
+                await node.kubelet.stop()
+
+        assert [each["op"] for each in bench.items("kubelet")] == ["started", "killed"]
+
+
+@on_loop
+async def test_kubelet_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
+    """Its end ends the wait for it, and is told with how it came."""
+    async with bench_in(tmp_path) as bench, bench.node(python(STUB)) as node:
+        await node.kubelet.start()
+        node.kubelet.raise_if_failed()
+        os.kill(node.kubelet.pid, signal.SIGTERM)
+        await node.kubelet.over()
+        with pytest.raises(TargetError, match="odd ended by itself with signal SIGTERM"):
+            node.kubelet.raise_if_failed()
+
+
+@on_loop
+async def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
+    """A kubelet's own children are killed with it, however it ends."""
+    async with bench_in(tmp_path) as bench:
+        told: list[bytes] = []
+        async with bench.node(python(STUB, "parent")) as node:
+            node.kubelet.on_line.append(told.append)
+            await node.kubelet.start()
+            child = int(told[0].split()[1])
+            os.kill(child, 0)
+            await node.kubelet.stop()
+
+        assert _has_ended(child)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process is gone, or waits to be taken note of by whoever inherited it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+#: Starts a child, and says its number once the child is up.
+PARENT = """
+import asyncio, sys
+from kubelet_conformance.targets.process.child import Child
+WAITS = "import threading; print('up', flush=True); threading.Event().wait()"
+async def main():
+    child = Child([sys.executable, "-c", WAITS], {}, lambda line: print(child.pid, flush=True))
+    await child.ended()
+asyncio.run(main())
+"""
+
+
+def test_child_dies_with_us() -> None:
+    """A kubelet does not outlive the process that started it, even if that is killed."""
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        handle = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+
+    async def ended() -> None:
+        gone = asyncio.Event()
+        asyncio.get_running_loop().add_reader(handle, gone.set)
+        async with asyncio.timeout(40):
+            await gone.wait()
+        os.close(handle)
+
+    asyncio.run(ended())
+
+
+@on_loop
+async def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
+    """What needs an API server, or a capability it lacks, is refused with what is missing."""
+    async with bench_in(tmp_path) as bench:
+        node = bench.node(python(STUB, capabilities=frozenset({"statuses"})))
+        async with node:
+            await node.kubelet.start()
+            await node.kubelet.kill()
+            api = node.api
+            api.create({"metadata": {"name": "web"}, "spec": SPEC})
+            for refused, said in (
+                (lambda: api.create({"metadata": {"name": "web"}, "spec": SPEC}), "web is there already"),
+                (lambda: api.delete("default", "web", 0), "cannot be removed with a grace period"),
+                (lambda: api.delete("default", "other"), "was not created here"),
+                (lambda: api.update_status("default", "web", {}), "other writers of statuses"),
+                (lambda: api.add_ephemeral("default", "web", {}), "ephemeral containers"),
+                (lambda: api.put("Secret", {}), "objects of kind Secret"),
+                (lambda: api.remove("Secret", "default", "a"), "objects of kind Secret"),
+                (api.outage, "an outage of it"),
+                (api.tolerate, "objects that are not valid"),
+                (lambda: api.refuse("patch", 500), "requests to it that fail"),
+                (node.kubelet.metrics, "serves metrics"),
+            ):
+                with pytest.raises(NotPossibleError, match=said):
+                    refused()
+            api.delete("default", "web")
+            with pytest.raises(NotPossibleError, match="the status of a deleted pod"):
+                api.get("default", "web-node-1")
+            with pytest.raises(NotPossibleError, match="may be restarted"):
+                await node.kubelet.start()
+
+        assert (node.channels.pods, node.channels.api, node.channels.events) == ("sent", "told", "none")
+
+
+@on_loop
+async def test_settings_that_cannot_be_set(tmp_path: Path) -> None:
+    """A setting without a field, and a kubelet without a configuration, make a scenario not applicable."""
+    async with bench_in(tmp_path) as bench:
+        with pytest.raises(NotPossibleError, match="whose node_ip can be set"):
+            await bench.node(reference_process(), node_ip="10.0.0.9").__aenter__()
+        with pytest.raises(NotPossibleError, match="with a configuration file: max_pods"):
+            await bench.node(python(STUB), max_pods=1).__aenter__()
+        with pytest.raises(NotPossibleError, match="reads manifests from a URL"):
+            await bench.node(python(STUB), static_pod_url=MANIFEST_URL).__aenter__()
+
+
+def test_events_of_a_log() -> None:
+    """A kubelet's line about an event is read with its quotes; other lines are none."""
+    line = (
+        'I1121 06:00:00.000000      42 event.go:389] "Event occurred" object="default/web-n" fieldPath="" '
+        'kind="Pod" apiVersion="v1" type="Warning" reason="Failed" message="Error: \\"x\\" \\n y\\xff"'
+    )
+    found = event_fields(line)
+
+    assert found is not None
+    assert (found["object"], found["reason"], found["type"]) == ("default/web-n", "Failed", "Warning")
+    assert found["message"] == 'Error: \\"x\\" \\n y\\xff'
+    assert event_fields("I1121 06:00:00.000000 1 a.go:1] Started") is None
+
+
+def test_clearing_an_empty_folder(tmp_path: Path) -> None:
+    """Where nothing was made nothing is to be cleared; links are removed, not followed."""
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "kept")
+
+    assert clear(tmp_path, ("link", "absent")) == []
+    assert [each.name for each in tmp_path.iterdir()] == ["kept"]
+    assert (tmp_path / "kept" / "file").exists()
+    assert mounts_below(tmp_path) == []
+
+
+@on_loop
+async def test_lines_of_a_child_arrive_whole() -> None:
+    """What a child writes is heard line by line, the last one too if it lacks its end."""
+    lines: list[bytes] = []
+    child = Child([sys.executable, "-S", "-c", "print('a'); print('b' * 70000, end='')"], {}, lines.append)
+    code = await child.ended()
+    child.kill()
+
+    assert (code, [len(line) for line in lines]) == (0, [1, 70000])
