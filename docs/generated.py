@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File
 
-from kubelet_conformance.coverage import gather
-from kubelet_conformance.coverage.decisions import decisions_page
-from kubelet_conformance.coverage.pages import pages
+from kubelet_conformance.campaigns.coverage import gather
+from kubelet_conformance.campaigns.coverage.decisions import decisions_page
+from kubelet_conformance.campaigns.coverage.pages import pages
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from kubelet_conformance.campaigns.coverage import Gathered, Witness, gather
+from kubelet_conformance.campaigns.coverage.pages import AREAS, pages
+from kubelet_conformance.campaigns.coverage.report import coverage_report
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.coverage import Gathered, Witness, gather
-from kubelet_conformance.coverage.pages import AREAS, pages
-from kubelet_conformance.coverage.report import coverage_report
 from kubelet_conformance.reports.catalogue import Fate, entries
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
 

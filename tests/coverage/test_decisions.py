@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kubelet_conformance.coverage.decisions import decisions_page, suite_tables, table
+from kubelet_conformance.campaigns.coverage.decisions import decisions_page, suite_tables, table
 from kubelet_conformance.targets.reference_tables import reference_tables
 
 

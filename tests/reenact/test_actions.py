@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from story import Story
 
+from kubelet_conformance.campaigns.reenact.actions import read_actions
 from kubelet_conformance.node.actions import Action, act
-from kubelet_conformance.reenact.actions import read_actions
 from kubelet_conformance.targets.controls import FaultPlan
 from kubelet_fixtures import traces
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubelet_conformance.reenact.comparing import sequence
+from kubelet_conformance.campaigns.reenact.comparing import sequence
 from kubelet_conformance.reports.trace_text.steps import Step
 
 #: Each step as TIME WHAT WHOM DETAIL.

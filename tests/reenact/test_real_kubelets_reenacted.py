@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kubelet_conformance.reenact.actions import read_actions
-from kubelet_conformance.reenact.comparing import RETRY_SECONDS_MAX, differences
-from kubelet_conformance.reenact.replay import replay
+from kubelet_conformance.campaigns.reenact.actions import read_actions
+from kubelet_conformance.campaigns.reenact.comparing import RETRY_SECONDS_MAX, differences
+from kubelet_conformance.campaigns.reenact.replay import replay
 from kubelet_conformance.targets.controls import StoryError
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import Event

@@ -16,7 +16,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 from syrupy.types import SnapshotIndex
 
-from kubelet_conformance.snapshots.taking import scenarios_for, take
+from kubelet_conformance.campaigns.snapshots.taking import scenarios_for, take
 from kubelet_conformance.targets.choice import Choice
 from kubelet_fixtures import snapshots
 

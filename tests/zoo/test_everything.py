@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from kubelet_conformance.campaigns.zoo import full_hunt
+from kubelet_conformance.campaigns.zoo.full_hunt import play_on_each, tell_every_story
+from kubelet_conformance.campaigns.zoo.hunt import Caught
 from kubelet_conformance.plugin.play import Performed, perform
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
-from kubelet_conformance.zoo import full_hunt
-from kubelet_conformance.zoo.full_hunt import play_on_each, tell_every_story
-from kubelet_conformance.zoo.hunt import Caught
 
 SOME = [*bug_ids()[::4], "CRIO-7004", "K8S-53530", "MUT-PLEG-07"]
 """Of kubelets and of runtimes, a hundred and more."""

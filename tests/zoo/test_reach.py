@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.campaigns.zoo.reach import reached
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.in_process.replaced_parts import Replaced, what_is_replaced
-from kubelet_conformance.zoo.reach import reached
 from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
 from kubelet_reference.pleg.cache import PodCache
 

@@ -47,8 +47,8 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
 
 def _cover(ids: set[str], form: str, output: str | None) -> None:
     # Late: nothing else here plays scenarios.
-    from kubelet_conformance.coverage import gather  # noqa: PLC0415
-    from kubelet_conformance.coverage.report import coverage_report, print_coverage  # noqa: PLC0415
+    from kubelet_conformance.campaigns.coverage import gather  # noqa: PLC0415
+    from kubelet_conformance.campaigns.coverage.report import coverage_report, print_coverage  # noqa: PLC0415
     from kubelet_conformance.scenarios import every_scenario  # noqa: PLC0415
 
     progress = Steps(len(every_scenario()), "scenarios played")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
+from kubelet_conformance.campaigns.snapshots.taking import scenarios_for, take
 from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
-from kubelet_conformance.snapshots.taking import scenarios_for, take
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 

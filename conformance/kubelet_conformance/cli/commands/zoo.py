@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import click
 
+from kubelet_conformance.campaigns.zoo.full_hunt import play_on_each, tell_every_story
+from kubelet_conformance.campaigns.zoo.hunt import Caught, Outcome, hunt
 from kubelet_conformance.cli.options import reported
 from kubelet_conformance.reports.output import as_json, check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
@@ -17,8 +19,6 @@ from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
-from kubelet_conformance.zoo.full_hunt import play_on_each, tell_every_story
-from kubelet_conformance.zoo.hunt import Caught, Outcome, hunt
 
 SCHEMA = 1
 

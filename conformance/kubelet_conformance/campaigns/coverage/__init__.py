@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.coverage.gathering import Gathered, Witness, gather
+from kubelet_conformance.campaigns.coverage.gathering import Gathered, Witness, gather
 
 __all__ = ("Gathered", "Witness", "gather")

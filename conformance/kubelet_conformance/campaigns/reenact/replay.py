@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kubelet_conformance.campaigns.reenact.actions import RecordedActions
 from kubelet_conformance.node import Node
-from kubelet_conformance.reenact.actions import RecordedActions
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import FaultPlan, RuntimeControl, Target
 from kubelet_conformance.targets.opening import open_stage

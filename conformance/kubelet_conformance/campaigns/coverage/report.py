@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from kubelet_conformance.coverage.gathering import Gathered
+from kubelet_conformance.campaigns.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
 
 

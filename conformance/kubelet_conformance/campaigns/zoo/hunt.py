@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
+from kubelet_conformance.campaigns.zoo.reach import choice_of
 from kubelet_conformance.contract.deferred_gc import seldom_collected
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
@@ -19,7 +20,6 @@ from kubelet_conformance.runtime_checks.scenarios import every_story
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import BugCard, bug_card
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.zoo.reach import choice_of
 
 Outcome: TypeAlias = tuple[tuple[str, ...], str]
 """The contracts that were broken, and what went wrong in the suite itself."""

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
+from kubelet_conformance.campaigns.zoo.hunt import Outcome, is_witness, outcome_of, tell
+from kubelet_conformance.campaigns.zoo.reach import choice_of, does_the_same, reached, replaced_by
 from kubelet_conformance.contract.deferred_gc import seldom_collected
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, perform
@@ -24,8 +26,6 @@ from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.in_process.replaced_parts import Replaced, open_stage_of_all
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.targets.stage import Stage
-from kubelet_conformance.zoo.hunt import Outcome, is_witness, outcome_of, tell
-from kubelet_conformance.zoo.reach import choice_of, does_the_same, reached, replaced_by
 
 _WORTH_IT = 8
 """For so many bugs it pays to find out, in three plays, what the right ones do."""

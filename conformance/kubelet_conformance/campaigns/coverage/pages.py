@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from kubelet_conformance.coverage.gathering import Gathered
+from kubelet_conformance.campaigns.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
 from kubelet_conformance.runtime_checks.scenario import STORY
 from kubelet_conformance.targets.bugs import BugCard

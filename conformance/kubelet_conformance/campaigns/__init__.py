@@ -1,0 +1,1 @@
+"""What plays many scenarios for one answer: coverage, seeded bugs, replayed traces, texts of behaviour."""
