@@ -26,7 +26,8 @@ from pathlib import Path
 
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.stage import Choice, open_stage
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
 
 folder, *names = sys.argv[1:]
 for name in names:

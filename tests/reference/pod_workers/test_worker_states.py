@@ -18,7 +18,7 @@ from kubelet_reference.pod_workers.worker_table import (
 )
 from kubelet_reference.util.versions import Behaviour
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "pod-worker.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "pod-worker.md"
 LIFE = [State.WAITING, State.SYNC, State.TERMINATING, State.TERMINATED, State.FINISHED]
 UPDATES = [Event.CREATE, Event.UPDATE, Event.TERMINATE, Event.RUNTIME_KILL]
 WITH_ROUNDS = [State.SYNC, State.TERMINATING, State.TERMINATED]

@@ -10,7 +10,7 @@ from kubelet_reference.server.command import command
 from kubelet_reference.server.configuration import FIELDS
 from kubelet_reference.util.versions import GATES
 
-DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def rows(page: str, heading: str) -> str:
