@@ -204,7 +204,9 @@ def mirror_outlives_its_containers(m: Moment, pod: Pod) -> Findings:
         return None
     if getattr(m.record, "uid", "") in pod.note(_ToGo).uids:
         return None  # Somebody else had it deleted.
-    if pod.note(_Unheard).of or (m.node.started_t is not None and pod.termination.t <= m.node.started_t):
+    if pod.note(_MissedRemovals).of or (
+        m.node.started_t is not None and pod.termination.t <= m.node.started_t
+    ):
         return None
     running = [c for c in pod.every_container() if c.state == "running"]
     if running:
@@ -264,7 +266,7 @@ def _mirror_is_to_go(m: Moment) -> None:
         pod.note(_ToGo).uids.add(uid)
 
 
-class _Unheard:
+class _MissedRemovals:
     """The pod was removed while a source was silent: its worker is not told before that source is heard."""
 
     def __init__(self) -> None:
@@ -272,10 +274,10 @@ class _Unheard:
 
 
 @observer(on=pod_unset())
-def _removal_is_unheard(m: Moment) -> None:
+def _removal_is_missed(m: Moment) -> None:
     """Take in removals that nobody takes up."""
     if m.pod is not None and kubelet_view(m).api_away_t is not None:
-        m.pod.note(_Unheard).of = True
+        m.pod.note(_MissedRemovals).of = True
 
 
 @contract("STATIC-16", on=status(), needs=(CRI, PODS, STORED_STATUS))

@@ -144,7 +144,7 @@ def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
 
 
 @contract("STATIC-03", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def sandbox_tells_where_its_pod_came_from(m: Moment, pod: Pod) -> Findings:
+def sandbox_shows_the_source_of_its_pod(m: Moment, pod: Pod) -> Findings:
     """A pod's sandbox is annotated with the pod's source and the time it was first seen; a static pod's also
     with the hash of its manifest, which is its UID where the manifest has none.
     """

@@ -21,7 +21,7 @@ class _Plugin:
     """Whether the trace tells what is said to plugins at all."""
 
     def __init__(self) -> None:
-        self.heard = False
+        self.is_recorded = False
 
 
 class _Resources:
@@ -37,9 +37,9 @@ _ENDED = done("NodePrepareResources", "NodeUnprepareResources").either(failed("N
 
 
 @observer(on=_ENDED)
-def _hear(m: Moment) -> None:
+def _plugin_calls_are_recorded(m: Moment) -> None:
     """Take down how a call to a plugin has ended."""
-    m.node.note(_Plugin).heard = True
+    m.node.note(_Plugin).is_recorded = True
     memory = m.pod.note(_Resources) if m.pod is not None else None
     if memory is None:
         return
@@ -69,7 +69,7 @@ def resources_come_before_the_sandbox(m: Moment, pod: Pod) -> Findings:
 
     If that fails an event tells so, and no sandbox is run. A container gets the devices that it claims.
     """
-    if not pod.born or not m.node.note(_Plugin).heard or not _of_its_own(m, pod):
+    if not pod.born or not m.node.note(_Plugin).is_recorded or not _of_its_own(m, pod):
         return None
     claim = _unready(pod)
     if claim is not None:
@@ -92,7 +92,7 @@ def resources_are_prepared(m: Moment) -> Findings:
 
 
 @resources_come_before_the_sandbox.clause("told", on=failed("NodePrepareResources"))
-def failed_preparation_is_told(m: Moment) -> Findings:
+def failed_preparation_is_reported(m: Moment) -> Findings:
     """The failure is told."""
     if not to_run(m) or m.header.channels.events == "none":
         return None
@@ -166,7 +166,7 @@ def resources_are_given_back_last(_: Moment, pod: Pod) -> Findings:
 @resources_are_given_back_last.clause("status", on=FINISHED)
 def terminal_status_comes_after_that(m: Moment, pod: Pod) -> Findings:
     """No terminal status is written while the pod has prepared resources."""
-    if not pod.born or pod.finished or not m.node.note(_Plugin).heard:
+    if not pod.born or pod.finished or not m.node.note(_Plugin).is_recorded:
         return None
     held = pod.note(_Resources).devices
     if not _of_its_own(m, pod) or not held:

@@ -132,9 +132,9 @@ def _next_ephemeral(pod: Pod, failing: str) -> str | None:
 def _ended_app(pod: Pod) -> str | None:
     """An app container that ended by itself, as the kubelet knows, and that is wanted again."""
     for one in pod.of_kind("app"):
-        told = one.record is not None and one.record.state == "CONTAINER_EXITED"
+        reported = one.record is not None and one.record.state == "CONTAINER_EXITED"
         own_end = one.exit is not None and not one.exit.commanded
-        if one is pod.newest(one.name) and one.state == "exited" and told and own_end:
+        if one is pod.newest(one.name) and one.state == "exited" and reported and own_end:
             return one.name if wants_restart(pod, one) else None
     return None
 
@@ -184,10 +184,10 @@ def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 def _others_ready(pod: Pod, now: PodStatus) -> bool:
     """Every app container and sidecar is told and ready."""
-    told = {one.name: one.ready for one in now.lasting_containers}
+    reported = {one.name: one.ready for one in now.lasting_containers}
     spec = pod.spec
     names = [one.name for one in (*spec.containers, *(spec.init_containers or ()))] if spec else []
-    return bool(names) and all(told.get(name, False) for name in names)
+    return bool(names) and all(reported.get(name, False) for name in names)
 
 
 @contract("EPH-07", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
@@ -251,21 +251,21 @@ def told_by_name(m: Moment) -> Findings:
 
     One that was lost while it ran counts as restarted.
     """
-    told = m.status.ephemeral_container_statuses if m.status else None
-    if not told:
+    reported = m.status.ephemeral_container_statuses if m.status else None
+    if not reported:
         return None
-    names = [one.name for one in told]
+    names = [one.name for one in reported]
     if names != sorted(names):
         return broken(f"the ephemeral statuses are {names}, expected them sorted by name")
-    counted = [one.name for one in told if one.restart_count and not is_lost(one)]
+    counted = [one.name for one in reported if one.restart_count and not is_lost(one)]
     return broken(f"{counted[0]} has a restartCount, expected 0") if counted else KEPT
 
 
 @contract("EPH-12", on=status(), needs=(PODS, STATUS), versions=_ON)
 def never_ready(m: Moment) -> Findings:
     """An ephemeral container's status has ready false and no started, running or not."""
-    told = m.status.ephemeral_container_statuses if m.status else None
-    for one in told or ():
+    reported = m.status.ephemeral_container_statuses if m.status else None
+    for one in reported or ():
         if one.ready or one.started is not None:
             return broken(f"{one.name} has ready {one.ready} and started {one.started}")
-    return KEPT if told else None
+    return KEPT if reported else None

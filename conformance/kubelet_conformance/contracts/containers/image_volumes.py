@@ -107,7 +107,7 @@ def _refused(name: str) -> Pattern:
 
 
 @shown_image_is_mounted.clause("told", on=failed("PullImage"))
-def missing_image_is_told(m: Moment, pod: Pod) -> Findings:
+def missing_image_is_reported(m: Moment, pod: Pod) -> Findings:
     """The container waits with the reason."""
     image = m.request(PullImageRequest).image.image
     users = _users(pod, image) if to_run(m) else []

@@ -226,9 +226,9 @@ def success_is_not_rerun(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
 def _succeeded(init: Container) -> bool:
     """It exited with 0, by the latest that the runtime says: of one that it lost it says 255."""
-    told, ended = init.record, init.exit
-    if told is not None and told.state == "CONTAINER_EXITED":
-        return completed(init) and told.exit_code == 0
+    reported, ended = init.record, init.exit
+    if reported is not None and reported.state == "CONTAINER_EXITED":
+        return completed(init) and reported.exit_code == 0
     return completed(init) and ended is not None and ended.code == 0
 
 

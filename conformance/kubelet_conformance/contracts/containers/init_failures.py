@@ -118,11 +118,11 @@ def _(m: Moment, pod: Pod) -> Findings:
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     if not status.terminal or pod.restart_policy != "Never":
         return None
-    for told in status.init_container_statuses or ():
-        ended = told.state.terminated
-        if pod.kind_of(told.name) == "init" and ended and ended.exit_code:
+    for reported in status.init_container_statuses or ():
+        ended = reported.state.terminated
+        if pod.kind_of(reported.name) == "init" and ended and ended.exit_code:
             if status.phase != "Failed":
-                return broken(f"phase {status.phase} though {told.name} exited with {ended.exit_code}")
+                return broken(f"phase {status.phase} though {reported.name} exited with {ended.exit_code}")
             return KEPT
     return None
 
@@ -133,10 +133,15 @@ def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Fin
 
     It is run again, or under policy Never the pod is killed.
     """
-    told = m.response(ContainerStatusReply).status
-    if told is None or told.reason != "OOMKilled":
+    reported = m.response(ContainerStatusReply).status
+    if reported is None or reported.reason != "OOMKilled":
         return None
-    if told.state != "CONTAINER_EXITED" or told.exit_code or container.kind != "init" or not to_watch(m):
+    if (
+        reported.state != "CONTAINER_EXITED"
+        or reported.exit_code
+        or container.kind != "init"
+        or not to_watch(m)
+    ):
         return None
     if not in_place(container):
         return None
@@ -223,16 +228,16 @@ def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
     """What the Initialized condition must say; None where the app containers only ran before."""
     apps = now.container_statuses or ()
     if _STAYS_INITIALIZED.at(m.kubernetes):
-        if [told for told in apps if told.state.running or told.state.terminated]:
+        if [one for one in apps if one.state.running or one.state.terminated]:
             return True
-        if [told for told in apps if told.last_state.terminated]:
+        if [one for one in apps if one.last_state.terminated]:
             return None
-    ready = {told.name: told.ready for told in _inits_told(pod, now)}
+    ready = {one.name: one.ready for one in _init_statuses(pod, now)}
     return all(ready.get(spec.name, False) for spec in regular_inits(pod))
 
 
-def _inits_told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
-    return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "init"]
+def _init_statuses(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
+    return [one for one in now.init_container_statuses or () if pod.kind_of(one.name) == "init"]
 
 
 @contract("INIT-15", on=status(), needs=(PODS, STATUS), versions=_STAYS_INITIALIZED)
@@ -241,11 +246,11 @@ def ready_by_exit_code(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Findi
 
     Initialized is True when all are ready, and until then False with reason ContainersNotInitialized.
     """
-    for told in _inits_told(pod, status):
-        ended = told.state.terminated
+    for reported in _init_statuses(pod, status):
+        ended = reported.state.terminated
         if ended is not None:
-            if told.ready != (ended.exit_code == 0):
-                yield broken(f"{told.name} exited with {ended.exit_code} and has ready {told.ready}")
+            if reported.ready != (ended.exit_code == 0):
+                yield broken(f"{reported.name} exited with {ended.exit_code} and has ready {reported.ready}")
             else:
                 yield KEPT
 
@@ -283,21 +288,21 @@ def apps_wait_for_initializing(m: Moment, pod: Pod, status: PodStatus) -> Findin
     """Until the init containers are through, app containers that never ran wait for PodInitializing."""
     if status.terminal or not pod.born:
         return None
-    inits = _inits_told(pod, status)
-    if all(told.state.terminated and told.state.terminated.exit_code == 0 for told in inits):
+    inits = _init_statuses(pod, status)
+    if all(one.state.terminated and one.state.terminated.exit_code == 0 for one in inits):
         return None
     tried = {*pod.containers, *pod.note(_Failed).names}
-    apps = [told for told in status.container_statuses or () if told.name not in tried]
-    for told in apps:
-        if not told.container_id and has_come_back(m, pod):
+    apps = [one for one in status.container_statuses or () if one.name not in tried]
+    for reported in apps:
+        if not reported.container_id and has_come_back(m, pod):
             continue  # Reasons are kept by the pod's UID, longer than its statuses.
-        reason = told.state.waiting.reason if told.state.waiting else "none"
+        reason = reported.state.waiting.reason if reported.state.waiting else "none"
         if pod.note(_Failed).initialized and (
-            reason in _UNSEEN_FAILURES or _was_put_off(pod, told.name, reason)
+            reason in _UNSEEN_FAILURES or _was_put_off(pod, reported.name, reason)
         ):
             continue
         if reason != "PodInitializing":
-            return broken(f"{told.name} waits for {reason}, expected PodInitializing")
+            return broken(f"{reported.name} waits for {reason}, expected PodInitializing")
     return KEPT if apps else None
 
 

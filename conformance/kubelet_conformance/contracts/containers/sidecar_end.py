@@ -57,10 +57,10 @@ def _possible_waits(pod: Pod, sidecar: Container, t: float) -> list[float]:
 
 def _goes(pod: Pod) -> bool:
     """The pod is being killed as a whole: asked for, or because the kubelet knows that it came to its end."""
-    return pod.termination is not None or (at_its_end(pod) and all(map(_told_ended, pod.of_kind("app"))))
+    return pod.termination is not None or (at_its_end(pod) and all(map(_shown_as_ended, pod.of_kind("app"))))
 
 
-def _told_ended(container: Container) -> bool:
+def _shown_as_ended(container: Container) -> bool:
     return container.record is not None and container.record.state == "CONTAINER_EXITED"
 
 
@@ -160,9 +160,9 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     if not status.terminal or status.reason or not any(sidecars(pod)):
         return None
-    ended = [told.state.terminated for told in status.container_statuses or ()]
-    inits = [told for told in status.init_container_statuses or () if pod.kind_of(told.name) == "init"]
-    if not ended or any(not told.ready for told in inits):
+    ended = [one.state.terminated for one in status.container_statuses or ()]
+    inits = [one for one in status.init_container_statuses or () if pod.kind_of(one.name) == "init"]
+    if not ended or any(not one.ready for one in inits):
         return None
     good = all(one is not None and one.exit_code == 0 for one in ended)
     if (status.phase == "Succeeded") != good:
@@ -296,7 +296,7 @@ def _(m: Moment) -> None:
 
 
 @contract("SIDECAR-16", on=POD_IS_TO_GO, needs=(CRI, PODS), versions=_ON)
-def ended_ones_hold_up_nobody(m: Moment, pod: Pod) -> Findings:
+def ended_ones_delay_no_other(m: Moment, pod: Pod) -> Findings:
     """A container that does not run when its pod goes holds up no sidecar."""
     if not to_watch(m) or pod.deleted_t is not None:
         return None
@@ -309,13 +309,13 @@ def ended_ones_hold_up_nobody(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=stop_of(last),
         within=REACTION,
-        unless=exit_of(last).either(pod_set().where(of(pod)).where(_is_wanted)),
+        unless=exit_of(last).either(pod_set().where(of(pod)).where(_is_desired)),
         text=f"sidecar {last.name} is stopped at once",
     )
 
 
 @contract("SIDECAR-27", on=POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
-def every_kill_is_told_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
+def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
     """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn.
 
     A file that is back before anybody has looked has never been gone.
@@ -328,13 +328,13 @@ def every_kill_is_told_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield answered(
                 by=event("Killing").where(_on(spec.name)),
                 within=REACTION,
-                unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_wanted)),
+                unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_desired)),
                 not_before=stop_of(waiting),
                 text=f"a Killing event tells of sidecar {spec.name}",
             )
 
 
-def _is_wanted(m: Moment) -> bool:
+def _is_desired(m: Moment) -> bool:
     """The pod is sent by its source, and is not to go."""
     return m.manifest is not None and not is_mirror(m) and m.manifest.metadata.deletion_timestamp is None
 

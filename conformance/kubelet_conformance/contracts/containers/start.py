@@ -187,14 +187,14 @@ def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod
     return _wrong_hook(annotations.get(Annotation.PRE_STOP_HANDLER), spec.lifecycle.pre_stop)
 
 
-def _wrong_hook(told: str | None, hook: Handler | None) -> str | None:
-    if told is None or hook is None:
-        return None if told is None and hook is None else f"the preStop handler is {told or 'absent'}"
+def _wrong_hook(reported: str | None, hook: Handler | None) -> str | None:
+    if reported is None or hook is None:
+        return None if reported is None and hook is None else f"the preStop handler is {reported or 'absent'}"
     try:
-        handler = msgspec.json.decode(told, type=Handler)
+        handler = msgspec.json.decode(reported, type=Handler)
     except msgspec.MsgspecError:
-        return f"the preStop handler is {told!r}, no JSON"
-    return None if handler.exec == hook.exec else f"the preStop handler is {told}"
+        return f"the preStop handler is {reported!r}, no JSON"
+    return None if handler.exec == hook.exec else f"the preStop handler is {reported}"
 
 
 @contract("START-05", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -258,17 +258,17 @@ def _seconds(text: str | None) -> int | None:
         raise BodyError(f"{text[:40]!r} is no time") from None
 
 
-def _told_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:
+def _reported_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:
     """Container id, what of it, started and finished as the status shows them."""
     running, ended, last = one.state.running, one.state.terminated, one.last_state.terminated
-    told: list[tuple[str, str, str | None, str | None]] = []
+    reported: list[tuple[str, str, str | None, str | None]] = []
     if running is not None:
-        told.append((one.runtime_id, "running", running.started_at, None))
+        reported.append((one.runtime_id, "running", running.started_at, None))
     if ended is not None:
-        told.append((ended.runtime_id, "terminated", ended.started_at, ended.finished_at))
+        reported.append((ended.runtime_id, "terminated", ended.started_at, ended.finished_at))
     if last is not None:
-        told.append((last.runtime_id, "last terminated", last.started_at, last.finished_at))
-    return told
+        reported.append((last.runtime_id, "last terminated", last.started_at, last.finished_at))
+    return reported
 
 
 def _wrong_time(record: ContainerRecord, started: str | None, finished: str | None) -> str | None:
@@ -290,7 +290,7 @@ def container_times_are_the_runtimes(m: Moment, status: PodStatus) -> Iterator[F
     The API cuts it to seconds.
     """
     for one in status.every_container:
-        for container_id, word, started, finished in _told_times(one):
+        for container_id, word, started, finished in _reported_times(one):
             container = m.world.containers.get(container_id)
             record = container.record if container is not None else None
             if record is None or not record.started_at:

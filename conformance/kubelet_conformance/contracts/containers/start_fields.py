@@ -119,7 +119,7 @@ _IN_BETWEEN = ByVersion({"<=1.34": True, ">=1.35": False})
 
 
 @crash_loop_is_looked_at_again.clause("told", on=event("BackOff"))
-def each_look_is_told(m: Moment, pod: Pod) -> Findings:
+def each_look_has_an_event(m: Moment, pod: Pod) -> Findings:
     """Up to 1.34 each such look is told by an event, of this container or of one whose turn is earlier, until
     it is made.
     """

@@ -109,7 +109,7 @@ def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
 
 
 @reason_goes_with_the_next_success.clause("told", on=failed("CreateContainer", "StartContainer"))
-def reason_is_told(m: Moment, pod: Pod) -> Findings:
+def reason_is_shown(m: Moment, pod: Pod) -> Findings:
     """The next status tells it."""
     name = _name(m)
     if not to_run(m) or pod.kind_of(name) not in {"app", "init"}:

@@ -203,15 +203,15 @@ def told_otherwise(container: Container) -> Pattern:
     """The runtime says that a container whose start failed is in another state than created."""
 
     def fits(m: Moment) -> bool:
-        told = m.response(ContainerStatusReply).status
-        return m.container is container and told is not None and told.state != "CONTAINER_CREATED"
+        reported = m.response(ContainerStatusReply).status
+        return m.container is container and reported is not None and reported.state != "CONTAINER_CREATED"
 
-    def heard(m: Moment) -> bool:
+    def is_recorded(m: Moment) -> bool:
         event = event_of(m)
         states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
         return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
 
-    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(heard))
+    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(is_recorded))
 
 
 def removal_of(container: Container) -> Pattern:
@@ -265,9 +265,9 @@ def unread_end(m: Moment, container: Container) -> bool:
     """It ended by itself, and the kubelet has not been told: to its knowledge it runs."""
     if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
         return False
-    told = container.record is not None and container.record.state == "CONTAINER_EXITED"
-    told = told or any(stop.succeeded for stop in container.stops)
-    return not told and not m.header.feature_gates.get("EventedPLEG")
+    reported = container.record is not None and container.record.state == "CONTAINER_EXITED"
+    reported = reported or any(stop.succeeded for stop in container.stops)
+    return not reported and not m.header.feature_gates.get("EventedPLEG")
 
 
 def wants_restart(pod: Pod, container: Container) -> bool | None:
@@ -465,13 +465,13 @@ def may_have_started(pod: Pod, now: PodStatus) -> dict[str, str]:
 def starts_are_told(late: dict[str, str]) -> Finding:
     """That these have started is told as well, and soon."""
 
-    def tells(m: Moment) -> bool:
+    def shows(m: Moment) -> bool:
         shown = m.status.by_name if m.status is not None else {}
-        told = [one for name in late if (one := shown.get(name)) is not None]
-        return all(one.started or one.runtime_id != late[one.name] for one in told)
+        reported = [one for name in late if (one := shown.get(name)) is not None]
+        return all(one.started or one.runtime_id != late[one.name] for one in reported)
 
     return answered(
-        by=status().where(tells),
+        by=status().where(shows),
         within=REACTION,
         unless=exited().either(TERMINATION_ASKED, FAULT),
         text=f"sidecars {' and '.join(late)}, by which the pod is initialized, are told as started",

@@ -134,26 +134,26 @@ def believed_running(container: Container) -> bool:
     """It was started, and the kubelet has neither stopped it nor read that it ended."""
     if container.state not in {"running", "exited"} or container.started_t is None:
         return False
-    told = container.record
-    if told is not None and told.state != "CONTAINER_RUNNING":
+    reported = container.record
+    if reported is not None and reported.state != "CONTAINER_RUNNING":
         return False
     return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
 
 
 def was_seen_started(container: Container) -> bool:
     """The runtime has told that it was started, whatever is answered to the call that did so."""
-    told = container.record.state if container.record is not None else "CONTAINER_CREATED"
-    return container.seen_running or told not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
+    reported = container.record.state if container.record is not None else "CONTAINER_CREATED"
+    return container.seen_running or reported not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
 
 
 def told_exited(container: Container) -> Pattern:
     """The kubelet reads that this container has ended, or its record is gone."""
 
-    def tells(m: Moment) -> bool:
+    def shows(m: Moment) -> bool:
         record = m.response(ContainerStatusReply).status
         return record is None or record.state == "CONTAINER_EXITED"
 
-    read = done("ContainerStatus").where(about(container)).where(tells)
+    read = done("ContainerStatus").where(about(container)).where(shows)
     return read.either(happened("removed").where(about(container)))
 
 
@@ -196,14 +196,14 @@ def _was_begun_in_this_life(pod: Pod, node: Node) -> bool:
     return run is not None and node.started_t is not None and run.t >= node.started_t
 
 
-def has_ended_for_good(pod: Pod, told: PodStatus | None = None) -> bool:
+def has_ended_for_good(pod: Pod, reported: PodStatus | None = None) -> bool:
     """It is told that a container has ended for good, which now runs again in another sandbox.
 
     As long as it does no status of the pod is told at all (status_manager.go checkContainerStateTransition).
     What is told is the pod's last status, unless it is given.
     """
-    told = told or pod.status
-    for said in told.lasting_containers if told is not None else ():
+    reported = reported or pod.status
+    for said in reported.lasting_containers if reported is not None else ():
         ended, newest = said.state.terminated, pod.newest(said.name)
         if ended is None or newest is None or newest.kind == "sidecar" or newest.id == said.runtime_id:
             continue

@@ -122,8 +122,8 @@ def is_nobodys(m: Moment, host: str) -> bool:
     """No pod is known to have, or to have had, this address."""
     if any(one.ip == host for one in m.world.sandboxes.values()):
         return False
-    told = (pod.status for pod in m.world.pods.values() if pod.status is not None)
-    return all(host != one.pod_ip for one in told)
+    reported = (pod.status for pod in m.world.pods.values() if pod.status is not None)
+    return all(host != one.pod_ip for one in reported)
 
 
 def running(pod: Pod, name: str) -> Container | None:

@@ -61,8 +61,8 @@ def caps_of(linux: LinuxResources) -> Caps:
 
 def caps_told(container: Container) -> Caps | None:
     """What the runtime last said of it; None if it never did."""
-    told = container.record.resources if container.record is not None else None
-    return caps_of(told.linux) if told is not None and told.linux is not None else None
+    reported = container.record.resources if container.record is not None else None
+    return caps_of(reported.linux) if reported is not None and reported.linux is not None else None
 
 
 class _Given:
@@ -94,7 +94,7 @@ def has_now(container: Container) -> Caps | None:
 def awaits_resize(pod: Pod) -> bool:
     """A container of it was given what the runtime has not told yet."""
     every = ((one.note(_Given).caps, caps_told(one)) for one in pod.every_container())
-    return any(given is not None and given != told for given, told in every)
+    return any(given is not None and given != reported for given, reported in every)
 
 
 def changed(before: Caps, after: Caps) -> list[str]:

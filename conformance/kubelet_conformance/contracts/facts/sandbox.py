@@ -79,11 +79,11 @@ def told_ips(record: SandboxRecord | None) -> list[str]:
 def told_of(sandbox: Sandbox) -> Pattern:
     """An event that has the status of this sandbox."""
 
-    def tells(m: Moment) -> bool:
-        told = sandbox_told(m)
-        return told is not None and told.id == sandbox.id
+    def shows(m: Moment) -> bool:
+        reported = sandbox_told(m)
+        return reported is not None and reported.id == sandbox.id
 
-    return EVENT_TOLD.where(tells)
+    return EVENT_TOLD.where(shows)
 
 
 def network_mode(pod: Pod) -> str:

@@ -91,7 +91,7 @@ def _has_a_refused_container(m: Moment) -> bool:
     return not START_ERRORS.isdisjoint(reasons)
 
 
-def _tells_an_end(m: Moment) -> bool:
+def _shows_an_end(m: Moment) -> bool:
     every = m.status.every_container if m.status is not None else ()
     return bool([one for one in every if one.state.terminated or one.last_state.terminated])
 
@@ -100,7 +100,7 @@ AGAIN: Pattern = status().where(_comes_after_another)
 """A status that can be held against the one before."""
 REFUSED: Pattern = status().where(_has_a_refused_container)
 """A status in which a container waits for one of START_ERRORS."""
-END_TOLD: Pattern = status().where(_tells_an_end)
+END_TOLD: Pattern = status().where(_shows_an_end)
 """A status with the end of a container, be it the latest or the one before."""
 
 
@@ -240,14 +240,14 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     allowed = generated
     if "Succeeded" in generated or "Failed" in generated:
         allowed |= _held(pod, m)
-    if pod.status is not None and _tells_of_probes(m, pod, pod.status, status):
+    if pod.status is not None and _shows_probe_results(m, pod, pod.status, status):
         allowed |= {pod.status.phase}
     phases = tuple(generated) if len(generated) == 1 else tuple(sorted(generated))
     lost = tuple([one for one in status.lasting_containers if is_lost(one)])
     return Written(pod, status, pod.status, counts, row, phases, allowed, lost)
 
 
-def _tells_of_probes(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
+def _shows_probe_results(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
     """The results of probes are told at once, and the phase follows with the next sync, which comes soon."""
     old, new = before.every_container, now.every_container
     if m.t - (pod.status_t or 0.0) > REACTION or old == new:

@@ -45,7 +45,7 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
-    left = [pod for pod in left if not known_to_kubelet(pod, m.node) and not _is_wanted_again(m, pod)]
+    left = [pod for pod in left if not known_to_kubelet(pod, m.node) and not _is_desired_again(m, pod)]
     for pod in left:
         if not pod.note(_Mirror).deleted:
             text = f"container {m.container.name if m.container else ''}, which nobody knows, is stopped"
@@ -53,7 +53,7 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     return KEPT if left else None
 
 
-def _is_wanted_again(m: Moment, pod: Pod) -> bool:
+def _is_desired_again(m: Moment, pod: Pod) -> bool:
     """By another manifest of that name: the mirror is then its worker's (mirrors are looked up by name)."""
     newest = m.world.names.get((pod.namespace, pod.name))
     return newest is not None and newest.static and newest.wanted

@@ -174,7 +174,7 @@ def unknown_container_is_stopped_before_it_goes(_: Moment, container: Container)
     return KEPT
 
 
-class _Told:
+class _Reported:
     """Whether the runtime has ever said that the state of a container is unknown."""
 
     def __init__(self) -> None:
@@ -186,11 +186,11 @@ def _unknown_states_are_remembered(m: Moment) -> None:
     """Remember it: once stopped, the container is told as exited."""
     record = m.response(ContainerStatusReply).status
     if m.container is not None and record is not None and record.state == "CONTAINER_UNKNOWN":
-        m.container.note(_Told).unknown = True
+        m.container.note(_Reported).unknown = True
 
 
 def _was_unknown(container: Container) -> bool:
-    return container.state == "unknown" or container.note(_Told).unknown
+    return container.state == "unknown" or container.note(_Reported).unknown
 
 
 class _Return:

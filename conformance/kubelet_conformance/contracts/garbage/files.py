@@ -104,7 +104,7 @@ def _pod_of_logs(m: Moment) -> Pod | None:
 
 
 @log_folder_of_a_gone_pod_goes.clause("not before", on=REMOVED)
-def log_folder_of_a_wanted_pod_stays(m: Moment) -> Findings:
+def log_folder_of_a_desired_pod_stays(m: Moment) -> Findings:
     """As long as the pod is wanted it stays."""
     pod = _pod_of_logs(m)
     if pod is None or not pod.wanted or not pod.born:

@@ -93,7 +93,7 @@ class _Rounds:
 
 
 @contract("GC-11", on=failed("ListContainers"), needs=(CRI, EVERY_EVENT))
-def failed_round_is_told(m: Moment) -> Findings:
+def failed_gc_has_an_event(m: Moment) -> Findings:
     """That a round of garbage collection has failed is told by an event of the node, ContainerGCFailed."""
     rounds = m.node.note(_Rounds)
     if rounds.failing or not m.node.kubelet_up:

@@ -21,7 +21,7 @@ from kubelet_conformance.trace.world.views import ImageKnown, Latest
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")
 _PULLED = "Successfully pulled"
-_TELLS_SIZE_SINCE = (1, 29)
+_SIZE_SINCE = (1, 29)
 
 
 @lru_cache(maxsize=1024)
@@ -40,7 +40,7 @@ def _waits_for(name: str, reason: str) -> Predicate:
 
 
 @contract("IMAGE-05", on=done("RunPodSandbox"), needs=(CRI, PODS, STATUS), clause="told")
-def unreadable_name_is_told(m: Moment, spec: PodSpec) -> Findings:
+def unreadable_name_is_reported(m: Moment, spec: PodSpec) -> Findings:
     """A container whose image has a name that cannot be read waits for InvalidImageName, and the runtime is
     not asked for it.
     """
@@ -57,14 +57,14 @@ def unreadable_name_is_told(m: Moment, spec: PodSpec) -> Findings:
     )
 
 
-@unreadable_name_is_told.clause("not-asked", on=call("ImageStatus"))
+@unreadable_name_is_reported.clause("not-asked", on=call("ImageStatus"))
 def unreadable_name_is_not_looked_for(m: Moment) -> Findings:
     """Nobody can have such an image."""
     image = m.request(ImageStatusRequest).image.image
     return broken(f"ImageStatus is asked for {image!r}") if is_no_name(image) else None
 
 
-@unreadable_name_is_told.clause("not-pulled", on=call("PullImage"))
+@unreadable_name_is_reported.clause("not-pulled", on=call("PullImage"))
 def unreadable_name_is_not_pulled(m: Moment) -> Findings:
     """Nor can it be pulled."""
     image = m.request(PullImageRequest).image.image
@@ -103,7 +103,7 @@ def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
     return sibling
 
 
-class _Told:
+class _Reported:
     """What was told of each container since it was started last."""
 
     def __init__(self) -> None:
@@ -120,11 +120,11 @@ def events_come_in_order(m: Moment, pod: Pod) -> Findings:
     record = m.record
     if not isinstance(record, Event) or not pod.born or not record.container:
         return None
-    told = pod.note(_Told).of.get(record.container, set[str]())
+    reported = pod.note(_Reported).of.get(record.container, set[str]())
     before = {"Pulled": "Pulling", "Created": "Pulled", "Started": "Created"}[record.reason]
     if record.reason == "Pulled" and not record.message.startswith(_PULLED):
         return None
-    return KEPT if before in told else broken(f"{record.reason} is told, and {before} was not")
+    return KEPT if before in reported else broken(f"{record.reason} is told, and {before} was not")
 
 
 @observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
@@ -132,19 +132,19 @@ def _events(m: Moment) -> None:
     """Remember what was told."""
     record, pod = m.record, m.pod
     if isinstance(record, Event) and pod is not None and record.container:
-        told = pod.note(_Told).of.setdefault(record.container, set())
-        told.add(record.reason)
+        reported = pod.note(_Reported).of.setdefault(record.container, set())
+        reported.add(record.reason)
         if record.reason == "Started":
-            told.clear()
+            reported.clear()
 
 
 @events_come_in_order.clause("size", on=event("Pulled"))
-def size_is_told(m: Moment) -> Findings:
+def size_is_reported(m: Moment) -> Findings:
     """How much it brought is a number of bytes."""
     record = m.record
     if not isinstance(record, Event) or not record.message.startswith(_PULLED):
         return None
-    if m.kubernetes is None or m.kubernetes < _TELLS_SIZE_SINCE:
+    if m.kubernetes is None or m.kubernetes < _SIZE_SINCE:
         return None
     return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} does not tell the size")
 

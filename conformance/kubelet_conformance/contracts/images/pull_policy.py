@@ -135,7 +135,7 @@ def pull_policy_decides(m: Moment) -> Findings:
         return broken(
             f"{image} is pulled with the policy {', '.join(sorted(policies))}: {rows[0].why}", _seq(m, last)
         )
-    wrong, seq = _pulled_in_vain(m, image) if "Always" not in policies else ("", 0)
+    wrong, seq = _pull_failed(m, image) if "Always" not in policies else ("", 0)
     return broken(wrong, seq) if wrong else KEPT
 
 
@@ -162,7 +162,7 @@ def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSee
     return [IMAGES.row(each) for each in sights]
 
 
-def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
+def _pull_failed(m: Moment, image: str) -> tuple[str, int]:
     """Why a pull with the policy IfNotPresent was not called for, and the record that shows it."""
     known, own = m.world.images.get(image), m.pod.pulls.get(image) if m.pod is not None else None
     last = known.last if known is not None else None

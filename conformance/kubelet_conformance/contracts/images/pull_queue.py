@@ -202,7 +202,7 @@ def _first_to_pull(pod: Pod) -> str | None:
 
 
 @contract("IMAGE-15", on=call("PullImage"))
-def pull_is_told_the_sandbox(m: Moment) -> Findings:
+def pull_carries_the_sandbox(m: Moment) -> Findings:
     """PullImage carries the config of the pod's sandbox, and the pod's annotations with the image."""
     pod, request = m.pod, m.request(PullImageRequest)
     if not request.sandbox_config.metadata.uid:
@@ -213,8 +213,8 @@ def pull_is_told_the_sandbox(m: Moment) -> Findings:
     wrong = told_otherwise(pod, sandbox.config, request.sandbox_config)
     if wrong:
         return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
-    given, told = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
-    return KEPT if given == told else broken(f"image annotation {differing(given, told)}")
+    given, reported = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
+    return KEPT if given == reported else broken(f"image annotation {differing(given, reported)}")
 
 
 class _Owners:
@@ -275,7 +275,7 @@ def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
 
 
 @observer(on=done("RemoveImage"))
-def _nobody_owns(m: Moment) -> None:
+def _has_no_owner(m: Moment) -> None:
     """An image has gone; which, does not matter."""
     owners = m.node.note(_Owners)
     owners.open.clear()

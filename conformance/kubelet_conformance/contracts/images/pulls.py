@@ -37,7 +37,7 @@ BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""
 EXPIRY = 2 * CAP
 """So long after the last failure the delays begin anew (backoff.go)."""
-TELLS_WHY = ByVersion({"1.23..1.26": False, ">=1.32": True})
+_SHOWS_ERROR = ByVersion({"1.23..1.26": False, ">=1.32": True})
 """ImagePullBackOff tells the error of the pull before."""
 
 
@@ -147,7 +147,7 @@ def _needed(pod: Pod, spec: ContainerSpec) -> Iterator[str]:
 
 
 @failed_pull_is_retried.clause("told", on=REFUSED)
-def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
+def failed_pull_is_shown(m: Moment) -> Iterator[Finding]:
     """ErrImagePull needs a failed pull, and tells its error."""
     for name, waiting, pulls in _waiting(m, "ErrImagePull"):
         if waiting.message.endswith(TOO_OFTEN):
@@ -283,10 +283,10 @@ def back_off_is_shared_in_the_pod(m: Moment, pod: Pod) -> Findings:
     return KEPT
 
 
-@contract("IMAGE-09", on=REFUSED, needs=(CRI, PODS, STATUS), versions=TELLS_WHY)
-def back_off_tells_the_failure(m: Moment) -> Iterator[Finding]:
+@contract("IMAGE-09", on=REFUSED, needs=(CRI, PODS, STATUS), versions=_SHOWS_ERROR)
+def back_off_shows_the_failure(m: Moment) -> Iterator[Finding]:
     """The message of ImagePullBackOff holds the error of the pull before from 1.32 on, not up to 1.26."""
-    expected = TELLS_WHY.at(m.kubernetes)
+    expected = _SHOWS_ERROR.at(m.kubernetes)
     for name, waiting, pulls in _waiting(m, "ImagePullBackOff"):
         if pulls is None:
             continue

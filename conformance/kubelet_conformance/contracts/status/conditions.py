@@ -55,10 +55,10 @@ def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
     said = now.status.condition(kind)
     if said is None:
         return broken(f"condition {kind} is missing")
-    told = said.status, said.reason, said.message
+    reported = said.status, said.reason, said.message
     others: list[Expected] = []
     for one in expected:
-        if told == one:
+        if reported == one:
             return KEPT
         others.append(one)
     text = " or ".join(f"{e.status} {e.reason} {e.message}".strip() for e in others)
@@ -176,10 +176,10 @@ def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
     elif synced.until_t is None:
         synced.until_t = m.t
     is_soon = synced.until_t is None or m.t - synced.until_t <= REACTION
-    return (None, before, synced.status) if is_soon or _hears_events(m) else (None, before)
+    return (None, before, synced.status) if is_soon or _receives_events(m) else (None, before)
 
 
-def _hears_events(m: Moment) -> bool:
+def _receives_events(m: Moment) -> bool:
     return bool(m.header.feature_gates.get(EVENTS_GATE))
 
 
@@ -335,7 +335,7 @@ def _is_in_use(now: Written) -> bool:
 
 
 @contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=TOLD_AT_ONCE)
-def new_sandbox_is_told_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Up to 1.35 PodReadyToStartContainers comes with the next sync, which a long pull puts off.
 
     From 1.36 on it is told as soon as the sandbox runs, before any image is pulled.
@@ -366,8 +366,8 @@ def _is_pulled_again(pod: Pod, pull: Call, run: Call) -> bool:
     return earlier is not None and earlier.failed_seq > run.seq
 
 
-@new_sandbox_is_told_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
-def new_sandbox_is_told_at_once(m: Moment, pod: Pod) -> Findings:
+@new_sandbox_is_reported_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
+def new_sandbox_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
     """Nothing that the sync has to wait for puts it off any more."""
     if not TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
         return None
@@ -375,12 +375,12 @@ def new_sandbox_is_told_at_once(m: Moment, pod: Pod) -> Findings:
     if said is not None and said.status == "True":
         return None
 
-    def tells(n: Moment) -> bool:
-        told = n.status.condition(READY_TO_START) if n.status is not None else None
-        return n.pod is pod and told is not None and told.status == "True"
+    def shows(n: Moment) -> bool:
+        reported = n.status.condition(READY_TO_START) if n.status is not None else None
+        return n.pod is pod and reported is not None and reported.status == "True"
 
     return answered(
-        by=status().where(tells),
+        by=status().where(shows),
         within=REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), happened("sandbox-died", "removed")),
         whole_node=True,

@@ -170,11 +170,11 @@ def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
             continue
         if end_is_made_up(m, pod, entry.status):
             continue
-        told, before = shown(entry.status), said(entry.before)
-        if told in may_be_shown(read, before):
+        reported, before = shown(entry.status), said(entry.before)
+        if reported in may_be_shown(read, before):
             yield KEPT
         else:
-            text = f"{entry.status.name} is shown as {told}, it was read as {', '.join(sorted(read))}"
+            text = f"{entry.status.name} is shown as {reported}, it was read as {', '.join(sorted(read))}"
             yield broken(text, _started(container))
 
 

@@ -65,24 +65,24 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
 
 
 @contract("STATUS-13", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
-def readiness_is_told_at_once(m: Moment, pod: Pod) -> Findings:
+def readiness_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
     """The result of a readiness probe is told at once, whatever the pod's worker is doing meanwhile."""
     probed = probe_at(m)
     if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
     name, container, ready = probed.container.name, probed.container, probed.outcome == "success"
-    told = pod.status.by_name.get(name) if pod.status is not None else None
-    if told is None or told.runtime_id != container.id or not to_run(m) or told.ready is ready:
+    reported = pod.status.by_name.get(name) if pod.status is not None else None
+    if reported is None or reported.runtime_id != container.id or not to_run(m) or reported.ready is ready:
         return None
-    if told.state.running is None or (ready and not told.started):
+    if reported.state.running is None or (ready and not reported.started):
         return None
 
-    def tells(n: Moment) -> bool:
+    def shows(n: Moment) -> bool:
         said = n.status.by_name.get(name) if n.status is not None else None
         return n.pod is pod and said is not None and said.ready is ready
 
     return answered(
-        by=status().where(tells),
+        by=status().where(shows),
         within=AT_ONCE,
         unless=FAULT.either(no_more_probed(container), TERMINATION_ASKED.where(of(pod))),
         whole_node=True,
@@ -90,7 +90,7 @@ def readiness_is_told_at_once(m: Moment, pod: Pod) -> Findings:
     )
 
 
-@readiness_is_told_at_once.clause("conditions", on=AGAIN)
+@readiness_is_reported_at_once.clause("conditions", on=AGAIN)
 def conditions_change_with_readiness(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """Ready and ContainersReady change in the same status."""
     before = pod.status

@@ -188,7 +188,7 @@ def _hook_prints(m: Moment) -> None:
         m.pod.note(_Outputs).of[m.container.name] = text, m.seq
 
 
-class _Told:
+class _Reported:
     """How many events of a start a pod's containers have had, by field path."""
 
     def __init__(self) -> None:
@@ -205,9 +205,9 @@ def events_come_in_order(m: Moment, pod: Pod) -> Findings:
     record = _event(m)
     if not pod.born or not record.container or not m.header.from_start:
         return None
-    told, path = pod.note(_Told), record.container
-    told.started[path] = told.started.get(path, 0) + record.count
-    if told.started[path] > told.created.get(path, 0):
+    reported, path = pod.note(_Reported), record.container
+    reported.started[path] = reported.started.get(path, 0) + record.count
+    if reported.started[path] > reported.created.get(path, 0):
         return broken(f"Started of {path} before its Created")
     return KEPT
 
@@ -218,7 +218,7 @@ def unhealthy_comes_before_killing(m: Moment, pod: Pod) -> Findings:
     record = _event(m)
     if not pod.born or "liveness" not in record.message or not m.header.from_start:
         return None
-    if record.container in pod.note(_Told).failing:
+    if record.container in pod.note(_Reported).failing:
         return KEPT
     return broken(f"Killing of {record.container} for its liveness probe without an Unhealthy")
 
@@ -229,15 +229,15 @@ def _event_is_sent(m: Moment, pod: Pod) -> None:
     record = _event(m)
     if not record.container:
         return
-    told = pod.note(_Told)
+    reported = pod.note(_Reported)
     if record.reason == "Created":
-        told.created[record.container] = told.created.get(record.container, 0) + record.count
+        reported.created[record.container] = reported.created.get(record.container, 0) + record.count
     else:
-        told.failing.add(record.container)
+        reported.failing.add(record.container)
 
 
 @events_come_in_order.clause("told", on=done("StartContainer"))
-def start_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
+def start_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
     """A container that was started gets its Started event."""
     if not container.born or pod.termination is not None:
         return None
@@ -262,13 +262,13 @@ def events_of_static_pods_carry_their_own_uid(m: Moment) -> Findings:
 
 
 @contract("EVENTS-08", on=event("DeadlineExceeded"), needs=(PODS, EVERY_EVENT))
-def deadline_is_told_again_and_again(_: Moment, pod: Pod) -> Findings:
+def deadline_event_is_repeated(_: Moment, pod: Pod) -> Findings:
     """DeadlineExceeded is told at each computation of the status past the deadline, not only once."""
     if not pod.born:
         return None
-    told = pod.note(_Deadlines)
-    told.count += 1
-    if told.count > 1 or not any(c.state == "running" for c in pod.every_container()):
+    reported = pod.note(_Deadlines)
+    reported.count += 1
+    if reported.count > 1 or not any(c.state == "running" for c in pod.every_container()):
         return None  # Of a pod that has ended by itself no status need be computed any more.
     return answered(
         by=event("DeadlineExceeded"),
@@ -286,14 +286,14 @@ class _Deadlines:
 
 
 @contract("TERM-09", on=call("StopContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def each_kill_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
+def each_kill_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
     """Each container that is killed gets a Normal event Killing."""
     if pod.manifest is None or container.state != "running":
         return None
     if container.stops or not container.born or not pod.born or container.kind == "unknown":
         return None
     name = container.name
-    if pod.note(_Kills).told.pop(name, None) is not None:
+    if pod.note(_Kills).reported.pop(name, None) is not None:
         return KEPT
     return answered(
         by=event("Killing").where(lambda n: f"{{{name}}}" in (_event(n).container or "")),
@@ -306,19 +306,19 @@ class _Kills:
     """The Killing events that no StopContainer has followed yet, by container name."""
 
     def __init__(self) -> None:
-        self.told: dict[str, int] = {}
+        self.reported: dict[str, int] = {}
 
 
 @observer(on=event("Killing"))
-def _kill_is_told(m: Moment) -> None:
+def _kill_has_an_event(m: Moment) -> None:
     """Take Killing events in: they come before the preStop hook."""
     if m.pod is not None and _event(m).container:
         name = (_event(m).container or "").partition("{")[2].rstrip("}")
-        m.pod.note(_Kills).told[name] = m.seq
+        m.pod.note(_Kills).reported[name] = m.seq
 
 
 @contract("START-03", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def failed_start_is_told(m: Moment, pod: Pod) -> Findings:
+def failed_start_has_an_event(m: Moment, pod: Pod) -> Findings:
     """A container that cannot be created or started gets a Warning event Failed."""
     if not pod.born or pod.manifest is None or pod.termination is not None:
         return None
@@ -345,8 +345,8 @@ def _start_has_failed(m: Moment) -> None:
         memory.message, memory.seq = m.reply.error.message, m.seq
 
 
-@failed_start_is_told.clause("text", on=event("Failed"))
-def failed_start_is_told_without_wrapper(m: Moment, pod: Pod) -> Findings:
+@failed_start_has_an_event.clause("text", on=event("Failed"))
+def failed_start_event_has_no_wrapper(m: Moment, pod: Pod) -> Findings:
     """The event tells what the runtime said, and not how it was sent."""
     last, said = pod.note(_LastFailure), _event(m).message
     if not last.message or not said.startswith("Error: ") or not said.endswith(last.message):

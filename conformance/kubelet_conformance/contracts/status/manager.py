@@ -76,9 +76,9 @@ def conditions_of_others_are_kept(m: Moment) -> Iterator[Finding]:
     if pair is None:
         return
     pod, before, now = pair
-    told = pod.manifest.status if pod.manifest is not None else None
+    reported = pod.manifest.status if pod.manifest is not None else None
     # What others have written since the last status is told with the pod.
-    latest = told if told is not None and (pod.changed_t or 0) >= (pod.status_t or 0) else before
+    latest = reported if reported is not None and (pod.changed_t or 0) >= (pod.status_t or 0) else before
     foreign = [c.type for c in latest.conditions or () if c.type not in OWNED]
     if not foreign or _is_of_another_writer(before, now):
         return
@@ -155,8 +155,8 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
     """A sync knew of a probe's success before the loop told its results in turn, and the last comes soon."""
 
     def is_true(m: Moment) -> bool:
-        told = m.status.condition(condition) if m.status is not None else None
-        return told is not None and told.status == "True"
+        reported = m.status.condition(condition) if m.status is not None else None
+        return reported is not None and reported.status == "True"
 
     return answered(
         by=status().where(is_true),
@@ -216,7 +216,7 @@ def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterato
 
 
 @ended_container_stays_ended.clause("asked", on=STATUS_WRITE)
-def resurrection_is_not_asked_for(m: Moment) -> Iterator[Finding]:
+def illegal_transition_is_not_requested(m: Moment) -> Iterator[Finding]:
     """Nor does the kubelet ask for another status, which the API server refuses."""
     write, pod = m.record, pod_of_write(m)
     if pod is None or pod.spec is None or pod.status is None or not isinstance(write, ApiWrite):
@@ -317,7 +317,7 @@ def _addresses_given(m: Moment) -> None:
 
 
 @observer(on=EVENT_TOLD)
-def _addresses_told(m: Moment) -> None:
+def _reported_addresses(m: Moment) -> None:
     """What an event tells may be shown. When it is taken in nobody knows, so it need not be."""
     if m.pod is not None:
         for ip in told_ips(sandbox_told(m)):
@@ -348,11 +348,13 @@ def host_has_its_addresses(m: Moment) -> Findings:
     write = m.record
     if not isinstance(write, ApiWrite) or not memoryview(write.body) or not _HOST_IPS.get(m.kubernetes):
         return None
-    told = _STATUS_WRITE.decode(write.body).status
-    if told is None or not told.host_ip:
+    reported = _STATUS_WRITE.decode(write.body).status
+    if reported is None or not reported.host_ip:
         return None
-    ips = [one.get("ip") for one in told.host_ips or ()]
-    return KEPT if told.host_ip in ips else broken(f"hostIP {told.host_ip} is written, hostIPs is {ips}")
+    ips = [one.get("ip") for one in reported.host_ips or ()]
+    return (
+        KEPT if reported.host_ip in ips else broken(f"hostIP {reported.host_ip} is written, hostIPs is {ips}")
+    )
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())

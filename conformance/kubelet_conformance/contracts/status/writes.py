@@ -117,17 +117,17 @@ def _status_is_stored(m: Moment) -> None:
 @contract("STATUS-03", on=pod_set(), needs=(EVERY_STATUS, PODS))
 def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """A phase that somebody else has written is put right with the next batch, 10 s later at the latest."""
-    told = manifest.status
-    if told is None or pod.status is None or not pod.status.conditions:
+    reported = manifest.status
+    if reported is None or pod.status is None or not pod.status.conditions:
         return None
-    if not told.phase or told.terminal or told.phase == pod.status.phase or not m.node.kubelet_up:
+    if not reported.phase or reported.terminal or reported.phase == pod.status.phase or not m.node.kubelet_up:
         return None
     return answered(
-        by=status().where(of(pod)).where(lambda n: n.status is not None and n.status.phase != told.phase),
+        by=status().where(of(pod)).where(lambda n: n.status is not None and n.status.phase != reported.phase),
         within=BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod))),
         whole_node=True,
-        text=f"the phase of {pod.name}, which is {told.phase} by another hand, is put right",
+        text=f"the phase of {pod.name}, which is {reported.phase} by another hand, is put right",
     )
 
 
