@@ -99,7 +99,7 @@ def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=_CHANGE)
 def _source_changes(m: Moment) -> None:
-    """Take the change in."""
+    """Record the change."""
     if isinstance(m.record, PodChange):
         change = m.node.note(_Change)
         together = change.t == m.t and change.source == m.record.source
@@ -204,7 +204,7 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
 
 @observer(on=kubelet("started"))
 def _node_is_told(m: Moment) -> None:
-    """Take in whether the node's object is there when the kubelet starts."""
+    """Record whether the node's object is there when the kubelet starts."""
     m.node.note(_Waits).waits = kubelet_view(m).node_gone
 
 
@@ -289,7 +289,7 @@ def _is_refused(name: FullName, expected: Images) -> Answered:
 
 @observer(on=DISK.either(pod_set()))
 def _file_is_written(m: Moment) -> None:
-    """Take in what each file wants."""
+    """Record what each file wants."""
     files = m.node.note(_Files)
     if isinstance(m.record, Disk):
         files.wanted.pop(m.record.path, None)

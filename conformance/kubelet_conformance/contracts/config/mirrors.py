@@ -75,7 +75,7 @@ def mirror_names_hash_and_node(m: Moment) -> Findings:
 
 @mirror_names_hash_and_node.clause("made", on=call("RunPodSandbox"))
 def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
-    """It is made when the pod is started, unless there is one."""
+    """It is created when the pod is started, unless there is one."""
     known, config = learn_mirrors(m), sandbox_asked(m)
     if not is_static(config) or not pod.born or pod.sandboxes:
         return None
@@ -147,7 +147,7 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
 
 @mirror_is_deleted_with_care.clause("again", on=pod_set().where(is_mirror))
 def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
-    """One that somebody deletes is deleted for good and made again."""
+    """One that somebody deletes is deleted for good and created again."""
     meta = manifest.metadata
     if meta.deletion_timestamp is None or not kubelet_works(m):
         return None
@@ -174,7 +174,7 @@ def _unexplained(pod: Pod) -> Predicate:
 
 @mirror_is_deleted_with_care.clause("made-again", on=deleted())
 def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
-    """A new one is made when it is gone."""
+    """A new one is created when it is gone."""
     if not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
         return None
     if kubelet_view(m).api_away_t is not None or not kubelet_works(m):
@@ -252,14 +252,14 @@ class _ToGo:
 
 @observer(on=deleted(), last=True)
 def _mirror_is_gone(m: Moment) -> None:
-    """Take in that it is."""
+    """Record that it is."""
     if isinstance(m.record, Deleted) and m.pod is not None and m.pod.static:
         m.pod.note(_ToGo).gone = m.record.uid
 
 
 @observer(on=MIRROR_IS_TO_GO, last=True)
 def _mirror_is_to_go(m: Moment) -> None:
-    """Take in deletions that are not the kubelet's."""
+    """Record deletions that are not the kubelet's."""
     uid = m.manifest.metadata.uid if m.manifest is not None else ""
     pod = static_pod_of(m, uid)
     if pod is not None:
@@ -275,7 +275,7 @@ class _MissedRemovals:
 
 @observer(on=pod_unset())
 def _removal_is_missed(m: Moment) -> None:
-    """Take in removals that nobody takes up."""
+    """Record removals that nobody takes up."""
     if m.pod is not None and kubelet_view(m).api_away_t is not None:
         m.pod.note(_MissedRemovals).of = True
 

@@ -154,7 +154,7 @@ def pod_is_not_killed_in_an_outage(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=FAULT, last=True)
 def _reach_changes(m: Moment) -> None:
-    """Take in whether the API server can be reached."""
+    """Record whether the API server can be reached."""
     m.node.note(_Away).t = kubelet_view(m).api_away_t
 
 
@@ -221,7 +221,7 @@ def _another_kubelet_starts(m: Moment) -> None:
 
 
 class _Again:
-    """Static pods that are wanted again, under the same UID, while they are on their way out."""
+    """Static pods that are wanted again, under the same UID, while they are being terminated."""
 
     def __init__(self) -> None:
         self.uids = Latest[str, int]()
@@ -229,7 +229,7 @@ class _Again:
 
 @contract("WORK-22", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.23"), clause="after")
 def pod_comes_again_after_its_end(m: Moment, pod: Pod) -> Findings:
-    """A static pod that is wanted again, under the same UID, while it is on its way out is started afresh
+    """A static pod that is wanted again, under the same UID, while it is being terminated is started afresh
     once the old one has ended, and not before.
     """
     again = m.node.note(_Again).uids
@@ -261,7 +261,7 @@ def pod_comes_again(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _wanted_again(m: Moment) -> None:
-    """Take in which pods are wanted again."""
+    """Record which pods are wanted again."""
     again, pod = m.node.note(_Again).uids, m.pod
     if m.keys[0] == "kubelet:started":
         again.clear()
@@ -281,7 +281,7 @@ def _ends_under(pod: Pod, m: Moment) -> bool:
 
 @contract("CONFIG-18", on=pod_set(), needs=(CRI, PODS), versions=since("1.23"))
 def same_uid_comes_again(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A pod whose UID comes back to its source while the pod is on its way out ends first: nothing of it is
+    """A pod whose UID comes back to its source while the pod is being terminated ends first: nothing of it is
     started again in its old sandbox.
     """
     if not pod.static or pod.wanted or pod.termination is None:

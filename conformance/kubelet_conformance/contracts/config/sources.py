@@ -115,7 +115,7 @@ def removals_come_before_additions(m: Moment) -> Findings:
 
 @observer(on=pod_unset())
 def _removal_is_sent(m: Moment, pod: Pod, spec: PodSpec) -> None:
-    """Take removals in."""
+    """Record removals."""
     record = _record(m)
     if record is None or not pod.static:
         return
@@ -176,7 +176,7 @@ def pods_of_other_sources_stay(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=pod_unset())
 def _departure_is_sent(m: Moment) -> None:
-    """Take removals in."""
+    """Record removals."""
     record = _record(m)
     if record is not None and record.source in _HTTP_OR_FILE:
         removed = m.node.note(_Removed)
@@ -257,7 +257,7 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
 
 
 def worker_waits(pod: Pod) -> bool:
-    """A call for the pod is under way."""
+    """A call for the pod is in progress."""
     return bool(pod.calls_open)
 
 
@@ -294,7 +294,7 @@ def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     last=True,
 )
 def _sync_fails(m: Moment) -> None:
-    """Take manifests and failures in."""
+    """Record manifests and failures."""
     if not isinstance(m.record, (Call, Reply)):
         _take_word(m)
     if m.pod is None:
@@ -324,7 +324,7 @@ def first_seen_stays(m: Moment, pod: Pod) -> Findings:
 
 @contract("CONFIG-08", on=pod_set().either(kubelet("started")), needs=(CRI, PODS), clause="gone")
 def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
-    """A pod that is on its way out when a kubelet first sees it is not started: its object is deleted for
+    """A pod that is being terminated when a kubelet first sees it is not started: its object is deleted for
     good.
     """
     if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone or not m.world.past_known:

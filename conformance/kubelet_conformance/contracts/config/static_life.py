@@ -77,21 +77,21 @@ class _Trouble:
 
 @observer(on=done("ContainerStatus").where(lambda m: not m.reply.same))
 def _containers_are_told(m: Moment) -> None:
-    """Take in that a container has ended."""
+    """Record that a container has ended."""
     if m.pod is not None and m.container is not None and m.exit is not None:
         m.pod.note(_Trouble).seen = True
 
 
 @observer(on=done("ExecSync"))
 def _probes_fail(m: Moment) -> None:
-    """Take in that a probe failed: it may cost the container, and under some policies the pod."""
+    """Record that a probe failed: it may cost the container, and under some policies the pod."""
     if m.pod is not None and m.response(ExecSyncReply).exit_code:
         m.pod.note(_Trouble).seen = True
 
 
 @observer(on=pod_unset(), last=True)
 def _pods_went(m: Moment) -> None:
-    """Take in that a pod went: if it comes back, its former instance is stopped all the same."""
+    """Record that a pod went: if it comes back, its former instance is stopped all the same."""
     if m.pod is not None:
         m.pod.note(_Trouble).seen = True
 
@@ -154,7 +154,7 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
 
 
 class _Leaving:
-    """Static pods on their way out, by namespace and name; a kubelet that starts forgets them."""
+    """Static pods being terminated, by namespace and name; a kubelet that starts forgets them."""
 
     def __init__(self) -> None:
         self.pods: dict[FullName, list[Pod]] = {}
@@ -185,7 +185,7 @@ def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
 
 @observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _old_ones_leave(m: Moment) -> None:
-    """Take in which static pods are to go."""
+    """Record which static pods are to go."""
     leaving = m.node.note(_Leaving).pods
     if m.keys[0] == "kubelet:started":
         leaving.clear()
@@ -290,7 +290,7 @@ def skipped_version_is_not_run(m: Moment, pod: Pod, sandbox: Sandbox) -> Finding
 
 @observer(on=pod_set())
 def _waiting_version_is_edited(m: Moment) -> None:
-    """Take in that a pod was edited that has not been run."""
+    """Record that a pod was edited that has not been run."""
     name, old = sent_static(m), m.replaced
     if name is not None and old is not None and not old.uid:
         m.node.note(_Superseded).of[name] = m.t, m.seq

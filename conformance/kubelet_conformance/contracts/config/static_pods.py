@@ -81,7 +81,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
         text = f"static pod {meta.name} has UID {meta.uid} now, and was {version.uid} with the same manifest"
         return broken(text, version.seq)
     if meta.uid == version.before:
-        # What was under way for the old version may come just after the edit is heard of.
+        # What was in progress for the old version may come just after the edit is heard of.
         begun_t = m.t if m.pod is None else since_when_at_work(m.pod, m.t)
         edited = begun_t - informed_by(m, version.t) >= REACTION
         return broken(f"{meta.name} keeps its UID {meta.uid} though edited", version.seq) if edited else None
@@ -91,7 +91,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
 
 @observer(on=pod_set().either(pod_unset()))
 def _manifest_is_sent(m: Moment) -> None:
-    """Take manifests in."""
+    """Record manifests."""
     name = sent_static(m)
     if name is None or not isinstance(m.record, PodChange):
         return
@@ -105,7 +105,7 @@ def _manifest_is_sent(m: Moment) -> None:
 
 
 _HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
-"""A sync that was under way goes on to its end, and waits for images and for hooks."""
+"""A sync that was in progress goes on to its end, and waits for images and for hooks."""
 
 
 @uid_follows_the_content.clause("edit", on=pod_set())
@@ -201,7 +201,7 @@ class _Gone:
 
 @observer(on=pod_unset())
 def _manifest_goes(m: Moment) -> None:
-    """Take removals in."""
+    """Record removals."""
     name = sent_static(m)
     if name is not None:
         m.node.note(_Gone).t[name] = m.t

@@ -1,4 +1,4 @@
-"""SIDECAR: whether they run at all, what their failures hold up, and what shows that all have started.
+"""SIDECAR: whether sidecars run at all, what their failures delay, and what shows that all have started.
 
 SIDECAR: how restartable init containers show in the status of their pod.
 """
@@ -94,7 +94,7 @@ def failing_one_holds_up_no_other(m: Moment, pod: Pod) -> Iterator[Finding]:
                 by=start_of(due.name),
                 within=restart_bound(m, due.name),
                 unless=HELD_UP.either(exited()),
-                text=f"sidecar {due.name} is made again though {name} cannot be started",
+                text=f"sidecar {due.name} is created again though {name} cannot be started",
             )
 
 
@@ -123,7 +123,7 @@ def ended_apps_prove_nothing(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     for spec in pod.spec.init_containers or ():
         if not _is_through(pod, spec, sandbox):
             return broken(
-                f"{asked(m).metadata.name} is made in the new sandbox before {spec.name} is through",
+                f"{asked(m).metadata.name} is created in the new sandbox before {spec.name} is through",
                 pod.set_seq,
             )
     return KEPT
@@ -150,7 +150,7 @@ def not_restarted_in_termination(m: Moment, pod: Pod, container: Container) -> F
         by=done("StopPodSandbox"),
         unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted),
         not_before=creation_of(container.name),
-        text=f"sidecar {container.name} is not made again in a pod that goes",
+        text=f"sidecar {container.name} is not created again in a pod that goes",
     )
 
 
@@ -159,7 +159,7 @@ def _sidecar_statuses(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
 
 
 def _app_runs_or_ended(now: PodStatus) -> bool:
-    """One that is told as ended only because its pod has, and was never made, counts for nothing."""
+    """One that is shown as ended only because its pod has, and was never created, does not count."""
     apps = [one for one in now.container_statuses or () if not is_lost(one)]
     return any(one.state.running or one.state.terminated for one in apps)
 
@@ -172,7 +172,7 @@ def _app_has_run(now: PodStatus) -> bool:
 def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
     """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized.
 
-    That one has not started any more is told at once, and the condition follows with the next sync.
+    That a sidecar is no longer started is reported at once, and the condition follows with the next sync.
     """
     pod = m.pod
     reported = _sidecar_statuses(pod, status) if pod and status else []

@@ -1,4 +1,4 @@
-"""START: how one container is made and started, and what it is told of itself."""
+"""START: how one container is created and started: labels, annotations, log path, message file and times."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _OTHER_STEPS = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPo
 
 @contract("START-01", on=call("StartContainer"))
 def created_container_is_started(m: Moment) -> Findings:
-    """A container is made, then started before anything else is done for its pod.
+    """A container is created, then started before anything else is done for its pod.
 
-    Only what CreateContainer gave is started.
+    Only a container that CreateContainer returned is started.
     """
     container = m.container
     if container is not None and container.born:
@@ -53,7 +53,7 @@ def created_container_is_started(m: Moment) -> Findings:
     if not m.node.born:
         return None
     return broken(
-        f"no CreateContainer gave {m.request(ContainerRequest).container_id[:12]}, which is started"
+        f"no CreateContainer returned {m.request(ContainerRequest).container_id[:12]}, which is started"
     )
 
 
@@ -63,7 +63,7 @@ def start_follows_creation(m: Moment) -> Findings:
     if m.pod is None:
         return None
     made, made_t = m.response(CreateContainerReply).container_id, m.t
-    # The start may have found nobody, which leaves no trace.
+    # The call may not have reached the runtime, which leaves no trace.
     unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t)
     return answered(
         by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
@@ -122,7 +122,7 @@ def waiting_reason_names_the_step_that_failed(m: Moment, pod: Pod, status: PodSt
         if waiting is not None and waiting.reason in STEP_REASONS:
             wrong = _without_cause(pod, one.name, waiting.reason)
             if wrong and m.t <= m.node.cut_off_until:
-                continue  # The step may have found nobody, which leaves no trace.
+                continue  # The call may not have reached the runtime, which leaves no trace.
             yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
 
 
@@ -157,7 +157,7 @@ def _identity(m: Moment) -> dict[str, str]:
 
 
 def _wrong_label(labels: dict[str, str], expected: dict[str, str]) -> str:
-    """Which of the labels, which are not as expected, is wrong."""
+    """The first label that differs from the expected ones, as text."""
     for key, value in expected.items():
         if labels.get(key) != value:
             return f"label {key} is {labels.get(key, 'absent')!r}, expected {value!r}"
@@ -259,7 +259,7 @@ def _seconds(text: str | None) -> int | None:
 
 
 def _reported_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:
-    """Container id, what of it, started and finished as the status shows them."""
+    """Container id, kind of state, startedAt and finishedAt of each state that the status shows."""
     running, ended, last = one.state.running, one.state.terminated, one.last_state.terminated
     reported: list[tuple[str, str, str | None, str | None]] = []
     if running is not None:
@@ -285,7 +285,7 @@ def _wrong_time(record: ContainerRecord, started: str | None, finished: str | No
 
 @contract("START-12", on=status(), needs=(CRI, STATUS))
 def container_times_are_the_runtimes(m: Moment, status: PodStatus) -> Iterator[Finding]:
-    """A status shows when a container started and finished as the runtime tells it in nanoseconds.
+    """A status shows when a container started and finished as the runtime reports it in nanoseconds.
 
     The API cuts it to seconds.
     """

@@ -61,7 +61,7 @@ class _Lasting:
 
 
 def lasting(m: Moment, pod: Pod, kind: type[N]) -> N:
-    """The judge's own memory about this pod, which for a static one outlives it: one value of each kind."""
+    """A judge's own state for this pod, kept across instances of a static pod: one value of each type."""
     note = pod.note(kind)
     if not pod.static or not pod.uid:
         return note
@@ -97,7 +97,7 @@ class _Edited:
 
 @observer(on=pod_set().either(deleted()))
 def take_lives(m: Moment) -> None:
-    """Take in which pods come back, and which mirrors go."""
+    """Record which pods come back, and which mirrors go."""
     pod, record = m.pod, m.record
     if pod is not None and pod.static and isinstance(record, Deleted):
         pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, record.uid
@@ -107,7 +107,7 @@ def take_lives(m: Moment) -> None:
 
 @observer(on=pod_unset().either(pod_set()))
 def take_removals(m: Moment) -> None:
-    """Take in which files go, and which are edited."""
+    """Record which files go, and which are edited."""
     name = sent_static(m)
     if m.replaced is not None:
         m.replaced.note(_Edited).t = m.t
@@ -127,9 +127,9 @@ def has_come_back(m: Moment, pod: Pod) -> bool:
 
 
 def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
-    """The pod's file went once, and the kubelet, which may have heard late, has stopped a sandbox since.
+    """The pod's file was removed once, and the kubelet, perhaps late to notice, has stopped a sandbox since.
 
-    What it told at that end of containers that never ran stays until they have a record (kubelet_pods.go
+    What it reported then of containers that never ran stays until they have a record (kubelet_pods.go
     convertToAPIContainerStatuses), though the pod is back by now.
     """
     gone_t = _file_went_t(m, pod)
@@ -137,9 +137,9 @@ def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
 
 
 def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
-    """It is told as lost for the end of a static pod, or of the former life of one that is back.
+    """It is shown as lost for the end of a static pod, or of the former instance of one that is back.
 
-    What does not run then is told to have ended, whatever its record says, and the phase stays, but for pods
+    What does not run then is shown as ended, whatever its record says, and the phase stays, but for pods
     of the API (status_manager.go TerminatePod).
     """
     if pod is None or not is_lost(said):
@@ -148,7 +148,7 @@ def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
 
 
 def is_left_to_itself(m: Moment, pod: Pod) -> bool:
-    """Its file goes or is gone, or its object by force, up to 1.26: nobody repeats a kill that failed.
+    """Its file goes or is gone, or its object by force, up to 1.26: a kill that failed is not repeated.
 
     Nor one that was put off: as long as it has a worker only what config has is synced again (WORK-27).
     """
@@ -160,7 +160,7 @@ def is_left_to_itself(m: Moment, pod: Pod) -> bool:
 
 
 def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
-    """The sandbox was run before the kubelet could hear that the pod's file had gone, and goes for that."""
+    """The sandbox was run before the kubelet could notice that the file was removed, and is stopped for that."""
     gone_t = _file_went_t(m, pod)
     return (
         gone_t > -math.inf and sandbox.run is not None and sandbox.run.t <= informed_by(m, gone_t) + REACTION
@@ -168,7 +168,7 @@ def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
 
 
 def is_without_a_past(pod: Pod, name: str) -> bool:
-    """The pod's file is gone, and the container has no record any more: nothing tells of its restarts."""
+    """The pod's file is gone, and the container has no record any more: nothing records its restarts."""
     return pod.static and not pod.wanted and all(c.state == "removed" for c in pod.containers.get(name, ()))
 
 
@@ -179,7 +179,7 @@ def is_told_nowhere(pod: Pod) -> bool:
 
 
 def has_no_mirror(m: Moment, pod: Pod) -> bool:
-    """Nobody can be told of it, and one that has ended gets no mirror any more (STATIC-12).
+    """Its status can be written nowhere, and a pod that has ended gets no mirror any more (STATIC-12).
 
     Its last mirror is gone, or it never got one, as the API server was away.
     """
@@ -192,7 +192,7 @@ def has_no_mirror(m: Moment, pod: Pod) -> bool:
 def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
     """The pod is a static one, and its latest status may have been forgotten: its file went after that.
 
-    So it is where the kubelet that wrote it is gone, and the mirror that told it too or out of reach.
+    That is so where the kubelet that wrote it is gone, and the mirror that had it is gone or out of reach.
     """
     if not pod.static or pod.status_t is None:
         return False
@@ -220,7 +220,7 @@ class Mirrors:
         self.latest = Latest["FullName", tuple[str, int]]()
         """Mirrors that were created since the last sandbox of that name: hash and seq."""
         self.made = Latest["FullName", str]()
-        """The hash that the latest mirror of each name was made with."""
+        """The hash that the latest mirror of each name was created with."""
         self.hashes = Latest[str, str]()
 
 
@@ -263,7 +263,7 @@ def name_of(body: Json) -> FullName:
 
 
 def learn_mirrors(m: Moment) -> Mirrors:
-    """Take writes and sandboxes in."""
+    """Record writes and sandboxes."""
     known, record = m.node.note(Mirrors), m.record
     if isinstance(record, ApiWrite):
         if record.code == CREATED and record.uid and _creates_a_mirror(m):

@@ -40,7 +40,7 @@ class _Mirror:
 
 @contract("CLEANUP-01", on=call("StopContainer"), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
 def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
-    """Housekeeping deletes the mirrors that are left of static pods before it kills what nobody knows."""
+    """Housekeeping deletes the mirrors that are left of static pods before it kills what it is not known."""
     known, started_t = kubelet_view(m), m.node.started_t
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
@@ -48,7 +48,7 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     left = [pod for pod in left if not known_to_kubelet(pod, m.node) and not _is_desired_again(m, pod)]
     for pod in left:
         if not pod.note(_Mirror).deleted:
-            text = f"container {m.container.name if m.container else ''}, which nobody knows, is stopped"
+            text = f"container {m.container.name if m.container else ''}, which it is not known, is stopped"
             return broken(f"{text} before the mirror of {pod.name} is deleted", pod.set_seq)
     return KEPT if left else None
 
@@ -61,7 +61,7 @@ def _is_desired_again(m: Moment, pod: Pod) -> bool:
 
 @observer(on=API_DELETE.either(deleted()))
 def _mirror_is_deleted(m: Moment) -> None:
-    """Take in which mirrors are gone."""
+    """Record which mirrors are gone."""
     pod = pod_of_write(m) or m.pod
     if pod is not None and pod.static:
         pod.note(_Mirror).deleted = True

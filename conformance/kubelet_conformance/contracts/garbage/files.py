@@ -91,7 +91,7 @@ def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
 
 
 def _forced_grace(m: Moment, pod: Pod) -> float:
-    """What a deletion by force leaves the containers, once the sync that is under way has used up its own."""
+    """What a forced deletion leaves the containers, once the sync in progress has used up its own grace."""
     grace = deletion_grace(m, pod) if forced(pod) else 0
     return grace if grace is not None else pod.spec.grace_seconds if pod.spec is not None else 0
 
@@ -181,7 +181,7 @@ def cgroup_stays_with_its_volumes(m: Moment) -> Findings:
 
 @observer(on=pod_set())
 def _pod_has_volumes(m: Moment) -> None:
-    """Take in which pods have volumes."""
+    """Record which pods have volumes."""
     if m.manifest is None or not m.manifest.metadata.uid or not m.manifest.spec.volumes:
         return
     known = m.node.note(_Specs).with_volumes

@@ -31,7 +31,7 @@ class _Seen:
         self.image = image
         self.first_t = t
         self.used_t = -math.inf
-        """When it was last seen in the lists beside a container that was made from it."""
+        """When it was last seen in the lists beside a container that was created from it."""
 
     def has_one_of(self, names: set[str]) -> bool:
         """It can be asked for by one of these."""
@@ -54,7 +54,7 @@ class _Images:
 
 
 def _in_use(m: Moment) -> set[str]:
-    """The images that some container was made from that is still recorded."""
+    """The images that some container was created from that is still recorded."""
     return {c.config.image.image for c in m.world.containers.values() if c.config is not None}
 
 
@@ -82,7 +82,7 @@ def unused_images_go_the_longest_unused_first(m: Moment) -> Findings:
 def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
     """What forbids the removal of an image; "" if nothing does."""
     if image.has_one_of(used):
-        return "and a container was made from it"
+        return "and a container was created from it"
     if image.image.pinned:
         return "which is pinned"
     return f"{t - image.first_t:.0f} s after it was first seen" if t - image.first_t < MINIMUM_AGE else ""
@@ -90,7 +90,7 @@ def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
 
 @observer(on=done("ListImages"))
 def _images_are_listed(m: Moment) -> None:
-    """Take in what is there, and what of it is in use."""
+    """Record what is there, and what of it is in use."""
     known, used = m.node.note(_Images), _in_use(m)
     listed = m.response(ListImagesReply).images
     for gone in known.seen.keys() - {image.id for image in listed}:
@@ -118,7 +118,7 @@ def _may_go(m: Moment) -> bool:
     return any(not _why_it_stays(one, used, m.t) for one in m.node.note(_Images).seen.values())
 
 
-@unused_images_go_the_longest_unused_first.clause("room is made", on=FAULT)
+@unused_images_go_the_longest_unused_first.clause("room is created", on=FAULT)
 def room_is_made(m: Moment) -> Findings:
     """When the disk is filled to 85 percent an image goes that may, within the next round."""
     low = distress(m).low.get(_SIGNAL)

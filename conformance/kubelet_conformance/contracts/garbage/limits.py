@@ -62,7 +62,7 @@ def too_many_do_not_stay(m: Moment) -> Findings:
 
 @contract("GC-08", on=done("CreateContainer"), needs=(CRI, PODS))
 def container_that_never_ran_goes(m: Moment, pod: Pod) -> Findings:
-    """Of a container's instances one that was made and never started is removed like any dead one.
+    """Of a container's instances one that was created and never started is removed like any dead one.
 
     The newest of those that do not run stays.
     """

@@ -82,7 +82,7 @@ def sibling_is_started_all_the_same(m: Moment, pod: Pod) -> Findings:
         by=creation_of(sibling.name),
         within=REACTION,
         unless=HELD_UP.either(failed("ImageStatus")),
-        text=f"{sibling.name} is made, though {image} could not be pulled",
+        text=f"{sibling.name} is created, though {image} could not be pulled",
     )
 
 
@@ -129,7 +129,7 @@ def events_come_in_order(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
 def _events(m: Moment) -> None:
-    """Remember what was told."""
+    """Record what was told."""
     record, pod = m.record, m.pod
     if isinstance(record, Event) and pod is not None and record.container:
         reported = pod.note(_Reported).of.setdefault(record.container, set())
@@ -158,7 +158,7 @@ class _Users:
 
 @contract("IMAGE-22", on=call("CreateContainer"), needs=(CRI, PODS))
 def root_is_kept_out(m: Moment, pod: Pod) -> Findings:
-    """A container that must not run as root, and names no user, is made only if its image has a user by
+    """A container that must not run as root, and names no user, is created only if its image has a user by
     number that is not root.
     """
     spec = pod.container_spec(asked(m).metadata.name)
@@ -169,7 +169,9 @@ def root_is_kept_out(m: Moment, pod: Pod) -> Findings:
         return None
     if user.isdigit() and int(user):
         return KEPT
-    return broken(f"{spec.name} must not run as root and is made, the user of its image is {user or 'root'}")
+    return broken(
+        f"{spec.name} must not run as root and is created, the user of its image is {user or 'root'}"
+    )
 
 
 def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
@@ -182,7 +184,7 @@ def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
 
 @observer(on=done("ImageStatus"))
 def _users(m: Moment) -> None:
-    """Remember the user of an image."""
+    """Record the user of an image."""
     image = m.response(ImageStatusReply).image
     users = m.node.note(_Users).of
     name = m.request(ImageStatusRequest).image.image

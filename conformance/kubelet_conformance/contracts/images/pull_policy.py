@@ -64,7 +64,7 @@ def containers_of(pod: Pod, image: str) -> list[ContainerSpec]:
 
 
 class _Use:
-    """The image of a container that is made: how it was looked for since the pod's last creation."""
+    """The image of a container that is created: how it was looked for since the pod's last creation."""
 
     __slots__ = ("answers", "image", "known", "name", "policy", "pulled", "since")
 
@@ -108,12 +108,12 @@ def _found(m: Moment) -> _Use | None:
 
 @contract("IMAGE-01", on=call("CreateContainer"), needs=(CRI, PODS))
 def image_is_ensured_before_each_container(m: Moment) -> Findings:
-    """Before each container is made, each time, its image was asked for by ImageStatus or pulled."""
+    """Before each container is created, each time, its image was asked for by ImageStatus or pulled."""
     use = _use(m)
     if use is None:
         return None
     if not use.answers and not use.pulled:
-        return broken(f"{use.name} is made, and nobody has looked for {use.image} for it", use.since)
+        return broken(f"{use.name} is created, and nobody has looked for {use.image} for it", use.since)
     return KEPT
 
 
@@ -153,8 +153,8 @@ def _seq(m: Moment, last: ImageAnswer | None) -> int:
 def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSeen, ImageStep]]:
     """What may be done with this policy, by what the runtime said last.
 
-    An error is the business of IMAGE-06. Where a pod has to prove its right to an image, nobody sees whether
-    it has.
+    An error is the business of IMAGE-06. Where a pod has to prove its right to an image, the trace does not
+    show whether it has.
     """
     present: Presence = "present" if policy != "Always" and last is not None and last.present else "absent"
     checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
@@ -178,7 +178,7 @@ def _pull_failed(m: Moment, image: str) -> tuple[str, int]:
 
 @pull_policy_decides.clause("used", on=call("CreateContainer"))
 def used_image_was_pulled_or_present(m: Moment) -> Findings:
-    """A container is made from an image that was pulled or found."""
+    """A container is created from an image that was pulled or found."""
     use = _use(m)
     if use is None:
         return None
@@ -186,11 +186,11 @@ def used_image_was_pulled_or_present(m: Moment) -> Findings:
         return KEPT
     if use.policy == "Always":
         return broken(
-            f"{use.name} is made, and {use.image} was not pulled, with the policy Always", use.since
+            f"{use.name} is created, and {use.image} was not pulled, with the policy Always", use.since
         )
     absent = next((answer for answer in use.answers[-2:] if not answer.present), None)
     if absent is not None:
-        return broken(f"{use.name} is made, and {use.image} was absent and not pulled", absent.seq)
+        return broken(f"{use.name} is created, and {use.image} was absent and not pulled", absent.seq)
     return KEPT if use.answers else None
 
 
@@ -213,7 +213,7 @@ def never_pull_is_the_policys(m: Moment) -> Iterator[Finding]:
 
 
 def _not_tried_since(m: Moment, name: str, absent_seq: int) -> bool:
-    """The image was absent when the container was to be made, and only the sync that tells this made it."""
+    """The image was absent when the container was to be created, and only the sync of this status created it."""
     if not absent_seq or m.pod is None:
         return False
     newest = m.pod.newest(name)
@@ -303,7 +303,7 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
     found = {use.known.id, use.known.pulled_ref} if use.pulled else {use.known.id}
     if given.image not in found - {""}:
         return broken(
-            f"{use.name} is made from {given.image}, found was {' or '.join(sorted(found))}", use.since
+            f"{use.name} is created from {given.image}, found was {' or '.join(sorted(found))}", use.since
         )
     spec = m.pod.container_spec(use.name) if m.pod is not None else None
     if USER_IMAGE.get(m.kubernetes) and spec is not None and m.pod is not None and never_updated(m.pod):
@@ -324,7 +324,7 @@ def policy_follows_from_the_tag(m: Moment, pod: Pod) -> Findings:
         return None
     if use.policy == "Always":
         if not use.pulled:
-            return broken(f"{use.name} is made, and {use.image} was not pulled", use.since)
+            return broken(f"{use.name} is created, and {use.image} was not pulled", use.since)
         return KEPT
     pulled_seq = _pulled_for(m, use.image)
     if pulled_seq <= use.since or not use.answers:
@@ -366,8 +366,8 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
         [answer for answer in later if answer.seq > use.known.pulled_seq] if use.pulled else sorted(later)[1:]
     )
     if not after:
-        return broken(f"{use.name} is made, and {use.image} was not asked for once more", use.since)
+        return broken(f"{use.name} is created, and {use.image} was not asked for once more", use.since)
     last = max(after)
     if last.present:
         return KEPT
-    return broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
+    return broken(f"{use.name} is created, though ImageStatus did not find it", last.seq)

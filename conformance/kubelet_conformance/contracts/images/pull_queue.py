@@ -38,7 +38,7 @@ def _at_a_time(header: Header) -> float | None:
 
 
 class UnderWay:
-    """The pulls that are under way, by call, and when one ended last."""
+    """The pulls that are in progress, by call, and when one ended last."""
 
     def __init__(self) -> None:
         self.calls: dict[str, int] = {}
@@ -60,7 +60,7 @@ def pulls_wait_for_their_turn(m: Moment) -> Findings:
 
 @observer(on=call("PullImage"), last=True)
 def _begins(m: Moment) -> None:
-    """A pull is under way."""
+    """A pull is in progress."""
     m.node.note(UnderWay).calls[m.call.id] = m.seq
 
 
@@ -249,7 +249,7 @@ def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
     if pod.uid in owners.closed[image]:
         return KEPT
     return broken(
-        f"{spec.name} is made from {image}, which came by the secrets of another", owners.seqs[image]
+        f"{spec.name} is created from {image}, which came by the secrets of another", owners.seqs[image]
     )
 
 
@@ -264,7 +264,7 @@ def right_to_an_image_is_proven(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=done("PullImage"))
 def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
-    """Remember with whose credentials an image came."""
+    """Record with whose credentials an image came."""
     image, owners = pulled_image(m), m.node.note(_Owners)
     if m.request(PullImageRequest).auth and spec.image_pull_secrets:
         others = owners.closed.get(image, set[str]())

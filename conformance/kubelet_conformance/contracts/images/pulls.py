@@ -227,14 +227,14 @@ def good_pull_clears_no_other_back_off(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=failed("PullImage"))
 def _bad_pulls(m: Moment) -> None:
-    """Take failures in."""
+    """Record failures."""
     if m.pod is not None and m.pod.born:
         _delay_at(m, m.pod)
 
 
 @observer(on=done("PullImage"))
 def _good_pulls(m: Moment) -> None:
-    """Remember the last good pull."""
+    """Record the last good pull."""
     brought = m.node.note(_Brought)
     brought.image, brought.t, brought.seq = pulled_image(m), m.t, m.seq
 
@@ -258,7 +258,7 @@ class _Limited:
 
 @observer(on=event("Failed").either(REFUSED), last=True)
 def _limited_pulls(m: Moment) -> None:
-    """Remember a pull that failed without a call (IMAGE-12)."""
+    """Record a pull that failed without a call (IMAGE-12)."""
     texts = [m.record.message] if isinstance(m.record, Event) else []
     for reason in ("ErrImagePull", "ImagePullBackOff"):
         texts += [waiting.message for _, waiting, _ in _waiting(m, reason)]

@@ -51,7 +51,7 @@ def _not_so(reason: str, *messages: str) -> Expected:
 
 
 def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
-    """The condition is one of those expected; they are made one after another if that takes long."""
+    """The condition is one of those expected; they are created one after another if that takes long."""
     said = now.status.condition(kind)
     if said is None:
         return broken(f"condition {kind} is missing")
@@ -117,7 +117,7 @@ def _waited(said: ContainerStatus | None) -> bool:
 
 
 def _is_ended_with_its_pod(now: Written) -> bool:
-    """A container is told as ended only because its pod has: it was never made, or waited in back-off.
+    """A container is told as ended only because its pod has: it was never created, or waited in back-off.
 
     The conditions stay as they were before that (status_manager.go TerminatePod).
     """
@@ -322,7 +322,7 @@ def _may_be_old(m: Moment, now: Written, gone_t: float) -> bool:
 
 
 def _may_be_stopped(sandbox: Sandbox) -> bool:
-    """A stop of it is under way, or has failed and may have taken place: its status was not read since."""
+    """A stop of it is in progress, or has failed and may have taken place: its status was not read since."""
     stop = sandbox.stops[-1] if sandbox.stops else None
     return stop is not None and (stop.end_t is None or (sandbox.status_t or 0.0) <= stop.end_t)
 

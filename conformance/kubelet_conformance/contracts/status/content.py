@@ -48,7 +48,11 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
             continue
         if not said.container_id:
             is_there = old.state.running is not None and old.runtime_id in m.world.containers
-            yield broken(f"{said.name} was made and has no id any more", _before_seq(m)) if is_there else KEPT
+            yield (
+                broken(f"{said.name} was created and has no id any more", _before_seq(m))
+                if is_there
+                else KEPT
+            )
             continue
         if said.container_id == old.container_id:
             was, is_ = _course(old), _course(said)
@@ -129,7 +133,7 @@ def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
 
 @contract("STATUS-18", on=status(), needs=(EVERY_STATUS, PODS), versions=since("1.34"))
 def generation_is_one_that_was_sent(_: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """Every status tells the generation of the pod's spec that it was made from."""
+    """Every status tells the generation of the pod's spec that it was created from."""
     meta = pod.manifest.metadata if pod.manifest is not None else None
     if meta is None or not meta.generation or not status.conditions or pod.static:
         return None

@@ -174,7 +174,7 @@ def hook_events_hold_no_output(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 @observer(on=done("ExecSync"))
 def _hook_prints(m: Moment) -> None:
-    """Take in what failing hooks print."""
+    """Record what failing hooks print."""
     if m.pod is None or m.container is None or m.reply.response is None:
         return
     if m.response(ExecSyncReply).exit_code == 0 or not (runs_post_start(m) or runs_pre_stop(m)):
@@ -225,7 +225,7 @@ def unhealthy_comes_before_killing(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=event("Created", "Unhealthy"))
 def _event_is_sent(m: Moment, pod: Pod) -> None:
-    """Take events in."""
+    """Record events."""
     record = _event(m)
     if not record.container:
         return

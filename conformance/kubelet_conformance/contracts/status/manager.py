@@ -167,7 +167,7 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
 
 
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
-    """It may have been otherwise in a status that was never written: what it is about was made again since.
+    """It may have been otherwise in a status that was never written: its subject was created again since.
 
     Writes may be left out where the next one follows soon, or while the API server is away. What has ended
     may have become ready just before.
@@ -318,7 +318,7 @@ def _addresses_given(m: Moment) -> None:
 
 @observer(on=EVENT_TOLD)
 def _reported_addresses(m: Moment) -> None:
-    """What an event tells may be shown. When it is taken in nobody knows, so it need not be."""
+    """What an event tells may be shown. When it is taken in it is not known, so it need not be."""
     if m.pod is not None:
         for ip in told_ips(sandbox_told(m)):
             m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)

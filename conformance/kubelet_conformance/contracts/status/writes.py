@@ -108,7 +108,7 @@ def _is_changed(before: Json, changes: Json) -> bool:
 
 @observer(on=status())
 def _status_is_stored(m: Moment) -> None:
-    """Take the stored status in."""
+    """Record the stored status."""
     if m.pod is not None and isinstance(m.record, Status):
         stored = m.pod.note(_Stored)
         stored.status, stored.is_new = m.record.status, True
@@ -153,7 +153,7 @@ def successor_has_its_own_status(m: Moment, pod: Pod, status: PodStatus) -> Find
 
 @observer(on=pod_set())
 def _name_is_taken_over(m: Moment, manifest: Manifest) -> None:
-    """Take in which pod follows which."""
+    """Record which pod follows which."""
     meta = manifest.metadata
     if m.pod is not None:
         return
@@ -201,7 +201,7 @@ def missing_pod_is_let_be(m: Moment) -> Findings:
 
 @observer(on=done("StartContainer").either(exited()))
 def _container_changes(m: Moment) -> None:
-    """Take in what makes new statuses; with any, each that was not written yet is tried again."""
+    """Record what makes new statuses; with any, each that was not written yet is tried again."""
     m.node.note(_Missed).changes.append(m.t)
 
 
@@ -235,7 +235,7 @@ def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus)
 
 @observer(on=pod_unset())
 def _static_pod_is_removed(m: Moment) -> None:
-    """Take in when static pods go; one that needs long to stop is not forgotten at once."""
+    """Record when static pods go; one that needs long to stop is not forgotten at once."""
     pod, known = m.pod, m.node.note(_Removals).t
     if pod is None or not pod.static:
         return
@@ -250,7 +250,7 @@ def _static_pod_is_removed(m: Moment) -> None:
 
 @observer(on=pod_set())
 def _static_pod_is_back(m: Moment) -> None:
-    """Take in which come back so soon, or before they were stopped, that they were never forgotten."""
+    """Record which come back so soon, or before they were stopped, that they were never forgotten."""
     known, name = m.node.note(_Removals).t, sent_static(m)
     if name is not None and (m.t - known.get(name, m.t) < _FORGOTTEN or _was_there_lately(m)):
         known.pop(name, None)
@@ -269,7 +269,7 @@ def _was_there_lately(m: Moment) -> bool:
 
 @observer(on=LIFE_ENDS)
 def _kubelet_ends(m: Moment) -> None:
-    """Take in which the kubelet had no time to forget."""
+    """Record which the kubelet had no time to forget."""
     known = m.node.note(_Removals).t
     for name in [name for name, t in known.items() if m.t - t < _FORGOTTEN]:
         del known[name]

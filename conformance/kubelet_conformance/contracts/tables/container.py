@@ -90,9 +90,9 @@ APPS = Table[AppSeen, AppAct](
     Row("B10, B12", lambda c: c.record == "running" and c.given_up, "stop and start", "its probe gave it up"),
     Row("B15", lambda c: c.record == "running", "nothing", "it runs as it should"),
     Row("B2", lambda c: c.deleting, "nothing", "the pod goes"),
-    Row("B1", lambda c: c.record == "none", "start", "it has to be made"),
-    Row("B3", lambda c: c.record == "created", "start", "it was made and never started"),
-    Row("B4", lambda c: c.record == "unknown", "stop and start", "nobody knows whether it runs"),
+    Row("B1", lambda c: c.record == "none", "start", "it has to be created"),
+    Row("B3", lambda c: c.record == "created", "start", "it was created and never started"),
+    Row("B4", lambda c: c.record == "unknown", "stop and start", "it is not known whether it runs"),
     Row("B5", lambda c: c.policy == "Always", "start", "it always comes again"),
     Row("B7", lambda c: c.policy == "OnFailure" and c.code == 0, "nothing", "it has succeeded"),
     Row("B6", lambda c: c.policy == "OnFailure", "start", "it has failed"),
@@ -101,8 +101,8 @@ APPS = Table[AppSeen, AppAct](
 )
 """What becomes of an app container in a sandbox that stays (27.3)."""
 INITS = Table[InitSeen, InitAct](
-    Row("N1", lambda c: c.record == "none", "start", "it has to be made"),
-    Row("N2", lambda c: c.record == "created", "start", "it was made and never started"),
+    Row("N1", lambda c: c.record == "none", "start", "it has to be created"),
+    Row("N2", lambda c: c.record == "created", "start", "it was created and never started"),
     Row(
         "N3",
         lambda c: c.record == "running" and c.sidecar and c.given_up,
@@ -115,7 +115,7 @@ INITS = Table[InitSeen, InitAct](
     Row("N7", lambda c: c.record == "exited" and not c.failed, "go on", "it has succeeded"),
     Row("N8", lambda c: c.policy == "Never" and not c.sidecar, "end the pod", "it failed, and had its run"),
     Row("N9", lambda c: c.record == "exited", "start", "it failed, and is tried again"),
-    Row("N10", lambda c: c.record == "unknown", "stop and start", "nobody knows whether it runs"),
+    Row("N10", lambda c: c.record == "unknown", "stop and start", "it is not known whether it runs"),
     remembered=1024,
 )
 """What becomes of an init container whose turn it is (27.4 and 27.5)."""
@@ -124,7 +124,7 @@ _NEVER_PULL = ImageStep("refuse", "ErrImageNeverPull")
 _BACK_OFF = ImageStep("wait", "ImagePullBackOff")
 _PULL = ImageStep("pull", "ErrImagePull")
 IMAGES = Table[ImageSeen, ImageStep](
-    Row("I1", lambda i: i.presence == "error", _INSPECT_ERROR, "nobody knows whether it is there"),
+    Row("I1", lambda i: i.presence == "error", _INSPECT_ERROR, "it is not known whether it is there"),
     Row("I2", lambda i: i.policy == "Always" and i.backing_off, _BACK_OFF, "a pull has just failed"),
     Row("I3", lambda i: i.policy == "Always", _PULL, "it is pulled each time"),
     Row("I4", lambda i: i.presence == "present" and not i.unproven, ImageStep("use"), "it is there"),
@@ -137,7 +137,7 @@ IMAGES = Table[ImageSeen, ImageStep](
     Row("I6", lambda i: i.backing_off, _BACK_OFF, "a pull has just failed"),
     Row("I7", lambda _: True, _PULL, "it is not there for this pod"),
 )
-"""What is done about an image before a container is made from it (27.11)."""
+"""What is done about an image before a container is created from it (27.11)."""
 TICKS = Table[ProbeSeen, ProbeAct](
     Row("T1", lambda p: p.ended, "wait", "its pod has ended"),
     Row(

@@ -10,7 +10,7 @@ from kubelet_conformance.trace.world.views import Pod
 
 Json: TypeAlias = dict[str, Any]
 Successor: TypeAlias = Literal["none", "with the first init container", "with the app containers"]
-"""Whether another sandbox is run, and what is made in it first."""
+"""Whether another sandbox is run, and what is created in it first."""
 Stage: TypeAlias = Literal["wanted", "terminating", "terminated", "forgotten"]
 """`terminated` is every state in which nothing of the pod runs, `forgotten` one that nobody wants besides."""
 Act: TypeAlias = Literal["make", "remove volumes", "remove folder"]
@@ -18,7 +18,7 @@ Change: TypeAlias = Literal["added", "removed", "deleted", "updated", "reconcile
 
 
 class Stopped(NamedTuple):
-    """What decides: the policy, whether a container was made, and what there is to run.
+    """What decides: the policy, whether a container was created, and what there is to run.
 
     `more` says that some app container is left to run, `inits` that the pod has init containers.
     """
@@ -39,7 +39,7 @@ class StageSeen(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A manifest: what of it means something, whether it is on its way out, and its status."""
+    """A manifest: what of it means something, whether it is being terminated, and its status."""
 
     meaning: Json
     deleting: bool
@@ -79,7 +79,7 @@ ALLOWED: dict[Stage, frozenset[Act]] = {
     "terminated": frozenset({"remove volumes", "remove folder"}),
     "forgotten": frozenset({"remove volumes", "remove folder"}),
 }
-"""What may be done to a pod at each stage; a sync that is under way as it is asked to go may end first."""
+"""What may be done to a pod at each stage; a sync that is in progress as it is asked to go may end first."""
 CHANGES = Table[Words, Change](
     Row("M1", lambda w: w.old is None and w.new is None, "nothing", "the source has never had it"),
     Row("M2", lambda w: w.new is None, "removed", "the source has it no more"),
