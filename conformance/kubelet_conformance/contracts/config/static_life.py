@@ -40,7 +40,7 @@ from kubelet_conformance.trace.world.views import Latest
 
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")
 def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
-    """A manifest that goes, or cannot be read any more, ends its own pod in 20 s and disturbs no other."""
+    """A manifest that is removed, or unreadable, ends its own pod within 20 s and affects no other."""
     gone = sent_static(m)
     if gone is None or not m.node.kubelet_up:
         return None
@@ -69,7 +69,7 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
 
 
 class _Trouble:
-    """A container of the pod has ended or failed a probe, or it went once: it may come to its own end."""
+    """A container of the pod has ended or failed a probe, or the pod went once: it may end for that."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -98,7 +98,7 @@ def _pods_went(m: Moment) -> None:
 
 @bad_manifest_disturbs_no_other.clause("goes", on=pod_unset())
 def pod_of_a_bad_manifest_goes(m: Moment) -> Iterator[Finding]:
-    """Its own pod is killed."""
+    """The pod of that manifest is killed."""
     yield from _is_killed(m)
 
 
@@ -202,7 +202,7 @@ def _old_ones_leave(m: Moment) -> None:
 
 
 def _is_news(m: Moment, pod: Pod) -> bool:
-    """The kubelet that has just started may never have heard of the pod: it waits for none such."""
+    """The kubelet that has just started may never have received the old pod, and then does not wait for it."""
     begun, run = m.node.started_t, pod.sandbox.run if pod.sandbox is not None else None
     return begun is not None and m.t - begun < REACTION and (run is None or run.t < begun)
 
@@ -215,7 +215,7 @@ def _is_there(pod: Pod) -> bool:
 
 @contract("STATIC-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
 def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
-    """A pod of the API server that has the name of a static pod is not held up by it."""
+    """A pod of the API server that has the name of a static pod is not delayed by it."""
     pod = fresh_pod(m)
     other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
     if pod is None or other is None or not other.static or pod.source != "api":
@@ -276,7 +276,7 @@ def skipped_version_is_not_run(m: Moment, pod: Pod, sandbox: Sandbox) -> Finding
     if sandbox.run.t - edited_t < REACTION:
         return None
     if not pod.wanted and pod.set_t is not None and pod.set_t < edited_t:
-        # A kubelet that was held up may have begun with it before it heard of the edit.
+        # A kubelet that was delayed may have begun with it before it received the edit.
         is_held_up = sandbox.run.t <= informed_by(m, edited_t) + REACTION
         return None if is_held_up else broken(f"a version of {pod.name} that was edited away is run", seq)
     config = m.request(CreateContainerRequest).config

@@ -1,4 +1,4 @@
-"""EPH: ephemeral containers are started once, and neither phase, readiness nor the pod's end depends on them."""
+"""EPH: ephemeral containers are started once; phase, readiness and the pod's end ignore them."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def is_left_to_itself(m: Moment, pod: Pod) -> bool:
 
 
 def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
-    """The sandbox was run before the kubelet could notice that the file was removed, and is stopped for that."""
+    """The sandbox was run before the kubelet could notice that the file was removed, and is to be stopped."""
     gone_t = _file_went_t(m, pod)
     return (
         gone_t > -math.inf and sandbox.run is not None and sandbox.run.t <= informed_by(m, gone_t) + REACTION

@@ -36,11 +36,11 @@ from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_vi
 
 REMOVE = call("RemoveContainer")
 GC_SLACK = 15.0
-"""A round of garbage collection on a loaded machine, and its wait for the pod's worker."""
+"""How long one garbage collection may take on a loaded machine, with its wait for the pod's worker."""
 
 
 def lives_on(pod: Pod) -> bool:
-    """The pod is wanted, and not evicted: its newest records tell its past."""
+    """The pod is desired, and not evicted: the kubelet needs its newest records."""
     evicted = disruption_of(pod) is not None or (pod.status is not None and pod.status.reason == "Evicted")
     return pod.wanted and pod.termination is None and not evicted
 
@@ -49,7 +49,7 @@ def lives_on(pod: Pod) -> bool:
 def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findings:
     """Of the dead records of one container of a living pod the oldest is removed first.
 
-    What one more death makes superfluous goes newest first, and before what was never started (LOOP-10).
+    Those beyond the limit after one more exit go newest first, and before those never started (LOOP-10).
     """
     if not pod.born or not lives_on(pod):
         return None
@@ -65,14 +65,14 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
 
 
 class _Removals:
-    """When the kubelet last had to wait for a removal: those it has in mind come after it."""
+    """When the kubelet last had to wait for a removal: the others of the same garbage collection follow it."""
 
     def __init__(self) -> None:
         self.waited_t = 0.0
 
 
 def _made_due_by_a_death(m: Moment, container: Container, records: list[Container]) -> bool:
-    """A newer instance has died, or died before this kubelet came, and was heard of no longer ago."""
+    """A newer instance has died, or was already dead when this kubelet started, no longer ago than that."""
     newer = [c for c in records[records.index(container) + 1 :] if c.state == "exited" and c.exit is not None]
     if container.state != "exited" or not newer:
         return False
@@ -103,7 +103,7 @@ def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings
 
 
 def _disk_is_short(m: Moment) -> bool:
-    """The node removes whatever it can do without (EVICT-01)."""
+    """The node is short of disk and removes all that it can (EVICT-01)."""
     return any(low.of_disk for low in distress(m).low.values())
 
 
@@ -113,13 +113,13 @@ def _may_all_go(m: Moment, pod: Pod) -> bool:
 
 
 def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
-    """What is asked to go, and no answer has come yet."""
+    """The removals in progress."""
     return {m.world.called.get(call.id) for call in pod.calls_open.values() if call.rpc == "RemoveContainer"}
 
 
 @newest_record_is_kept.clause("older-removed", on=exited())
 def older_dead_record_is_removed(m: Moment, pod: Pod, container: Container) -> Findings:
-    """The record before the one that died goes."""
+    """The record before the newest dead one is removed."""
     if container is not pod.newest(container.name):
         return None
     dead = [one for one in pod.containers[container.name] if one is not container and one.state == "exited"]
@@ -183,7 +183,7 @@ class _Reported:
 
 @observer(on=read_as("unknown"))
 def _unknown_states_are_remembered(m: Moment) -> None:
-    """Remember it: once stopped, the container is told as exited."""
+    """Record it: once stopped, the container is reported as exited."""
     record = m.response(ContainerStatusReply).status
     if m.container is not None and record is not None and record.state == "CONTAINER_UNKNOWN":
         m.container.note(_Reported).unknown = True
@@ -194,7 +194,7 @@ def _was_unknown(container: Container) -> bool:
 
 
 class _Return:
-    """When a pod that was gone was wanted again: a round of collection just before does not know."""
+    """When a pod that was gone came back: a garbage collection just before does not know that."""
 
     def __init__(self) -> None:
         self.is_gone = False
@@ -235,7 +235,7 @@ def _pod_comes_back(m: Moment, pod: Pod) -> None:
 
 @sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())
 def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
-    """The sandboxes of a pod that is gone go within a minute."""
+    """The sandboxes of a pod that is gone are removed within a minute."""
     if not pod.born or pod.static or not m.node.kubelet_up:
         return None
     sandbox = pod.sandbox

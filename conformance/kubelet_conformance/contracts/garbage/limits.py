@@ -1,4 +1,4 @@
-"""GC: how many dead containers may stay, what never ran, and rounds that fail."""
+"""GC: limits on dead containers, containers that never ran, and garbage collections that fail."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
 
 @oldest_of_all_goes_first.clause("goes", on=exited())
 def too_many_do_not_stay(m: Moment) -> Findings:
-    """The next round leaves no more than may stay."""
+    """The next garbage collection leaves no more than may stay."""
     most = _most(m)
     if most < 0 or not m.node.kubelet_up or m.container is None or len(_dead(m)) < most:
         return None
@@ -94,7 +94,7 @@ class _Rounds:
 
 @contract("GC-11", on=failed("ListContainers"), needs=(CRI, EVERY_EVENT))
 def failed_gc_has_an_event(m: Moment) -> Findings:
-    """That a round of garbage collection has failed is told by an event of the node, ContainerGCFailed."""
+    """A failed garbage collection is reported by an event of the node, ContainerGCFailed."""
     rounds = m.node.note(_Rounds)
     if rounds.failing or not m.node.kubelet_up:
         return None
@@ -104,7 +104,7 @@ def failed_gc_has_an_event(m: Moment) -> Findings:
         within=GC_PERIOD + GC_SLACK,
         unless=done("ListContainers").either(FAULT),
         whole_node=True,
-        text="ContainerGCFailed is told while containers cannot be listed",
+        text="an event ContainerGCFailed is written while containers cannot be listed",
     )
 
 

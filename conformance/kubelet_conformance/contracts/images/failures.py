@@ -1,4 +1,4 @@
-"""IMAGE: what an image keeps from starting, and what is told on the way to a container."""
+"""IMAGE: what a failing image prevents, and which events come before a container starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIZE_SINCE = (1, 29)
 
 @lru_cache(maxsize=1024)
 def is_no_name(image: str) -> bool:
-    """The text can certainly not be read as the name of an image."""
+    """The text is certainly no valid image name."""
     return bool(image) and _NO_NAME.search(image) is not None
 
 
@@ -59,14 +59,14 @@ def unreadable_name_is_reported(m: Moment, spec: PodSpec) -> Findings:
 
 @unreadable_name_is_reported.clause("not-asked", on=call("ImageStatus"))
 def unreadable_name_is_not_looked_for(m: Moment) -> Findings:
-    """Nobody can have such an image."""
+    """ImageStatus is not asked for an image whose name cannot be read."""
     image = m.request(ImageStatusRequest).image.image
     return broken(f"ImageStatus is asked for {image!r}") if is_no_name(image) else None
 
 
 @unreadable_name_is_reported.clause("not-pulled", on=call("PullImage"))
 def unreadable_name_is_not_pulled(m: Moment) -> Findings:
-    """Nor can it be pulled."""
+    """An image whose name cannot be read is not pulled."""
     image = m.request(PullImageRequest).image.image
     return broken(f"{image!r} is pulled") if is_no_name(image) else None
 
@@ -87,7 +87,7 @@ def sibling_is_started_all_the_same(m: Moment, pod: Pod) -> Findings:
 
 
 def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
-    """The app container right after the last that needs this image, if nothing is known to hold it up."""
+    """The app container right after the last that needs this image, if nothing is known to delay it."""
     specs = list(pod.spec.containers) if pod.spec is not None else []
     users = [place for place, one in enumerate(specs) if reference(one.image) == image]
     if len(users) != 1 or users[0] + 1 >= len(specs) or pod.sandbox is None:
@@ -104,7 +104,7 @@ def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
 
 
 class _Reported:
-    """What was told of each container since it was started last."""
+    """The events of each container since it was started last."""
 
     def __init__(self) -> None:
         self.of: dict[str, set[str]] = {}
@@ -114,8 +114,8 @@ class _Reported:
     "IMAGE-18", on=event("Pulled", "Created", "Started"), needs=(CRI, PODS, EVERY_EVENT), clause="order"
 )
 def events_come_in_order(m: Moment, pod: Pod) -> Findings:
-    """On the way to a container the events Pulling, Pulled, Created and Started come in this order; that of a
-    pull tells how long it took, and from 1.29 on how much it brought.
+    """The events Pulling, Pulled, Created and Started of a container come in this order; that of a
+    pull says how long it took, and from 1.29 on the size of the image.
     """
     record = m.record
     if not isinstance(record, Event) or not pod.born or not record.container:
@@ -124,12 +124,12 @@ def events_come_in_order(m: Moment, pod: Pod) -> Findings:
     before = {"Pulled": "Pulling", "Created": "Pulled", "Started": "Created"}[record.reason]
     if record.reason == "Pulled" and not record.message.startswith(_PULLED):
         return None
-    return KEPT if before in reported else broken(f"{record.reason} is told, and {before} was not")
+    return KEPT if before in reported else broken(f"event {record.reason} comes without {before} before it")
 
 
 @observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
 def _events(m: Moment) -> None:
-    """Record what was told."""
+    """Record the events."""
     record, pod = m.record, m.pod
     if isinstance(record, Event) and pod is not None and record.container:
         reported = pod.note(_Reported).of.setdefault(record.container, set())
@@ -140,13 +140,15 @@ def _events(m: Moment) -> None:
 
 @events_come_in_order.clause("size", on=event("Pulled"))
 def size_is_reported(m: Moment) -> Findings:
-    """How much it brought is a number of bytes."""
+    """The image size in the event is a number of bytes."""
     record = m.record
     if not isinstance(record, Event) or not record.message.startswith(_PULLED):
         return None
     if m.kubernetes is None or m.kubernetes < _SIZE_SINCE:
         return None
-    return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} does not tell the size")
+    return (
+        KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} does not have the image size")
+    )
 
 
 class _Users:

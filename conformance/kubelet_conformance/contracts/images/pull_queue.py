@@ -1,4 +1,4 @@
-"""IMAGE: how many images are pulled at a time, how often, for which sandbox, and with whose credentials."""
+"""IMAGE: how many images are pulled in parallel, at which rate, for which sandbox and with which credentials."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDED = done("PullImage").either(failed("PullImage"))
 
 
 def _at_a_time(header: Header) -> float | None:
-    """How many images may be pulled at a time; None where the configuration is not known."""
+    """How many images may be pulled in parallel; None where the configuration is not known."""
     given = header.configuration
     if given is None:
         return None
@@ -47,14 +47,14 @@ class UnderWay:
 
 @contract("IMAGE-11", on=call("PullImage"), needs=(CRI, PODS))
 def pulls_wait_for_their_turn(m: Moment) -> Findings:
-    """Images are pulled one after another on the whole node; where the configuration allows for more at a
-    time, no more than it says.
+    """Images are pulled one after another on the whole node; where the configuration allows more in
+    parallel, at most that many.
     """
     limit, pulls = _at_a_time(m.header), m.node.note(UnderWay)
     if limit is None:
         return None
     if len(pulls.calls) >= limit:
-        return broken(f"more than {limit:g} images are pulled at a time", *pulls.calls.values())
+        return broken(f"more than {limit:g} images are pulled in parallel", *pulls.calls.values())
     return KEPT if pulls.calls or 0 <= m.t - pulls.ended_t <= SAME_MOMENT else None
 
 
@@ -66,7 +66,7 @@ def _begins(m: Moment) -> None:
 
 @observer(on=_ENDED)
 def _ends(m: Moment) -> None:
-    """It is over."""
+    """The pull ended."""
     pulls = m.node.note(UnderWay)
     pulls.calls.pop(m.call.id, None)
     pulls.ended_t = m.t
@@ -79,7 +79,7 @@ def _begins_anew(m: Moment) -> None:
 
 
 class _Bucket:
-    """How many pulls may be made at once, in one life of the kubelet."""
+    """The token bucket of pulls, in one run of the kubelet."""
 
     def __init__(self) -> None:
         self.left = 0.0
@@ -87,7 +87,7 @@ class _Bucket:
         self.life = -1
 
     def take(self, m: Moment, rate: float, burst: float) -> float:
-        """Make one more pull; what is left, negative for one too many."""
+        """Take one token for a pull; return what is left, negative for one too many."""
         if self.life != m.node.lives:
             self.left, self.life = burst, m.node.lives
         else:
@@ -152,7 +152,7 @@ def _awaited(m: Moment) -> bool:
 
 @every_credential_is_tried.clause("next", on=Pattern(frozenset({"expect"})).where(_awaited))
 def next_credential_is_tried(m: Moment) -> Findings:
-    """What secrets hold no trace tells: whoever has made them knows what must follow."""
+    """No trace shows the content of secrets: only the scenario that made them knows what must follow."""
     expected = m.record
     if not isinstance(expected, Expect):
         return None
@@ -163,7 +163,7 @@ def next_credential_is_tried(m: Moment) -> Findings:
     "IMAGE-14", on=event("FailedToRetrieveImagePullSecret"), needs=(CRI, PODS, EVERY_EVENT), clause="told"
 )
 def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
-    """A pull secret that is not there keeps nothing from being pulled; an event may tell it."""
+    """A pull secret that is not there keeps nothing from being pulled; an event may report it."""
     if not to_run(m) or _first_to_pull(pod) is None or pod.sandbox is not None:
         return None
     return answered(
@@ -218,12 +218,12 @@ def pull_carries_the_sandbox(m: Moment) -> Findings:
 
 
 class _Owners:
-    """Of each image that came by pulls of this trace: whether anybody may use it, and else who."""
+    """For each image pulled in this trace: whether every pod may use it, and otherwise which pods."""
 
     def __init__(self) -> None:
         self.open = Latest[str, None]()
         self.closed = Latest[str, set[str]]()
-        """The UIDs of those that live."""
+        """The UIDs of the pods that exist."""
         self.seqs = Latest[str, int]()
 
 
@@ -249,7 +249,8 @@ def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
     if pod.uid in owners.closed[image]:
         return KEPT
     return broken(
-        f"{spec.name} is created from {image}, which came by the secrets of another", owners.seqs[image]
+        f"{spec.name} is created from {image}, which was pulled with the secrets of another",
+        owners.seqs[image],
     )
 
 
@@ -264,7 +265,7 @@ def right_to_an_image_is_proven(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=done("PullImage"))
 def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
-    """Record with whose credentials an image came."""
+    """Record with which pod's credentials an image was pulled."""
     image, owners = pulled_image(m), m.node.note(_Owners)
     if m.request(PullImageRequest).auth and spec.image_pull_secrets:
         others = owners.closed.get(image, set[str]())
@@ -283,6 +284,6 @@ def _has_no_owner(m: Moment) -> None:
 
 
 def _is_verified(header: Header) -> bool:
-    """Proof is asked for, as far as is known."""
+    """Pods must prove their right to an image, as far as is known."""
     given = header.configuration
     return given is not None and given.get("imagePullCredentialsVerificationPolicy") != "NeverVerify"

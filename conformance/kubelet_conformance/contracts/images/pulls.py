@@ -38,15 +38,15 @@ BASE, CAP = 10.0, 300.0
 EXPIRY = 2 * CAP
 """So long after the last failure the delays begin anew (backoff.go)."""
 _SHOWS_ERROR = ByVersion({"1.23..1.26": False, ">=1.32": True})
-"""ImagePullBackOff tells the error of the pull before."""
+"""Whether the message of ImagePullBackOff has the error of the pull before."""
 
 
 TOO_OFTEN = "pull QPS exceeded"
-"""What is told of a pull that failed without a call (images/helpers.go)."""
+"""The message for a pull that failed without a call (images/helpers.go)."""
 
 
 class _Series:
-    """The back-off of one pod for its images, in one life of the kubelet."""
+    """The back-off of one pod for its images, in one run of the kubelet."""
 
     def __init__(self) -> None:
         self.delay: dict[str, float] = {}
@@ -66,7 +66,7 @@ class _Series:
 
 
 def _delay_at(m: Moment, pod: Pod) -> float:
-    """Take a failed pull in, once for all judges: the delay that follows."""
+    """Record a failed pull, once for all judges; return the delay that follows."""
     image, series = pulled_image(m), lasting(m, pod, _Series)
     if series.seq == m.seq:
         return series.delay[image]
@@ -132,7 +132,7 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[str, Waiting, Pulls | Non
 
 
 def _may_be_of_another(pod: Pod | None) -> bool:
-    """What is told may be of the image that the container had before."""
+    """The status may be about the image that the container had before."""
     return pod is not None and not never_updated(pod)
 
 
@@ -148,7 +148,7 @@ def _needed(pod: Pod, spec: ContainerSpec) -> Iterator[str]:
 
 @failed_pull_is_retried.clause("told", on=REFUSED)
 def failed_pull_is_shown(m: Moment) -> Iterator[Finding]:
-    """ErrImagePull needs a failed pull, and tells its error."""
+    """ErrImagePull needs a failed pull, and its message is that pull's error."""
     for name, waiting, pulls in _waiting(m, "ErrImagePull"):
         if waiting.message.endswith(TOO_OFTEN):
             continue
@@ -179,8 +179,8 @@ def _rest_of(error: RpcError) -> str:
 
 @contract("IMAGE-10", on=REFUSED, needs=(CRI, PODS, STATUS), versions=since("1.27"))
 def well_known_errors_are_reasons(m: Moment) -> Iterator[Finding]:
-    """A pull error that begins with RegistryUnavailable or SignatureValidationFailed is told by that reason,
-    with a message that explains it.
+    """A pull error that begins with RegistryUnavailable or SignatureValidationFailed is shown with that
+    reason, with a message that explains it.
     """
     for name, _, pulls in _waiting(m, "ErrImagePull"):
         if _may_be_of_another(m.pod):
@@ -221,7 +221,9 @@ def good_pull_clears_no_other_back_off(m: Moment, pod: Pod) -> Findings:
     if brought.image in {"", image} or brought.t < series.failed_t[image]:
         return None
     if m.t - series.failed_t[image] < series.delay[image] - SAME_MOMENT:
-        return broken(f"{image} is pulled before its back-off is over, since another has come", brought.seq)
+        return broken(
+            f"{image} is pulled before its back-off is over, since another image was pulled", brought.seq
+        )
     return KEPT
 
 
@@ -241,7 +243,7 @@ def _good_pulls(m: Moment) -> None:
 
 @contract("IMAGE-08", on=REFUSED, needs=(CRI, PODS, STATUS))
 def back_off_is_the_pods_own(m: Moment) -> Iterator[Finding]:
-    """The back-off of an image is one for all containers of a pod, and no other pod's."""
+    """All containers of a pod share the back-off of an image, and no other pod does."""
     for name, _, pulls in _waiting(m, "ImagePullBackOff"):
         if pulls:
             yield KEPT
@@ -268,7 +270,7 @@ def _limited_pulls(m: Moment) -> None:
 
 @back_off_is_the_pods_own.clause("shared", on=call("PullImage"))
 def back_off_is_shared_in_the_pod(m: Moment, pod: Pod) -> Findings:
-    """The containers of a pod share it."""
+    """The containers of a pod share the back-off of an image."""
     image = pulled_image(m)
     pulls = pod.pulls.get(image) if pod.born else None
     if pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:

@@ -1,4 +1,4 @@
-"""COND: the conditions of a pod, held against the container statuses they are written with."""
+"""COND: the conditions of a pod, compared with the container statuses that are written with them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEEDS = (STATUS, PODS)
 
 
 class Expected(NamedTuple):
-    """A condition as it should stand."""
+    """An expected condition: status, reason and message."""
 
     status: str
     reason: str = ""
@@ -51,7 +51,7 @@ def _not_so(reason: str, *messages: str) -> Expected:
 
 
 def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
-    """The condition is one of those expected; they are created one after another if that takes long."""
+    """The condition is one of those expected; they are computed one after another if that takes long."""
     said = now.status.condition(kind)
     if said is None:
         return broken(f"condition {kind} is missing")
@@ -82,8 +82,8 @@ def _initialized(
 ) -> Expected:
     """The condition Initialized for a generated phase.
 
-    A startup probe that succeeds is told at once, and the condition follows with the next sync: with `before`
-    sidecars count as started if that status said so, and those in `late` do without.
+    A startup probe that succeeds is reported at once, and the condition follows with the next sync: with
+    `before` sidecars count as started if that status said so, and those in `late` do without.
     """
     unknown: list[str] = []
     incomplete: list[str] = []
@@ -117,7 +117,7 @@ def _waited(said: ContainerStatus | None) -> bool:
 
 
 def _is_ended_with_its_pod(now: Written) -> bool:
-    """A container is told as ended only because its pod has: it was never created, or waited in back-off.
+    """A container is shown as ended only because its pod has: it was never created, or waited in back-off.
 
     The conditions stay as they were before that (status_manager.go TerminatePod).
     """
@@ -157,7 +157,7 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
 
 
 class _Synced:
-    """The last status that told more than results of probes, and when the first of these came after it."""
+    """The last status that changed more than results of probes, and when the first of these came after it."""
 
     def __init__(self) -> None:
         self.status: PodStatus | None = None
@@ -167,8 +167,8 @@ class _Synced:
 def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
     """By which statuses a sidecar may count as started.
 
-    Results of several probes may be told before the next sync, which waits for a relist; a kubelet that hears
-    events may wait 5 s. Only a sync says anew what is initialized.
+    Results of several probes may be reported before the next sync, which waits for a relist; a kubelet that
+    receives events may wait 5 s. Only a sync computes anew what is initialized.
     """
     before, synced = now.pod.status, now.pod.note(_Synced)
     if before is None or synced.status is None or _by_syncs(before) != _by_syncs(now.status):
@@ -184,7 +184,7 @@ def _receives_events(m: Moment) -> bool:
 
 
 def _by_syncs(status: PodStatus) -> tuple[list[tuple[str, str, ContainerState]], Expected | None]:
-    """What a status tells that no result of a probe changes by itself."""
+    """The fields of a status that no result of a probe changes by itself."""
     stages = [(one.name, one.runtime_id, one.state) for one in status.every_container]
     said = status.condition("Initialized")
     return stages, Expected(said.status, said.reason, said.message) if said is not None else None
@@ -223,7 +223,7 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
 
 
 def _ends_by_the_kubelet(m: Moment) -> bool:
-    """The pod is Failed already for the kubelet that kills it, and for nobody else as long as it runs."""
+    """The kubelet that kills the pod regards it as Failed already; no written status says so while it runs."""
     if m.pod is None or m.status is None or m.status.terminal:
         return False
     return is_ended_by_the_kubelet(m, m.pod)
@@ -285,7 +285,7 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Findings:
 
 @ready_to_start_means_a_usable_sandbox.clause("in the end", on=deleted())
 def sandbox_is_gone_in_the_end(m: Moment, pod: Pod) -> Findings:
-    """The last status of a pod that was stopped does not tell of a sandbox."""
+    """The last status of a pod that was stopped does not say that it has a sandbox."""
     if pod.static or not pod.born or not pod.sandboxes or m.header.channels.api != "full":
         return None
     said = pod.status.condition(READY_TO_START) if pod.status is not None else None
@@ -316,7 +316,7 @@ def _true(m: Moment, now: Written) -> Finding:
 
 
 def _may_be_old(m: Moment, now: Written, gone_t: float) -> bool:
-    """The status tells of the sandbox as before, which no sync can have looked at since."""
+    """The status shows the sandbox as before, which no sync can have read since."""
     before = now.before.condition(READY_TO_START) if now.before is not None else None
     return may_be_old(m, gone_t, is_same=before is not None and before.status == "True")
 
@@ -328,7 +328,7 @@ def _may_be_stopped(sandbox: Sandbox) -> bool:
 
 
 def _is_in_use(now: Written) -> bool:
-    """The status is built from a container of the newest sandbox, which nobody has tried to stop."""
+    """The status is built from a container of the newest sandbox, which no call has tried to stop."""
     newest, status = now.pod.sandboxes[-1], now.status
     every = status.lasting_containers
     return any(said.runtime_id in newest.containers for said in every) and not _may_be_stopped(newest)
@@ -338,7 +338,7 @@ def _is_in_use(now: Written) -> bool:
 def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Up to 1.35 PodReadyToStartContainers comes with the next sync, which a long pull puts off.
 
-    From 1.36 on it is told as soon as the sandbox runs, before any image is pulled.
+    From 1.36 on it is reported as soon as the sandbox runs, before any image is pulled.
     """
     said = status.condition(READY_TO_START)
     if said is None or said.status != "True" or not pod.born:
@@ -384,5 +384,5 @@ def new_sandbox_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
         within=REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), happened("sandbox-died", "removed")),
         whole_node=True,
-        text=f"that {pod.name} has a sandbox is told",
+        text=f"{pod.name} is reported to have a sandbox",
     )

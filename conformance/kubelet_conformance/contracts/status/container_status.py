@@ -1,4 +1,4 @@
-"""CSTAT: what a status says of each container, held against the runtime's records."""
+"""CSTAT: what a status says of each container, compared with the runtime's records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNKNOWN_END_CODE = 137
 
 
 def _ends(m: Moment) -> bool:
-    """At a pod's end containers that were never seen get an invented state."""
+    """At a pod's end containers without a record get an invented state."""
     return m.pod is None or m.pod.termination is not None or bool(m.status and m.status.terminal)
 
 
@@ -160,7 +160,7 @@ def _state_is_read(m: Moment) -> None:
 def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
     """What is said of a container follows from a state that its record was read in (table 27.8)."""
     if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
-        return  # Events of the runtime tell states too.
+        return  # Events of the runtime report states too.
     for entry in kubelets_entries(m):
         container = entry.container
         if container is None or not container.born or container.state == "removed":
@@ -247,7 +247,7 @@ def _read_as_unknown(container: Container) -> bool:
 
 @contract("CSTAT-05", on=status(), needs=NEEDS)
 def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
-    """An init container whose newest record exited with 0 stays terminated, whatever befalls the others."""
+    """An init container whose newest record exited with 0 stays terminated, whatever the others do."""
     for entry in kubelets_entries(m):
         container = entry.container
         if entry.kind != "init" or container is None or container.exit is None or container.exit.code != 0:

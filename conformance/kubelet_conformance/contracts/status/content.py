@@ -1,4 +1,4 @@
-"""STATUS: that statuses follow each other as what they tell of did."""
+"""STATUS: consecutive statuses follow the order of the changes that they show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = 2.0
 
 
 def _course(said: ContainerStatus) -> int | None:
-    """How far a container has come in its life; None where its state is not known."""
+    """The stage of a container: 1 for running, 2 for ended; None where it is another one or not known."""
     if said.state.terminated is not None:
         return None if said.state.terminated.reason == UNKNOWN_END else 2
     return 1 if said.state.running is not None else None
@@ -70,7 +70,7 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
 
 @contract("STATUS-13", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
 def readiness_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
-    """The result of a readiness probe is told at once, whatever the pod's worker is doing meanwhile."""
+    """The result of a readiness probe is reported at once, whatever the pod's worker is doing meanwhile."""
     probed = probe_at(m)
     if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
@@ -90,7 +90,7 @@ def readiness_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
         within=AT_ONCE,
         unless=FAULT.either(no_more_probed(container), TERMINATION_ASKED.where(of(pod))),
         whole_node=True,
-        text=f"that {name} is {'ready' if ready else 'not ready'} is told",
+        text=f"{name} is reported as {'ready' if ready else 'not ready'}",
     )
 
 
@@ -133,7 +133,7 @@ def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
 
 @contract("STATUS-18", on=status(), needs=(EVERY_STATUS, PODS), versions=since("1.34"))
 def generation_is_one_that_was_sent(_: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """Every status tells the generation of the pod's spec that it was created from."""
+    """Every status carries the generation of the pod's spec that it was built from."""
     meta = pod.manifest.metadata if pod.manifest is not None else None
     if meta is None or not meta.generation or not status.conditions or pod.static:
         return None

@@ -1,4 +1,4 @@
-"""EVENTS: what the kubelet tells about its pods, about which container, and in which order."""
+"""EVENTS: which events the kubelet writes about its pods, about which container, and in which order."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _event(m: Moment) -> Event:
 
 @contract("EVENTS-01", on=event(*sorted(_NORMAL | _WARNING | {"BackOff"})), needs=(EVENTS,))
 def events_have_their_type(m: Moment) -> Findings:
-    """An event's type follows from its reason: what goes its way is Normal, what fails is Warning; BackOff is
+    """An event's type follows from its reason: regular steps are Normal, failures are Warning; BackOff is
     Normal for an image and Warning for a restart.
     """
     record = _event(m)
@@ -121,7 +121,7 @@ def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
         return None
     if path != _LISTS.get(kind):
         if path == _LISTS["app"] and may_be_unknown(pod, m.node):
-            return None  # What nobody wants is known from its records alone, and these tell of no list.
+            return None  # A pod that no source has is known from its records alone, and these name no list.
         return broken(f"event {record.reason} is about {record.container}, expected {_LISTS[kind]}{{{name}}}")
     return KEPT
 
@@ -263,7 +263,7 @@ def events_of_static_pods_carry_their_own_uid(m: Moment) -> Findings:
 
 @contract("EVENTS-08", on=event("DeadlineExceeded"), needs=(PODS, EVERY_EVENT))
 def deadline_event_is_repeated(_: Moment, pod: Pod) -> Findings:
-    """DeadlineExceeded is told at each computation of the status past the deadline, not only once."""
+    """An event DeadlineExceeded is written at each status computation past the deadline, not only once."""
     if not pod.born:
         return None
     reported = pod.note(_Deadlines)
@@ -274,12 +274,12 @@ def deadline_event_is_repeated(_: Moment, pod: Pod) -> Findings:
         by=event("DeadlineExceeded"),
         within=REACTION,
         unless=TERMINATION_ASKED,
-        text=f"DeadlineExceeded of {pod.name} is told again",
+        text=f"another event DeadlineExceeded of {pod.name} is written",
     )
 
 
 class _Deadlines:
-    """How often the deadline was told."""
+    """How many events DeadlineExceeded a pod has had."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -331,7 +331,7 @@ def failed_start_has_an_event(m: Moment, pod: Pod) -> Findings:
 
 
 class _LastFailure:
-    """What the runtime said when it last refused to make or start a container of the pod."""
+    """The error of the runtime when it last refused to create or start a container of the pod."""
 
     def __init__(self) -> None:
         self.message = ""
@@ -347,7 +347,7 @@ def _start_has_failed(m: Moment) -> None:
 
 @failed_start_has_an_event.clause("text", on=event("Failed"))
 def failed_start_event_has_no_wrapper(m: Moment, pod: Pod) -> Findings:
-    """The event tells what the runtime said, and not how it was sent."""
+    """The event has the runtime's error message, without the gRPC wrapper."""
     last, said = pod.note(_LastFailure), _event(m).message
     if not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
         return None

@@ -1,4 +1,4 @@
-"""STATUS: how a kubelet writes statuses, to whom, when again, and when not."""
+"""STATUS: how a kubelet writes statuses, of which pods, when it repeats a write, and when it writes none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kubelet_conformance.trace.world.kubelet_view import informed_by
 
 Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
-"""The lists of a status whose elements are merged, with the field that tells one from another."""
+"""The lists of a status whose elements are merged, with the field that identifies an element."""
 API = Pattern(frozenset({"api"}))
 BATCH = 10.0
 """Period at which the status manager looks at all statuses (status_manager.go)."""
@@ -56,7 +56,7 @@ class _Stored:
     def __init__(self) -> None:
         self.status = ABSENT
         self.is_new = False
-        """No PATCH has come with it yet; which of both is recorded first is open."""
+        """No PATCH has come with it yet; either of the two may be recorded first."""
 
 
 @contract("STATUS-01", on=CHANGES, needs=(EVERY_STATUS,))
@@ -116,7 +116,7 @@ def _status_is_stored(m: Moment) -> None:
 
 @contract("STATUS-03", on=pod_set(), needs=(EVERY_STATUS, PODS))
 def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A phase that somebody else has written is put right with the next batch, 10 s later at the latest."""
+    """A phase that another client has written is corrected with the next batch, 10 s later at the latest."""
     reported = manifest.status
     if reported is None or pod.status is None or not pod.status.conditions:
         return None
@@ -127,7 +127,7 @@ def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findi
         within=BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod))),
         whole_node=True,
-        text=f"the phase of {pod.name}, which is {reported.phase} by another hand, is put right",
+        text=f"the phase of {pod.name}, which is {reported.phase} by another client, is corrected",
     )
 
 
@@ -171,16 +171,16 @@ class _Missed:
     def __init__(self) -> None:
         self.of: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self.changes = deque[float](maxlen=_MISSES_REMEMBERED)
-        """When containers started and ended: each makes a new status, which is tried."""
+        """When containers started and ended: each makes a new status, which is written."""
 
 
 _MISSES_MAX, _MISSES_REMEMBERED = 5, 50
-"""How often in one batch a status may be tried for a pod that is gone: its last changes."""
+"""How often in one batch a status may be written for a pod that is gone: its last changes."""
 
 
 @contract("STATUS-05", on=MISSED, needs=(EVERY_STATUS,))
 def missing_pod_is_let_be(m: Moment) -> Findings:
-    """That a pod is not there any more is taken for an answer: its status is not tried again and again."""
+    """NotFound for a pod is final: its status is not written again and again."""
     if not isinstance(m.record, ApiWrite):
         return None
     name, known = (m.record.namespace, m.record.name), m.node.note(_Missed).of
@@ -201,7 +201,7 @@ def missing_pod_is_let_be(m: Moment) -> Findings:
 
 @observer(on=done("StartContainer").either(exited()))
 def _container_changes(m: Moment) -> None:
-    """Record what makes new statuses; with any, each that was not written yet is tried again."""
+    """Record what makes new statuses; with any, each status that was not written yet is tried again."""
     m.node.note(_Missed).changes.append(m.t)
 
 
@@ -218,7 +218,7 @@ _FORGOTTEN = 2 * HOUSEKEEPING + REACTION
 
 @contract("STATUS-14", on=status(), needs=(STATUS, PODS, CRI))
 def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """A pod that no source has any more leaves no status behind: if it comes back it begins anew."""
+    """A pod that no source has any more leaves no status behind: if it comes back it starts without one."""
     origin = seconds(m.header.started)
     if not pod.static or origin is None:
         return None
@@ -230,7 +230,7 @@ def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus)
         return None
     if begun - origin >= removed_t:
         return KEPT
-    return broken(f"the startTime of {pod.name}, which was gone for a while, is that of its former life")
+    return broken(f"the startTime of {pod.name}, which was gone for a while, is that of its former instance")
 
 
 @observer(on=pod_unset())
@@ -257,7 +257,7 @@ def _static_pod_is_back(m: Moment) -> None:
 
 
 def _was_there_lately(m: Moment) -> bool:
-    """The former life of the pod is not over, or only just: it ends with a stop, once its worker is free."""
+    """The former instance of the pod has not ended, or only just: its worker has yet to stop it."""
     pod = m.pod
     if pod is None:
         return False
@@ -293,13 +293,13 @@ def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
 
 @standalone_kubelet_runs_its_pods.clause("writes nothing", on=API)
 def standalone_kubelet_writes_nothing(m: Moment) -> Findings:
-    """It has nowhere to write to."""
+    """A kubelet without an API server writes to none."""
     return broken("a kubelet without an API server writes to one") if m.header.standalone else None
 
 
 @contract("STATUS-19", on=pod_set(), needs=(EVERY_STATUS, PODS, CRI))
 def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A pod that has ended, and has nothing new to tell, goes within 10 s once it is deleted."""
+    """A pod that has ended and whose status is written is removed within 10 s once it is deleted."""
     meta = manifest.metadata
     if meta.deletion_timestamp is None or pod.termination is not None:
         return None

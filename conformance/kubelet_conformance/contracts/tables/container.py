@@ -11,17 +11,17 @@ Recorded: TypeAlias = Literal["none", "created", "running", "exited", "unknown"]
 """The state of a container's newest record, as the runtime reports it."""
 AppAct: TypeAlias = Literal["start", "nothing", "stop", "stop and start"]
 InitAct: TypeAlias = Literal["start", "wait", "go on", "stop and start", "end the pod"]
-"""`go on` is to leave it, for it has done its part: the one after it is next, or else the app containers."""
+"""`go on` is to leave it, since it is done: the one after it is next, or else the app containers."""
 Presence: TypeAlias = Literal["present", "absent", "error", "not asked"]
 """What ImageStatus said of the image."""
 ProbeAct: TypeAlias = Literal["execute", "wait"]
 
 
 class AppSeen(NamedTuple):
-    """What decides: the state of the newest record, the policy, and how the container ended, if it did.
+    """Inputs for an app container: the state of the newest record, the policy, and how it ended, if it did.
 
-    `changed` says that another definition is wanted than that of the instance, `given_up` that its liveness
-    or startup probe failed too often.
+    `changed` says that the spec has another definition than that of the instance, `given_up` that its
+    liveness or startup probe failed too often.
     """
 
     record: Recorded
@@ -33,7 +33,7 @@ class AppSeen(NamedTuple):
 
 
 class InitSeen(NamedTuple):
-    """What decides: the state of the newest record, the pod's policy, and how the container fared.
+    """Inputs for an init container: the state of the newest record, the policy, and its result.
 
     `failed` is said of one that has ended, `started` and `given_up` by its probe of a sidecar that runs.
     """
@@ -47,7 +47,7 @@ class InitSeen(NamedTuple):
 
 
 class ImageSeen(NamedTuple):
-    """What decides; `unproven` says that the pod has yet to show its right to an image."""
+    """Inputs for an image; `unproven` says that the pod has yet to prove its right to it."""
 
     policy: str
     presence: Presence

@@ -19,7 +19,7 @@ from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerS
 Said: TypeAlias = Literal["nothing", "waiting", "running", "terminated"]
 """The state that the status before had."""
 Shown: TypeAlias = Literal["waiting", "running", "terminated", "lost"]
-"""What the status says now; `lost` is an end that was made up, for nobody has seen it."""
+"""What the status says now; `lost` is an invented end, which no record shows."""
 Seen: TypeAlias = Literal[
     "missing",
     "empty",
@@ -41,7 +41,7 @@ _LOST = "ContainerStatusUnknown"
 
 
 class StateSeen(NamedTuple):
-    """What decides: the state of the newest record, and what was said before."""
+    """Inputs: the state of the newest record, and the state in the status before."""
 
     record: Recorded
     before: Said
@@ -75,7 +75,7 @@ STATES = Table[StateSeen, tuple[Shown, ...]](
         "it has ended, and waits once its next start was refused",
     ),
     Row("C7", lambda s: s.before == "running", ("lost", "waiting"), "it is not known how it has ended"),
-    Row("C8", lambda _: True, ("waiting", "lost"), "it is not known its state"),
+    Row("C8", lambda _: True, ("waiting", "lost"), "its state is not known"),
 )
 """What a status says of a container (27.8), by its newest record and by what was said."""
 
@@ -99,7 +99,7 @@ def shown(status: ContainerStatus) -> Shown:
 
 
 def may_be_shown(records: Iterable[Recorded], before: Said) -> set[Shown]:
-    """What a status may say that was created from one of these states of the newest record."""
+    """What a status may say that was built from one of these states of the newest record."""
     return {one for record in records for one in STATES.decide(StateSeen(record, before))}
 
 
@@ -127,7 +127,7 @@ COUNTS: tuple[CountRow, ...] = (
     CountRow("app", ("running", "starting"), ("running",), "runs"),
     CountRow("app", ("ended well",), ("stopped", "succeeded"), "ended with 0"),
     CountRow("app", ("ended badly",), ("stopped",), "ended otherwise"),
-    CountRow("app", ("again after 0", "again"), ("stopped",), "ended, and what it will be is open"),
+    CountRow("app", ("again after 0", "again"), ("stopped",), "ended, and what follows is not known"),
     CountRow("app", ("waiting",), ("waiting",), "was never started"),
 )
 """What a container counts as (27.7)."""
