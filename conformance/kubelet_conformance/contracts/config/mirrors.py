@@ -147,7 +147,7 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
 
 @mirror_is_deleted_with_care.clause("again", on=pod_set().where(is_mirror))
 def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
-    """A mirror pod that a client deletes is deleted with grace 0 and created again."""
+    """A mirror pod that a client deletes is deleted for good and created again."""
     meta = manifest.metadata
     if meta.deletion_timestamp is None or not kubelet_works(m):
         return None
@@ -164,7 +164,7 @@ def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
         unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
         not_before=call("StopContainer").where(_unexplained(pod)),
         whole_node=True,
-        text=f"the mirror of {pod.name}, which a client deletes, is deleted with grace 0",
+        text=f"the mirror of {pod.name}, which a client deletes, is deleted for good",
     )
 
 
@@ -267,7 +267,7 @@ def _mirror_is_to_go(m: Moment) -> None:
 
 
 class _MissedRemovals:
-    """The pod was removed while a source was silent: its worker is informed only once that source has sent."""
+    """The pod was removed while a source was silent: its worker is informed once that source has sent."""
 
     def __init__(self) -> None:
         self.of = False

@@ -76,7 +76,7 @@ def bad_answer_of_the_url_changes_nothing(m: Moment, pod: Pod) -> Findings:
 
 @bad_answer_of_the_url_changes_nothing.clause("runs-on", on=_ANSWER.either(LIFE_ENDS))
 def pods_of_the_url_run_on(m: Moment) -> Findings:
-    """They have run on for longer than it takes to read it."""
+    """The pods of the URL have run on for longer than it takes to read it."""
     url = m.node.note(_Url)
     long = url.t is not None and m.t - url.t > FILE_POLL + _READING
     if m.keys[0] == "http":

@@ -358,7 +358,7 @@ def _is_finalized(uid: str, name: str) -> Finding:
         not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
         unless=FAULT,
         whole_node=True,
-        text=f"pod {name}, which was already being deleted, is deleted with grace 0",
+        text=f"pod {name}, which was already being deleted, is deleted for good",
     )
 
 

@@ -202,7 +202,7 @@ def _old_ones_leave(m: Moment) -> None:
 
 
 def _is_news(m: Moment, pod: Pod) -> bool:
-    """The kubelet that has just started may never have received the old pod, and then does not wait for it."""
+    """The kubelet that has just started may not have received the old pod, and then does not wait for it."""
     begun, run = m.node.started_t, pod.sandbox.run if pod.sandbox is not None else None
     return begun is not None and m.t - begun < REACTION and (run is None or run.t < begun)
 

@@ -40,7 +40,7 @@ class _Mirror:
 
 @contract("CLEANUP-01", on=call("StopContainer"), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
 def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
-    """Housekeeping deletes the mirrors that are left of static pods before it kills pods that no source has."""
+    """Housekeeping deletes the mirrors left of static pods before it kills pods that no source has."""
     known, started_t = kubelet_view(m), m.node.started_t
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None

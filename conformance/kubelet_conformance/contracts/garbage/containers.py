@@ -65,7 +65,7 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
 
 
 class _Removals:
-    """When the kubelet last had to wait for a removal: the others of the same garbage collection follow it."""
+    """When the kubelet last waited for a removal: others of the same garbage collection follow it."""
 
     def __init__(self) -> None:
         self.waited_t = 0.0

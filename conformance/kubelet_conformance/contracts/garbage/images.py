@@ -34,7 +34,7 @@ class _Seen:
         """When it was last seen in the lists beside a container that was created from it."""
 
     def has_one_of(self, names: set[str]) -> bool:
-        """Its id, tags and digests: the names of the image."""
+        """Its id, or one of its tags or digests, is one of these names."""
         image = self.image
         if image.id in names:
             return True

@@ -146,9 +146,7 @@ def size_is_reported(m: Moment) -> Findings:
         return None
     if m.kubernetes is None or m.kubernetes < _SIZE_SINCE:
         return None
-    return (
-        KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} does not have the image size")
-    )
+    return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} has no image size")
 
 
 class _Users:

@@ -1,4 +1,4 @@
-"""IMAGE: an image is looked up or pulled before each container, and the container is created from the result."""
+"""IMAGE: an image is looked up or pulled before each container, which is created from the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IMAGE: how many images are pulled in parallel, at which rate, for which sandbox and with which credentials."""
+"""IMAGE: how many images are pulled in parallel, at which rate, for which sandbox, with which credentials."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
     if pod.uid in owners.closed[image]:
         return KEPT
     return broken(
-        f"{spec.name} is created from {image}, which was pulled with the secrets of another",
+        f"{spec.name} is created from {image}, pulled with the secrets of another pod",
         owners.seqs[image],
     )
 

@@ -223,7 +223,7 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
 
 
 def _ends_by_the_kubelet(m: Moment) -> bool:
-    """The kubelet that kills the pod regards it as Failed already; no written status says so while it runs."""
+    """The kubelet that kills the pod treats it as Failed already; no written status says so while it runs."""
     if m.pod is None or m.status is None or m.status.terminal:
         return False
     return is_ended_by_the_kubelet(m, m.pod)

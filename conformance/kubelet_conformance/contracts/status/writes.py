@@ -299,7 +299,7 @@ def standalone_kubelet_writes_nothing(m: Moment) -> Findings:
 
 @contract("STATUS-19", on=pod_set(), needs=(EVERY_STATUS, PODS, CRI))
 def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A pod that has ended and whose status is written is removed within 10 s once it is deleted."""
+    """A pod that has ended and whose last status is written is removed within 10 s once it is deleted."""
     meta = manifest.metadata
     if meta.deletion_timestamp is None or pod.termination is not None:
         return None

@@ -27,7 +27,7 @@ Situation = Literal[
     "lost record",
 ]
 Base = Literal["asked", "one", "spec", "probe", "told"]
-"""The requested grace, one second, the pod's, the probe's if it has one, or that in a record's annotations."""
+"""The requested grace, one second, the pod's, the probe's if it has one, or that in a record."""
 
 
 class Graces(NamedTuple):
