@@ -145,7 +145,7 @@ class _Away:
 
 @outage_removes_no_pod.clause("no-kill", on=call("StopContainer"))
 def pod_is_not_killed_in_an_outage(m: Moment, pod: Pod) -> Findings:
-    """No container is stopped."""
+    """No container is stopped because the API server is away."""
     known = kubelet_view(m)
     if pod.source != "api" or known.api_away_t is None or explained(m):
         return None

@@ -263,7 +263,7 @@ def worker_waits(pod: Pod) -> bool:
 
 @only_meaningful_changes_count.clause("something", on=pod_set())
 def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
-    """A change that means something wakes a worker that waits for its retry."""
+    """A change of spec, labels, annotations or deletion wakes a worker that waits for its retry."""
     if pod.termination is not None or is_mirror(m):
         return None
     if pod.note(_Failure).t is None or worker_waits(pod) or kubelet_view(m).api_away_t is not None:

@@ -229,7 +229,7 @@ def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
 
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
 def removal_is_no_failure(_: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> Findings:
-    """A static pod whose manifest is removed is not made Failed or Succeeded for that."""
+    """A static pod whose manifest is removed does not become Failed or Succeeded for that."""
     if not pod.static or pod.termination is None or pod.finished:
         return None
     if pod.restart_policy != "Always" or spec.active_deadline_seconds is not None:

@@ -93,7 +93,7 @@ def resources_are_prepared(m: Moment) -> Findings:
 
 @resources_come_before_the_sandbox.clause("told", on=failed("NodePrepareResources"))
 def failed_preparation_is_reported(m: Moment) -> Findings:
-    """The failure is reported by an event."""
+    """A failure to prepare resources is reported by an event."""
     if not to_run(m) or m.header.channels.events == "none":
         return None
     return answered(

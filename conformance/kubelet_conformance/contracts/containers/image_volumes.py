@@ -97,7 +97,7 @@ def shown_image_is_asked_for(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 
 def _users(pod: Pod, image: str) -> list[str]:
-    """The containers that mount this image, and are not made of it."""
+    """The containers that mount this image, and are not created from it."""
     names = (one.name for one in (pod.spec.containers if pod.spec is not None else ()))
     found = [spec for name in names if (spec := pod.container_spec(name)) is not None]
     return [one.name for one in found if image in _mounts(pod, one).values()]
@@ -113,7 +113,7 @@ def _refused(name: str) -> Pattern:
 
 @shown_image_is_mounted.clause("told", on=failed("PullImage"))
 def missing_image_is_reported(m: Moment, pod: Pod) -> Findings:
-    """The container waits with the reason."""
+    """The status of a container whose image volume cannot be pulled has the reason."""
     image = m.request(PullImageRequest).image.image
     users = _users(pod, image) if to_run(m) else []
     if not users or m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None:
@@ -130,7 +130,7 @@ def missing_image_is_reported(m: Moment, pod: Pod) -> Findings:
 
 @shown_image_is_mounted.clause("others", on=failed("PullImage"))
 def other_containers_are_made(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
-    """Containers without it are created."""
+    """Containers that do not mount the missing image are created."""
     image = m.request(PullImageRequest).image.image
     if not to_run(m) or spec.init_containers:
         return None

@@ -59,7 +59,7 @@ def created_container_is_started(m: Moment) -> Findings:
 
 @created_container_is_started.clause("at once", on=done("CreateContainer"))
 def start_follows_creation(m: Moment) -> Findings:
-    """StartContainer is the next step."""
+    """StartContainer follows CreateContainer at once."""
     if m.pod is None:
         return None
     made, made_t = m.response(CreateContainerReply).container_id, m.t
@@ -76,7 +76,7 @@ def start_follows_creation(m: Moment) -> Findings:
 
 @created_container_is_started.clause("runs", on=done("ContainerStatus"))
 def running_container_was_started(m: Moment, container: Container) -> Findings:
-    """Nothing runs that was not started."""
+    """No container runs without a StartContainer."""
     record = m.response(ContainerStatusReply).status
     if record is None or not container.born or not record.started_at:
         return None

@@ -179,7 +179,7 @@ def _wrong(spec: ContainerSpec, given: Mapping[str, str], *, secret: bool) -> st
 def environment_is_complete(m: Moment, pod: Pod) -> Findings:
     """A container is created with every variable that it declares, references to those before it replaced.
 
-    Where a config map or secret is missing that it cannot do without, it is not made.
+    Where a config map or secret is missing that it cannot do without, it is not created.
     """
     config = asked(m)
     spec = pod.container_spec(config.metadata.name)

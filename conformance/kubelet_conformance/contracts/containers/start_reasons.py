@@ -110,7 +110,7 @@ def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
 
 @reason_goes_with_the_next_success.clause("told", on=failed("CreateContainer", "StartContainer"))
 def reason_is_shown(m: Moment, pod: Pod) -> Findings:
-    """The next status shows the reason."""
+    """The next status shows why a container could not be started."""
     name = _name(m)
     if not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None

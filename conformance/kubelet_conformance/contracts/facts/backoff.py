@@ -215,7 +215,7 @@ def _ended_before(pod: Pod, name: str) -> bool:
 def most_delay(m: Moment, name: str) -> float:
     """The longest back-off that a container of the moment's pod may have to sit out if it ends now.
 
-    Which of its definitions is wanted next is not known yet.
+    Which of its definitions the spec has next is not known yet.
     """
     if m.pod is None:
         return 0.0

@@ -271,7 +271,7 @@ def unread_end(m: Moment, container: Container) -> bool:
 
 
 def wants_restart(pod: Pod, container: Container) -> bool | None:
-    """Whether the pod's restart policy wants an app container again after this end; None where unknown."""
+    """Whether the pod's restart policy restarts an app container after this end; None where unknown."""
     spec = container.spec
     if container.exit is None or container.exit.code is None or (spec is not None and spec.restart_policy):
         return None
@@ -389,7 +389,7 @@ def take_in_stop(m: Moment) -> None:
 
 
 def was_changed(container: Container) -> bool:
-    """It was stopped for another definition, though it may be wanted as it was by now."""
+    """It was stopped for another definition, though the spec may have its former definition again."""
     return container.note(_Stop).changed
 
 

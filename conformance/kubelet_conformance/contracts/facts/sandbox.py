@@ -36,7 +36,7 @@ FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.t
 
 
 GONE: Pattern = TERMINATION_ASKED.either(FINISHED)
-"""No source wants the pod to run any more, or it has ended."""
+"""The pod is asked to terminate, or a terminal phase is written."""
 
 
 def sandbox_asked(m: Moment) -> PodSandboxConfig:

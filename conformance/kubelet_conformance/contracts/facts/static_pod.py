@@ -296,7 +296,7 @@ def is_create_of(m: Moment, pod: Pod) -> bool:
 
 
 def latest_mirror(m: Moment, pod: Pod) -> str | None:
-    """The UID of the mirror that a static pod has, if it was last made with the pod's hash."""
+    """The UID of the mirror that a static pod has, if it was last created with the pod's hash."""
     known = m.node.note(Mirrors)
     made = known.made.get((pod.namespace, pod.name))
     if not pod.static or made is None or made != known.hashes.get(pod.uid):

@@ -111,7 +111,7 @@ def finished_pod_is_not_run_again(_: Moment, pod: Pod, status: PodStatus) -> Fin
 
 @finished_pod_is_not_run_again.clause("later", on=_MAKES)
 def ended_pod_is_not_made_again(m: Moment, pod: Pod) -> Findings:
-    """A kubelet that starts later does not start it again either."""
+    """A kubelet that starts later does not start a finished pod again either."""
     if not pod.finished or pod.static or not pod.born or not pod.wanted:
         return None
     return broken(f"{m.call.rpc} for {pod.name}, which is {pod.finished}", pod.status_seq)
@@ -167,7 +167,7 @@ def young_container_is_no_orphan(m: Moment, pod: Pod, container: Container) -> F
 
 @young_container_is_no_orphan.clause("lives-on", on=LIFE_ENDS)
 def young_containers_live_on(m: Moment) -> Iterator[Finding]:
-    """It still runs after the next housekeeping."""
+    """A young container still runs after the next housekeeping."""
     for container in m.world.containers.values():
         begun = container.started_t
         if begun is None or container.state != "running" or container.pod is None or not container.born:

@@ -89,7 +89,7 @@ def _waits_are_remembered(m: Moment) -> None:
 
 @contract("GC-10", on=REMOVE, needs=(CRI, PODS), clause="newest-kept")
 def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings:
-    """While a pod lives, the newest record of each of its containers is kept, and one older than the newest
+    """While a pod exists, the newest record of each of its containers is kept, and one older than the newest
     dead one is removed soon after a death.
     """
     if not pod.born or not lives_on(pod):
@@ -98,7 +98,7 @@ def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings
         return None
     if container is pod.newest(container.name) and not _may_all_go(m, pod):
         create = container.create.seq if container.create else None
-        return broken(f"the newest record of {container.name} is removed while its pod lives", create)
+        return broken(f"the newest record of {container.name} is removed while its pod exists", create)
     return KEPT
 
 

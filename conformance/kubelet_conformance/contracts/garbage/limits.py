@@ -47,7 +47,7 @@ def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
 
 @oldest_of_all_goes_first.clause("goes", on=exited())
 def too_many_do_not_stay(m: Moment) -> Findings:
-    """The next garbage collection leaves no more than may stay."""
+    """The next garbage collection leaves at most as many dead containers as may stay."""
     most = _most(m)
     if most < 0 or not m.node.kubelet_up or m.container is None or len(_dead(m)) < most:
         return None

@@ -354,7 +354,7 @@ def _pulled_for(m: Moment, image: str) -> int:
 def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     """Once the image is ensured, ImageStatus is asked once more.
 
-    Only if it finds the image is the container made.
+    Only if it finds the image is the container created.
     """
     use = _use(m)
     if use is None or not (use.answers or use.pulled):

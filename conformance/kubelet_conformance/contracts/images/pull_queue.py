@@ -60,13 +60,13 @@ def pulls_wait_for_their_turn(m: Moment) -> Findings:
 
 @observer(on=call("PullImage"), last=True)
 def _begins(m: Moment) -> None:
-    """A pull is in progress."""
+    """Record that a pull is in progress."""
     m.node.note(UnderWay).calls[m.call.id] = m.seq
 
 
 @observer(on=_ENDED)
 def _ends(m: Moment) -> None:
-    """The pull ended."""
+    """Record that the pull ended."""
     pulls = m.node.note(UnderWay)
     pulls.calls.pop(m.call.id, None)
     pulls.ended_t = m.t
@@ -116,7 +116,7 @@ def pulls_are_limited(m: Moment) -> Findings:
 
 @pulls_are_limited.clause("at-once", on=event("Pulling"))
 def pull_too_many_fails_at_once(m: Moment) -> Findings:
-    """Where pulls do not wait for each other, they wait for nothing else either."""
+    """Where parallel pulls have no limit, each that is announced by an event is called or fails at once."""
     if _at_a_time(m.header) != float("inf") or m.header.channels.events != "full" or m.pod is None:
         return None
     return answered(
@@ -176,7 +176,7 @@ def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
 
 @missing_secret_is_tolerated.clause("pulls", on=done("RunPodSandbox"))
 def image_is_pulled_without_it(m: Moment, pod: Pod) -> Findings:
-    """The image is pulled all the same."""
+    """The image is pulled even if a pull secret is missing."""
     image = _first_to_pull(pod)
     if image is None or not to_run(m) or m.node.note(UnderWay).calls:
         return None
@@ -256,7 +256,7 @@ def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
 
 @image_of_others_is_not_used.clause("asked", on=call("PullImage"))
 def right_to_an_image_is_proven(m: Moment, pod: Pod) -> Findings:
-    """The registry is asked whether the pod may have it."""
+    """An image of another pod's secrets is pulled: the registry decides whether this pod may have it."""
     image, owners = pulled_image(m), m.node.note(_Owners)
     if image not in owners.closed or image in owners.open or pod.uid in owners.closed[image]:
         return None

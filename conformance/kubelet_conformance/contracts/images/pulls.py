@@ -36,7 +36,7 @@ from kubelet_conformance.trace.world.views import Pulls
 BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""
 EXPIRY = 2 * CAP
-"""So long after the last failure the delays begin anew (backoff.go)."""
+"""So long after the last failure the delays start again with the first (backoff.go)."""
 _SHOWS_ERROR = ByVersion({"1.23..1.26": False, ">=1.32": True})
 """Whether the message of ImagePullBackOff has the error of the pull before."""
 

@@ -348,7 +348,7 @@ def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodSta
         return None
     if TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(m, pod):
         return KEPT
-    return broken(f"{READY_TO_START} is True while the sync that made the sandbox still pulls an image")
+    return broken(f"{READY_TO_START} is True while the sync that created the sandbox still pulls an image")
 
 
 def _still_in_first_sync(m: Moment, pod: Pod) -> bool:
@@ -368,7 +368,7 @@ def _is_pulled_again(pod: Pod, pull: Call, run: Call) -> bool:
 
 @new_sandbox_is_reported_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
 def new_sandbox_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
-    """Nothing that the sync has to wait for puts it off any more."""
+    """From 1.36 on the condition does not wait for the sync that created the sandbox."""
     if not TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
         return None
     said = pod.status.condition(READY_TO_START) if pod.status is not None else None

@@ -158,7 +158,7 @@ def _state_is_read(m: Moment) -> None:
 
 @state_is_that_of_the_record.clause("as read", on=status())
 def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """What is said of a container follows from a state that its record was read in (table 27.8)."""
+    """The state of a container in a status follows from a state that its record was read in (table 27.8)."""
     if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
         return  # Events of the runtime report states too.
     for entry in kubelets_entries(m):
@@ -233,7 +233,7 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
 
 
 def _was_made_up(m: Moment, entry: Entry) -> bool:
-    """What has moved is the end that was made up when its pod had to go, which is back; no record is left."""
+    """The end in lastState was invented when its static pod, now back, was terminated; no record is left."""
     last, container = entry.status.last_state.terminated, entry.container
     if last is None or last.reason != UNKNOWN_END or container is None or container.state != "removed":
         return False
@@ -241,7 +241,7 @@ def _was_made_up(m: Moment, entry: Entry) -> bool:
 
 
 def _read_as_unknown(container: Container) -> bool:
-    """The kubelet's last look at it found it in no known state."""
+    """The kubelet last read it in an unknown state."""
     return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
 
 

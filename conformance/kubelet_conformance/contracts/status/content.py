@@ -146,7 +146,7 @@ def generation_is_one_that_was_sent(_: Moment, pod: Pod, status: PodStatus) -> F
 
 @generation_is_one_that_was_sent.clause("follows", on=pod_set())
 def generation_is_followed(m: Moment, pod: Pod) -> Findings:
-    """It follows a change of the spec."""
+    """The observed generation follows a change of the spec."""
     meta = m.manifest.metadata if m.manifest is not None else None
     before = pod.manifest.metadata.generation if pod.manifest is not None else None
     generation = meta.generation if meta is not None else None

@@ -214,7 +214,7 @@ def events_come_in_order(m: Moment, pod: Pod) -> Findings:
 
 @events_come_in_order.clause("kill", on=event("Killing"))
 def unhealthy_comes_before_killing(m: Moment, pod: Pod) -> Findings:
-    """What is killed for its liveness probe was unhealthy before."""
+    """A container that is killed for its liveness probe has an event Unhealthy before."""
     record = _event(m)
     if not pod.born or "liveness" not in record.message or not m.header.from_start:
         return None

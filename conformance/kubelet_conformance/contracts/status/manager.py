@@ -217,7 +217,7 @@ def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterato
 
 @ended_container_stays_ended.clause("asked", on=STATUS_WRITE)
 def illegal_transition_is_not_requested(m: Moment) -> Iterator[Finding]:
-    """Nor does the kubelet write another status that the API server refuses."""
+    """The kubelet does not write another status either, which the API server would refuse."""
     write, pod = m.record, pod_of_write(m)
     if pod is None or pod.spec is None or pod.status is None or not isinstance(write, ApiWrite):
         return
@@ -344,7 +344,7 @@ _STATUS_WRITE = msgspec.json.Decoder(_StatusWrite)
 
 @addresses_are_those_of_the_sandbox.clause("host's", on=STATUS_WRITE)
 def host_has_its_addresses(m: Moment) -> Findings:
-    """Whatever writes hostIP writes hostIPs, too; an older API server does not keep them."""
+    """A status write with hostIP also has hostIPs; an older API server does not keep them."""
     write = m.record
     if not isinstance(write, ApiWrite) or not memoryview(write.body) or not _HOST_IPS.get(m.kubernetes):
         return None

@@ -80,7 +80,7 @@ class ProbeSeen(NamedTuple):
 
 
 APPS = Table[AppSeen, AppAct](
-    Row("B9", lambda c: c.record == "running" and c.changed, "stop and start", "another one is wanted"),
+    Row("B9", lambda c: c.record == "running" and c.changed, "stop and start", "its definition has changed"),
     Row(
         "B11, B13",
         lambda c: c.record == "running" and c.given_up and c.policy == "Never",

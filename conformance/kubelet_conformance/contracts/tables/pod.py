@@ -61,7 +61,7 @@ class Words(NamedTuple):
 SUCCESSORS = Table[Stopped, Successor](
     Row("A1", lambda s: s.policy == "Never" and s.made, "none", "the pod has had its run"),
     Row("A4", lambda s: not s.more, "none", "all of it has succeeded"),
-    Row("A3, A5, A7", lambda s: s.inits, "with the first init container", "initialization begins anew"),
+    Row("A3, A5, A7", lambda s: s.inits, "with the first init container", "initialization starts again"),
     Row("A2, A6", lambda _: True, "with the app containers", "some of them are left to run"),
 )
 """What is done about a pod whose sandbox cannot be used any more (27.2)."""
