@@ -221,7 +221,7 @@ def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     if not pod.static or pod.wanted or not pod.mirror_uid or sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is not None or any(s.succeeded for s in sandbox.stops):
-        return None  # It was stopped before, and the mirror may have gone since.
+        return None  # It was stopped before, and the mirror may have been deleted since.
     if pod.mirror_uid == pod.note(_ToGo).gone:
         return None  # A kubelet that never received the pod deletes its mirror first.
     if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
@@ -238,7 +238,7 @@ def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
 
 def _is_mirror_of(pod: Pod, m: Moment) -> bool:
-    """What is gone is the pod's mirror, even where nothing else is left of the pod."""
+    """The deleted object is the pod's mirror, even where nothing else is left of the pod."""
     return isinstance(m.record, Deleted) and m.record.uid == pod.mirror_uid
 
 

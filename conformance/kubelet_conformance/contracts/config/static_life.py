@@ -69,7 +69,7 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
 
 
 class _Trouble:
-    """A container of the pod has ended or failed a probe, or the pod went once: it may end for that."""
+    """A container of the pod ended or failed a probe, or the pod was removed once: it may end for that."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -91,7 +91,7 @@ def _probes_fail(m: Moment) -> None:
 
 @observer(on=pod_unset(), last=True)
 def _pods_went(m: Moment) -> None:
-    """Record that a pod went: if it comes back, its former instance is stopped all the same."""
+    """Record that a pod was removed: if it comes back, its former instance is still stopped."""
     if m.pod is not None:
         m.pod.note(_Trouble).seen = True
 
@@ -185,7 +185,7 @@ def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
 
 @observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _old_ones_leave(m: Moment) -> None:
-    """Record which static pods are to go."""
+    """Record which static pods are to be terminated."""
     leaving = m.node.note(_Leaving).pods
     if m.keys[0] == "kubelet:started":
         leaving.clear()

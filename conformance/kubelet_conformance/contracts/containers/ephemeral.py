@@ -214,7 +214,7 @@ def added_one_is_started(m: Moment) -> Iterator[Finding]:
 
 @contract("EPH-09", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_ON)
 def stopped_with_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """When its pod goes, a running ephemeral container is stopped like an app container."""
+    """When its pod is terminated, a running ephemeral container is stopped like an app container."""
     if not to_watch(m):
         return
     for one in pod.of_kind("ephemeral"):

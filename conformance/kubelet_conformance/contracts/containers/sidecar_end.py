@@ -173,7 +173,7 @@ def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 @contract("SIDECAR-12", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
-    """When a pod goes, a sidecar is stopped after every app container and every later sidecar has ended.
+    """When a pod is terminated, a sidecar is stopped after every app container and later sidecar has ended.
 
     Only when the grace period is used up is it stopped without waiting.
     """
@@ -222,7 +222,7 @@ def _has_pre_stop(container: Container) -> bool:
 
 @contract("SIDECAR-13", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
-    """When a pod goes, the preStop hooks of its sidecars begin at once; only the stop waits for its turn."""
+    """When a pod is terminated, the preStop hooks of its sidecars begin at once; only the stop waits."""
     if container.kind != "app" or not pod.termination:
         return
     for spec in sidecars(pod):
@@ -275,7 +275,7 @@ def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Find
     timeout = m.request(StopContainerRequest).timeout
     asked = {_grace(pod), *pod.note(_Asked).graces}
     if pod.spec is not None and is_missed(m.node, pod):
-        asked.add(pod.spec.grace_seconds)  # The pod may just have gone, as far as the kubelet knows.
+        asked.add(pod.spec.grace_seconds)  # To the kubelet the termination may just have begun.
     graces = [max(MINIMUM_GRACE, grace - waited) for waited in waits for grace in asked]
     waited, expected = max(waits), min(graces)
     if all(abs(timeout - grace) > ROUNDING for grace in graces):
@@ -316,7 +316,7 @@ def ended_ones_delay_no_other(m: Moment, pod: Pod) -> Findings:
 
 @contract("SIDECAR-27", on=POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
 def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn.
+    """When a pod is terminated, its sidecars too get their Killing event at once, before their turn to stop.
 
     A file that is back before the kubelet has looked counts as never removed.
     """

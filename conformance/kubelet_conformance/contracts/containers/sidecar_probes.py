@@ -120,7 +120,7 @@ def single_restart_has_no_turn(m: Moment, pod: Pod, spec: PodSpec, container: Co
         return None
     ahead = ahead_of(pod, container.name)
     if not ahead or container.state != "running" or any(stop_asked(one) for one in ahead):
-        return None  # With the others being stopped, it may go with its pod, for a reason of the node's.
+        return None  # With the others being stopped, its pod may be killed for a reason of the node's.
     allowed = {spec.grace_seconds, *(reason.seconds for reason in failing_probe(pod, container))}
     timeout = m.request(StopContainerRequest).timeout
     if all(abs(timeout - max(MINIMUM_GRACE, grace)) > ROUNDING for grace in allowed):
@@ -133,7 +133,7 @@ def single_restart_has_no_turn(m: Moment, pod: Pod, spec: PodSpec, container: Co
 
 
 class _FailsAtTheEnd:
-    """When a probe of the sidecar failed that would have it killed, while its pod goes."""
+    """When a probe of the sidecar failed that would have it killed, while its pod is terminated."""
 
     def __init__(self) -> None:
         self.seq = 0

@@ -123,7 +123,7 @@ def ended_apps_prove_nothing(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     for spec in pod.spec.init_containers or ():
         if not _is_through(pod, spec, sandbox):
             return broken(
-                f"{asked(m).metadata.name} is created in the new sandbox before {spec.name} is through",
+                f"{asked(m).metadata.name} is created in the new sandbox before {spec.name} is done",
                 pod.set_seq,
             )
     return KEPT
@@ -150,7 +150,7 @@ def not_restarted_in_termination(m: Moment, pod: Pod, container: Container) -> F
         by=done("StopPodSandbox"),
         unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted),
         not_before=creation_of(container.name),
-        text=f"sidecar {container.name} is not created again in a pod that goes",
+        text=f"sidecar {container.name} is not created again in a pod that is being terminated",
     )
 
 

@@ -30,7 +30,7 @@ _UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
 class _Tries:
-    """How the last tries to make and start each container went."""
+    """The results of the last attempts to create and start each container."""
 
     def __init__(self) -> None:
         self.failed: dict[tuple[str, str], tuple[int, int]] = {}

@@ -198,7 +198,7 @@ def _newest_exited(pod: Pod, name: str) -> Container | None:
 
 
 def _just_removed(pod: Pod, name: str) -> Container | None:
-    """An init container that went with its sandbox; the pass that removed it may still have counted it."""
+    """An init container that was removed with its sandbox; the pass that did so may have counted it."""
     newest = pod.newest(name)
     removed = newest is not None and newest.state == "removed" and not newest.vanished
     return newest if removed and pod.kind_of(name) in {"init", "sidecar"} else None

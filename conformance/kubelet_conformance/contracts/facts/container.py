@@ -46,8 +46,8 @@ CALLED_OFF: Pattern = TERMINATION_ASKED.either(
     failed("PodSandboxStatus", "ContainerStatus"),
     status().where(_gave_up),
 )
-"""After this a container need not be created soon: the pod is to go, its sandbox died, an image takes long,
-or what became of it cannot be read (WORK-18).
+"""After this a container need not be created soon: the pod is terminated, its sandbox died, an image takes
+long, or what became of it cannot be read (WORK-18).
 """
 
 
@@ -123,7 +123,7 @@ def put_off(m: Moment) -> bool:
     if pod is None or (old := pod.newest(name)) is None:
         return False
     if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t >= RELIST:
-        return True  # Its record went when another sync tried to run a sandbox.
+        return True  # Its record was removed when another sync tried to run a sandbox.
     was_tried = name in pod.create_failed and pod.create_failed[name].t >= sandbox.ready_t
     has_failed = old.attempt > 0 or (old.exit is not None and not old.exit.commanded)
     return was_tried or (has_failed and m.t - sandbox.ready_t > RELIST / 2)
@@ -372,7 +372,7 @@ def stop_to_remake(container: Container) -> Pattern:
 
 
 class _Stop:
-    """Whether its definition was another one when the container was stopped, or its pod was to go."""
+    """Whether its definition had changed when the container was stopped, or its pod was being terminated."""
 
     def __init__(self) -> None:
         self.changed = self.going = False
@@ -394,7 +394,7 @@ def was_changed(container: Container) -> bool:
 
 
 def was_going(container: Container) -> bool:
-    """It was stopped as its pod was to go: the file of a static one went, and may be back by now."""
+    """It was stopped as its pod was terminated: the file of a static one was removed, and may be back."""
     return container.note(_Stop).going
 
 
@@ -417,7 +417,7 @@ class _Beside:
 
 @observer(on=PURGES)
 def take_purges(m: Moment) -> None:
-    """Record which removals fail, and which sandboxes are run all the same."""
+    """Record which removals fail, and which sandboxes are run in spite of that."""
     pod, container = m.pod, m.container
     if m.call.rpc == "RunPodSandbox":
         if pod is not None and any(_stands(one) for one in pod.of_kind("init", "sidecar")):

@@ -18,7 +18,7 @@ class Files:
         self.folders = Latest[str, None]()
 
     def learn(self, record: Disk) -> None:
-        """Something appeared, changed or went."""
+        """A file appeared, changed or was removed."""
         if record.op == "folder":
             self.folders[record.path] = None
         elif record.op == "written":

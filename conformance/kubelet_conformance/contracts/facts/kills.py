@@ -63,7 +63,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 def forced(pod: Pod) -> bool:
-    """An API pod whose object went without a grace period, or with one of 0 seconds."""
+    """An API pod whose object was deleted without a grace period, or with one of 0 seconds."""
     end = pod.termination
     if end is None or pod.static:
         return False
@@ -88,7 +88,7 @@ _KILLS = frozenset({"call:StopContainer", "call:ExecSync"})
 
 
 class _Looked(NamedTuple):
-    """What was found at a kill, so that it is looked for once for all contracts."""
+    """What was found at a kill, computed once for all contracts."""
 
     reasons: list[Reason]
 
@@ -202,7 +202,7 @@ def failing_probe(pod: Pod, container: Container) -> list[Reason]:
 
 
 def fails_as_a_whole(pod: Pod) -> bool:
-    """Of policy Never: each app container has ended or fails a probe, and its sidecars go with them."""
+    """Of policy Never: each app container has ended or fails a probe, and its sidecars are stopped, too."""
     if pod.restart_policy != "Never" or pod.spec is None:
         return False
     apps = [pod.newest(spec.name) for spec in pod.spec.containers]
@@ -214,7 +214,7 @@ def _may_fail_a_probe(pod: Pod, container: Container) -> bool:
 
 
 def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
-    """It was being stopped when its pod was asked to go, or just after for a reason of its own.
+    """It was being stopped when its pod's termination began, or just after for a reason of its own.
 
     The sync that stops it may have begun before the kubelet learned of the end, and creates it again. Its
     preStop hook comes first, and what that sync does for other containers.

@@ -89,7 +89,7 @@ def _is_being_deleted(m: Moment) -> bool:
 
 
 TERMINATION_ASKED: Pattern = pod_set().where(_is_being_deleted).either(pod_unset(), deleted())
-"""The pod is to go: deletionTimestamp, removal from its source, or a forced deletion."""
+"""The pod is to be terminated: deletionTimestamp, removal from its source, or a forced deletion."""
 
 
 def _is_of_the_pod(m: Moment) -> bool:
@@ -191,7 +191,7 @@ def is_dead_orphan(pod: Pod, sandbox: Sandbox, node: Node) -> bool:
 
 
 def _was_begun_in_this_life(pod: Pod, node: Node) -> bool:
-    """The kubelet that runs now has run its sandbox: it knew the pod, though its manifest may have gone."""
+    """The present kubelet has run its sandbox: it knew the pod, though its manifest may be removed."""
     run = pod.sandbox.run if pod.sandbox is not None else None
     return run is not None and node.started_t is not None and run.t >= node.started_t
 

@@ -81,7 +81,7 @@ def updated(m: Moment) -> Caps:
 
 @observer(on=done("UpdateContainerResources"))
 def take_update(m: Moment) -> None:
-    """Keep what an UpdateContainerResources that went well has given; see `has_now`."""
+    """Record what a successful UpdateContainerResources has given; see `has_now`."""
     if m.container is not None:
         m.container.note(_Given).caps = updated(m)
 

@@ -1,4 +1,4 @@
-"""Static pods: their names, their mirrors, and the instances of one that goes and comes back."""
+"""Static pods: their names, their mirrors, and the instances of one that is removed and comes back."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _LOOKED_AFTER_SINCE = (1, 27)
 
 
 class _Life:
-    """When the pod last came back, and when its last mirror went."""
+    """When the pod last came back, and when its last mirror was deleted."""
 
     def __init__(self) -> None:
         self.back_t: float | None = None
@@ -82,14 +82,14 @@ class _Life:
 
 
 class _Removed:
-    """When files of static pods last went, by namespace and name: with nothing of it a pod is forgotten."""
+    """When files of static pods were last removed, by namespace and name; kept when a pod is forgotten."""
 
     def __init__(self) -> None:
         self.t = Latest[FullName, float]()
 
 
 class _Edited:
-    """When the pod's file was last edited into that of another pod: the pod goes as if the file had gone."""
+    """When the pod's file was last edited into that of another pod, which ends it like a removal."""
 
     def __init__(self) -> None:
         self.t = -math.inf
@@ -97,7 +97,7 @@ class _Edited:
 
 @observer(on=pod_set().either(deleted()))
 def take_lives(m: Moment) -> None:
-    """Record which pods come back, and which mirrors go."""
+    """Record which pods come back, and which mirrors are deleted."""
     pod, record = m.pod, m.record
     if pod is not None and pod.static and isinstance(record, Deleted):
         pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, record.uid
@@ -107,7 +107,7 @@ def take_lives(m: Moment) -> None:
 
 @observer(on=pod_unset().either(pod_set()))
 def take_removals(m: Moment) -> None:
-    """Record which files go, and which are edited."""
+    """Record which files are removed, and which are edited."""
     name = sent_static(m)
     if m.replaced is not None:
         m.replaced.note(_Edited).t = m.t
@@ -116,13 +116,13 @@ def take_removals(m: Moment) -> None:
 
 
 def _file_went_t(m: Moment, pod: Pod) -> float:
-    """When the pod's file last went, or became that of another pod; minus infinity where it never did."""
+    """When the pod's file was last removed, or became that of another pod; minus infinity if never."""
     gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name), -math.inf)
     return max(gone_t, pod.note(_Edited).t)
 
 
 def has_come_back(m: Moment, pod: Pod) -> bool:
-    """The pod is a static one that went before, with its file or by an edit of that."""
+    """The pod is a static one that ended before, as its file was removed or edited."""
     return pod.static and (pod.finished_before or _file_went_t(m, pod) > -math.inf)
 
 
@@ -148,7 +148,7 @@ def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
 
 
 def is_left_to_itself(m: Moment, pod: Pod) -> bool:
-    """Its file goes or is gone, or its object by force, up to 1.26: a kill that failed is not repeated.
+    """Its file is removed, or its object by force, up to 1.26: a kill that failed is not repeated.
 
     Nor one that was put off: as long as it has a worker only what config has is synced again (WORK-27).
     """
@@ -190,7 +190,7 @@ def has_no_mirror(m: Moment, pod: Pod) -> bool:
 
 
 def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
-    """The pod is a static one, and its latest status may have been forgotten: its file went after that.
+    """The pod is a static one, and its latest status may be forgotten: its file was removed after that.
 
     That is so where the kubelet that wrote it is gone, and the mirror that had it is gone or out of reach.
     """

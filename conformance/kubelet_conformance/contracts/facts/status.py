@@ -328,7 +328,7 @@ READS: Pattern = failed(*sorted(_READING)).either(late(*sorted(_READING)), kubel
 
 
 class Reads:
-    """When a call that reads last went wrong.
+    """When a call that reads last failed.
 
     It is not known whose sync it was of: one relist follows another, and each reads one pod after another.
     """

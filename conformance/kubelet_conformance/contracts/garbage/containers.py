@@ -49,7 +49,7 @@ def lives_on(pod: Pod) -> bool:
 def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findings:
     """Of the dead records of one container of a living pod the oldest is removed first.
 
-    Those beyond the limit after one more exit go newest first, and before those never started (LOOP-10).
+    Those beyond the limit after one more exit are removed newest first, before those never started (LOOP-10).
     """
     if not pod.born or not lives_on(pod):
         return None
@@ -59,7 +59,7 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
     if len(records) < 2:  # noqa: PLR2004 - there is an order only among several
         return None
     if records[0] is not container and not _made_due_by_a_death(m, container, records):
-        text = f"expected attempt {records[0].attempt} of {container.name} to go before {container.attempt}"
+        text = f"attempt {container.attempt} of {container.name} is removed before {records[0].attempt}"
         return broken(text, records[0].create.seq if records[0].create else None)
     return KEPT
 
@@ -217,7 +217,7 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
     if sandbox.containers:
         left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
-    # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
+    # Everything of a deleted pod that has ended is removed, a moment before its object is.
     over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
     is_back = m.t <= informed_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
     if sandbox is pod.sandbox and pod.wanted and not over and not is_back:

@@ -25,7 +25,7 @@ class _Paths:
         self.seq = 0
 
     def take(self, record: Disk) -> None:
-        """Something appeared or went."""
+        """A file appeared or was removed."""
         if record.op not in {"folder", "written", "removed"} or _LOGS not in record.path:
             return
         self.there[record.path] = record.op != "removed"

@@ -20,7 +20,7 @@ def _most(m: Moment) -> int:
 
 
 def _dead(m: Moment) -> list[Container]:
-    """The dead containers of all pods that go on, the oldest first."""
+    """The dead containers of all pods that are not terminated, the oldest first."""
     every = (c for c in m.world.containers.values() if c.pod is not None and lives_on(c.pod))
     found = [c for c in every if c.state in {"exited", "created"} and c.created_t is not None]
     return sorted(found, key=lambda c: c.created_t or 0.0)
@@ -28,8 +28,8 @@ def _dead(m: Moment) -> list[Container]:
 
 @contract("GC-03", on=REMOVE, needs=(CRI, PODS))
 def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
-    """Where more dead containers are there than may stay, the oldest of all go, each container keeping one
-    for as long as that is possible.
+    """Where more dead containers are there than may stay, the oldest of all are removed, each container
+    keeping one for as long as that is possible.
     """
     if _most(m) < 0 or container.pod is None or not lives_on(container.pod):
         return None

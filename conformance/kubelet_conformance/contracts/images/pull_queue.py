@@ -277,7 +277,7 @@ def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
 
 @observer(on=done("RemoveImage"))
 def _has_no_owner(m: Moment) -> None:
-    """An image has gone; which, does not matter."""
+    """An image was removed: all that is known of owners is dropped."""
     owners = m.node.note(_Owners)
     owners.open.clear()
     owners.closed.clear()

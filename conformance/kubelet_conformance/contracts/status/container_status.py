@@ -196,7 +196,7 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
             continue
         state = entry.status.state.terminated
         if before is container and state is not None and not state.container_id:
-            continue  # It waited to be run again when its pod went: that it never was is no record's end.
+            continue  # It waited for a restart at its pod's end: this end is of no record.
         if before.attempt >= container.attempt:
             yield broken(f"lastState of {container.name} is not of an earlier record", _started(container))
         elif any(before.attempt < c.attempt < container.attempt for c in _records(m, container.name)):
@@ -288,9 +288,9 @@ def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 @contract("CSTAT-14", on=AGAIN, needs=NEEDS)
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
-    """LastState is of a record: it goes with that record once the status is built from the remaining one.
+    """LastState is of a record: it goes with that record when the status is built from the next.
 
-    So does the end that was invented for a vanished record. restartCount stays.
+    The same holds for the end that was invented for a vanished record. restartCount stays.
     """
     for entry in kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before

@@ -176,7 +176,7 @@ def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatu
         written = pod.status_t or 0
         is_new = any((each.ready_t or 0) >= written for each in pod.sandboxes)
         if is_new or before.pod_ip != now.pod_ip:
-            return True  # A sandbox has come, and another may have gone before.
+            return True  # A sandbox was created, and another may have been removed before.
     ended = condition in _READY and any(s.state.terminated for s in now.lasting_containers)
     ids = {(s.name, s.container_id) for s in before.lasting_containers}
     others = {(s.name, s.container_id) for s in now.lasting_containers} - ids

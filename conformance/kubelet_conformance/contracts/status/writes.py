@@ -235,7 +235,7 @@ def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus)
 
 @observer(on=pod_unset())
 def _static_pod_is_removed(m: Moment) -> None:
-    """Record when static pods go; one that needs long to stop is not forgotten at once."""
+    """Record when static pods are removed; one that needs long to stop is not forgotten at once."""
     pod, known = m.pod, m.node.note(_Removals).t
     if pod is None or not pod.static:
         return

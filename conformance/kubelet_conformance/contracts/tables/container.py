@@ -89,7 +89,7 @@ APPS = Table[AppSeen, AppAct](
     ),
     Row("B10, B12", lambda c: c.record == "running" and c.given_up, "stop and start", "its probe gave it up"),
     Row("B15", lambda c: c.record == "running", "nothing", "it runs as it should"),
-    Row("B2", lambda c: c.deleting, "nothing", "the pod goes"),
+    Row("B2", lambda c: c.deleting, "nothing", "the pod is being terminated"),
     Row("B1", lambda c: c.record == "none", "start", "it has to be created"),
     Row("B3", lambda c: c.record == "created", "start", "it was created and never started"),
     Row("B4", lambda c: c.record == "unknown", "stop and start", "it is not known whether it runs"),
@@ -99,7 +99,7 @@ APPS = Table[AppSeen, AppAct](
     Row("B8", lambda _: True, "nothing", "it has had its run"),
     remembered=1024,
 )
-"""What becomes of an app container in a sandbox that stays (27.3)."""
+"""What is done about an app container in a sandbox that stays (27.3)."""
 INITS = Table[InitSeen, InitAct](
     Row("N1", lambda c: c.record == "none", "start", "it has to be created"),
     Row("N2", lambda c: c.record == "created", "start", "it was created and never started"),
@@ -118,7 +118,7 @@ INITS = Table[InitSeen, InitAct](
     Row("N10", lambda c: c.record == "unknown", "stop and start", "it is not known whether it runs"),
     remembered=1024,
 )
-"""What becomes of an init container whose turn it is (27.4 and 27.5)."""
+"""What is done about an init container whose turn it is (27.4 and 27.5)."""
 _INSPECT_ERROR = ImageStep("refuse", "ImageInspectError")
 _NEVER_PULL = ImageStep("refuse", "ErrImageNeverPull")
 _BACK_OFF = ImageStep("wait", "ImagePullBackOff")
@@ -151,7 +151,7 @@ TICKS = Table[ProbeSeen, ProbeAct](
         "T4",
         lambda p: p.going and p.name != "readiness",
         "wait",
-        "its pod is to go, and nothing is to be killed for it any more",
+        "its pod is being terminated, and nothing is killed for a probe any more",
     ),
     Row("T5", lambda p: p.age < p.delay - ROUNDING, "wait", "its initial delay is not over"),
     Row("T6", lambda p: p.started and p.name == "startup", "wait", "its container has started"),

@@ -79,14 +79,19 @@ ALLOWED: dict[Stage, frozenset[Act]] = {
     "terminated": frozenset({"remove volumes", "remove folder"}),
     "forgotten": frozenset({"remove volumes", "remove folder"}),
 }
-"""What may be done to a pod at each stage; a sync that is in progress as it is asked to go may end first."""
+"""What may be done to a pod at each stage; a sync in progress may end before a termination begins."""
 CHANGES = Table[Words, Change](
     Row("M1", lambda w: w.old is None and w.new is None, "nothing", "the source has never had it"),
     Row("M2", lambda w: w.new is None, "removed", "the source has it no more"),
     Row("M3", lambda w: w.old is None, "added", "the source did not have it"),
     Row("M4", lambda w: w.old == w.new, "nothing", "it was sent again"),
     Row("M5", lambda w: w.mean_the_same, "reconciled", "nothing but its status is new"),
-    Row("M6", lambda w: w.new is not None and w.new.deleting, "deleted", "it is to go, whatever else is new"),
+    Row(
+        "M6",
+        lambda w: w.new is not None and w.new.deleting,
+        "deleted",
+        "it is to be terminated, whatever else changed",
+    ),
     Row("M7", lambda _: True, "updated", "it means something else"),
 )
 """The kind of change between a source's last manifest of a pod and its new one (27.10)."""
