@@ -288,7 +288,7 @@ def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 @contract("CSTAT-14", on=AGAIN, needs=NEEDS)
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
-    """LastState is of a record: it goes with that record when the status is built from the next.
+    """LastState is of a record: it goes with that record once the status is built from the remaining one.
 
     The same holds for the end that was invented for a vanished record. restartCount stays.
     """
