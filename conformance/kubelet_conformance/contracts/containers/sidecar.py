@@ -351,7 +351,7 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
 
 @contract("SIDECAR-23", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
 def first_init_opens_a_sandbox(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox) -> Findings:
-    """The first container of a sandbox is the first of the init containers, be it a sidecar or not.
+    """The first container of a sandbox is the first of the init containers, whether a sidecar or not.
 
     A pod whose app containers have all succeeded for good gets no new sandbox.
     """

@@ -154,7 +154,7 @@ def runs(pod: Pod) -> bool:
 
 
 def demand(spec: PodSpec, resource: str) -> float:
-    """What its app containers ask for; a limit without a request is one."""
+    """The sum of its app containers' requests; a limit without a request counts as one."""
     return sum(amount(one.resources.asked(resource)) for one in spec.containers)
 
 

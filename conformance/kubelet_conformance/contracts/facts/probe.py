@@ -93,7 +93,7 @@ class Before(msgspec.Struct, frozen=True):
     """The execution before the one that begins or ends here."""
 
     begun_t: float
-    """When the tick that it belongs to began, be it in an instance before this one."""
+    """When the tick that it belongs to began, in this instance of the container or an earlier one."""
     tick_ended_t: float
     ended_t: float
     total: int

@@ -43,7 +43,7 @@ def _more(new: int, old: int) -> bool:
 
 
 def wants(spec: ContainerSpec) -> Caps:
-    """What a container's spec comes to."""
+    """The limits and requests of a container's spec in the kernel's units."""
     limits = spec.resources.limits or {}
     asked = {**limits, **(spec.resources.requests or {})}
     cores, limit = amount(str(asked.get(CPU, 0))), amount(str(limits.get(CPU, 0)))
@@ -109,7 +109,7 @@ def restarts(spec: ContainerSpec, resources: list[str]) -> bool:
 
 
 def asks_the_impossible(spec: PodSpec) -> bool:
-    """No node has what one of the containers asks for."""
+    """No node has the resources that one of the containers requests."""
     return any(wants(one).shares > IMPOSSIBLE_CORES * 1024 for one in spec.containers)
 
 

@@ -103,7 +103,7 @@ def wants_to_run(pod: Pod) -> bool:
 
 
 def is_ready(sandbox: Sandbox) -> bool:
-    """It is ready, be it that the runtime still says so after a stop that it has answered well."""
+    """It is ready, or the runtime still says so after a StopPodSandbox that succeeded."""
     if sandbox.state == "ready":
         return True
     ended = sandbox.stops[-1].end_t if sandbox.stops else None
@@ -113,7 +113,7 @@ def is_ready(sandbox: Sandbox) -> bool:
 
 
 class StandingSeen(NamedTuple):
-    """What decides: a pod, and its sandboxes that the runtime still has."""
+    """Inputs: a pod, and its sandboxes that the runtime still has."""
 
     pod: Pod
     stand: list[Sandbox]

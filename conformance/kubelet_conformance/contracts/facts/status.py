@@ -97,11 +97,11 @@ def _shows_an_end(m: Moment) -> bool:
 
 
 AGAIN: Pattern = status().where(_comes_after_another)
-"""A status that can be held against the one before."""
+"""A status that can be compared with the one before."""
 REFUSED: Pattern = status().where(_has_a_refused_container)
 """A status in which a container waits for one of START_ERRORS."""
 END_TOLD: Pattern = status().where(_shows_an_end)
-"""A status with the end of a container, be it the latest or the one before."""
+"""A status with the end of a container, in state or in lastState."""
 
 
 class _Named:
