@@ -78,7 +78,7 @@ def _follows(now: Written) -> Findings:
 
 
 def _ended(pod: Pod, *, badly: bool) -> bool:
-    """Whether every container of the pod has ended for good: with `badly` one with a code other than 0, else all with 0."""
+    """Every container of the pod has ended for good: with `badly` one of them by a failure, else none."""
     if not at_its_end(pod):
         return False
     exits = [c.exit for spec in (pod.spec.containers if pod.spec else ()) if (c := pod.newest(spec.name))]
