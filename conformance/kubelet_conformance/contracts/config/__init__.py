@@ -1,1 +1,10 @@
-"""config."""
+"""Where pods come from: the API server, static pod files, mirror pods and snapshots of the pods.
+
+changes: CONFIG-02, CONFIG-07, CONFIG-09, CONFIG-11, CONFIG-16.
+manifest_folder: STATIC-08.
+mirrors: STATIC-04, STATIC-11, STATIC-12, STATIC-13, STATIC-15, STATIC-16, STATIC-17.
+snapshots: CONFIG-12, CONFIG-13, CONFIG-14, CONFIG-15, CONFIG-17, CONFIG-18, WORK-22.
+sources: CONFIG-01, CONFIG-03, CONFIG-04, CONFIG-05, CONFIG-06, CONFIG-08.
+static_life: STATIC-07, STATIC-09, STATIC-10, STATIC-18, STATIC-19, STATIC-20, STATIC-21, STATIC-25.
+static_pods: STATIC-01, STATIC-02, STATIC-03, STATIC-05, STATIC-06, STATIC-22.
+"""

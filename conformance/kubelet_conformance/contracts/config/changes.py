@@ -1,4 +1,4 @@
-"""CONFIG: which pods a change of a source concerns, and what one does to them.
+"""CONFIG: which pods a change of a source affects, and how.
 
 CONFIG: two manifests of one name in the folder.
 """
@@ -43,7 +43,7 @@ _CHANGE: Pattern = pod_set().either(pod_unset())
 
 
 class _Change:
-    """The latest change of a source."""
+    """The latest change of a source, and the pods that it affects."""
 
     def __init__(self) -> None:
         self.t = float("-inf")
@@ -79,7 +79,7 @@ def change_concerns_its_pod_alone(m: Moment) -> Findings:
 
 
 def _is_settled(pod: Pod) -> bool:
-    """It is wanted and runs in a good sandbox."""
+    """It is desired and runs in a ready sandbox."""
     sandbox = pod.sandbox
     if not pod.wanted or pod.termination is not None or pod.finished or sandbox is None or sandbox.stops:
         return False
@@ -88,7 +88,7 @@ def _is_settled(pod: Pod) -> bool:
 
 @change_concerns_its_pod_alone.clause("no-stop", on=call("StopContainer"))
 def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
-    """None of their containers is stopped because of it."""
+    """No container of an unchanged pod is stopped because of the change."""
     change = m.node.note(_Change)
     if m.t - change.t > REACTION or pod.source != change.source or pod in change.pods:
         return None
@@ -99,7 +99,7 @@ def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=_CHANGE)
 def _source_changes(m: Moment) -> None:
-    """Take the change in."""
+    """Record the change."""
     if isinstance(m.record, PodChange):
         change = m.node.note(_Change)
         together = change.t == m.t and change.source == m.record.source
@@ -161,7 +161,7 @@ def _node_is_there(m: Moment) -> bool:
 
 
 class _Waits:
-    """The kubelet that runs now has started without the node's object, which is still missing."""
+    """The present kubelet started while its node's object was missing, and the object is still missing."""
 
     def __init__(self) -> None:
         self.waits = False
@@ -189,7 +189,7 @@ def _awaits(pod: Pod) -> bool:
 
 @pods_are_asked_for_after_the_node.clause("then", on=FAULT)
 def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
-    """Then they are run."""
+    """The API server's pods are run once the node's object is there."""
     note = m.node.note(_Waits)
     if not note.waits or kubelet_view(m).node_gone:
         return
@@ -204,13 +204,13 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
 
 @observer(on=kubelet("started"))
 def _node_is_told(m: Moment) -> None:
-    """Take in whether the node's object is there when the kubelet starts."""
+    """Record whether the node's object is there when the kubelet starts."""
     m.node.note(_Waits).waits = kubelet_view(m).node_gone
 
 
 @contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
 def gate_is_noticed(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> Findings:
-    """When somebody opens or shuts a pod's readiness gate its Ready condition follows soon, and nothing is
+    """When a client opens or shuts a pod's readiness gate its Ready condition follows soon, and nothing is
     stopped.
     """
     said = manifest.status
@@ -246,7 +246,7 @@ Images = dict[str, str]
 
 
 class _Files:
-    """Which file of the folder wants what: a file that was written is told of just before its pods."""
+    """The pods that each file of the folder defines: the write of a file is recorded just before its pods."""
 
     def __init__(self) -> None:
         self.wanted: dict[str, tuple[FullName, Images]] = {}
@@ -289,7 +289,7 @@ def _is_refused(name: FullName, expected: Images) -> Answered:
 
 @observer(on=DISK.either(pod_set()))
 def _file_is_written(m: Moment) -> None:
-    """Take in what each file wants."""
+    """Record which pods each file defines."""
     files = m.node.note(_Files)
     if isinstance(m.record, Disk):
         files.wanted.pop(m.record.path, None)

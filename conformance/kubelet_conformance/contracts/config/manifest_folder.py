@@ -24,8 +24,8 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 @contract("STATIC-08", on=kubelet("started"), needs=(CRI, PODS), clause="seen")
 def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
-    """A folder of manifests that is missing counts as one without any: the kubelet does its housekeeping and
-    kills what nobody wants.
+    """A missing folder of manifests counts as an empty one: housekeeping runs and kills containers of pods
+    that no source has.
     """
     known = kubelet_view(m)
     if not known.missing or known.api_away_t is not None or known.node_gone:
@@ -39,7 +39,7 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
             within=KUBELET_START,
             unless=FAULT.either(exited().where(about(container)), pod_set().where(of(pod))),
             whole_node=True,
-            text=f"container {container.name}, which nobody wants, is stopped",
+            text=f"container {container.name}, whose pod no source has, is stopped",
         )
 
 

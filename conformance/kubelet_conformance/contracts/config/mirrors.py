@@ -75,7 +75,7 @@ def mirror_names_hash_and_node(m: Moment) -> Findings:
 
 @mirror_names_hash_and_node.clause("made", on=call("RunPodSandbox"))
 def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
-    """It is made when the pod is started, unless there is one."""
+    """A mirror pod is created when its static pod is started, unless there is one."""
     known, config = learn_mirrors(m), sandbox_asked(m)
     if not is_static(config) or not pod.born or pod.sandboxes:
         return None
@@ -123,7 +123,7 @@ def no_mirror_without_a_node(m: Moment) -> Findings:
 
 @no_mirror_without_a_node.clause("create", on=CREATES_A_MIRROR)
 def mirror_has_a_node(m: Moment) -> Findings:
-    """Whoever creates a mirror pod has seen the node's object."""
+    """No mirror pod is created for a node without an object."""
     return (
         broken("a mirror pod is created for a node without an object") if kubelet_view(m).node_gone else None
     )
@@ -147,7 +147,7 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
 
 @mirror_is_deleted_with_care.clause("again", on=pod_set().where(is_mirror))
 def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
-    """One that somebody deletes is deleted for good and made again."""
+    """A mirror pod that a client deletes is deleted for good and created again."""
     meta = manifest.metadata
     if meta.deletion_timestamp is None or not kubelet_works(m):
         return None
@@ -164,7 +164,7 @@ def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
         unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
         not_before=call("StopContainer").where(_unexplained(pod)),
         whole_node=True,
-        text=f"the mirror of {pod.name}, which somebody deletes, is deleted for good",
+        text=f"the mirror of {pod.name}, which a client deletes, is deleted for good",
     )
 
 
@@ -174,7 +174,7 @@ def _unexplained(pod: Pod) -> Predicate:
 
 @mirror_is_deleted_with_care.clause("made-again", on=deleted())
 def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
-    """A new one is made when it is gone."""
+    """A new mirror pod is created when the old one is gone."""
     if not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
         return None
     if kubelet_view(m).api_away_t is not None or not kubelet_works(m):
@@ -203,8 +203,10 @@ def mirror_outlives_its_containers(m: Moment, pod: Pod) -> Findings:
     if not pod.static or pod.termination is None or pod.wanted or not pod.born:
         return None
     if getattr(m.record, "uid", "") in pod.note(_ToGo).uids:
-        return None  # Somebody else had it deleted.
-    if pod.note(_Unheard).of or (m.node.started_t is not None and pod.termination.t <= m.node.started_t):
+        return None  # Another client had it deleted.
+    if pod.note(_MissedRemovals).of or (
+        m.node.started_t is not None and pod.termination.t <= m.node.started_t
+    ):
         return None
     running = [c for c in pod.every_container() if c.state == "running"]
     if running:
@@ -215,13 +217,13 @@ def mirror_outlives_its_containers(m: Moment, pod: Pod) -> Findings:
 
 @mirror_outlives_its_containers.clause("goes", on=done("StopPodSandbox"))
 def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """It is deleted soon after."""
+    """The mirror pod is deleted soon after the static pod has ended."""
     if not pod.static or pod.wanted or not pod.mirror_uid or sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is not None or any(s.succeeded for s in sandbox.stops):
-        return None  # It was stopped before, and the mirror may have gone since.
+        return None  # It was stopped before, and the mirror may have been deleted since.
     if pod.mirror_uid == pod.note(_ToGo).gone:
-        return None  # A kubelet that has never heard of the pod deletes its mirror first.
+        return None  # A kubelet that never received the pod deletes its mirror first.
     if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
         return None
     if any(c.state == "running" for c in pod.every_container()) or kubelet_view(m).api_away_t is not None:
@@ -236,12 +238,12 @@ def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
 
 def _is_mirror_of(pod: Pod, m: Moment) -> bool:
-    """What is gone is the pod's mirror, even where nothing else is left of the pod."""
+    """The deleted object is the pod's mirror, even where nothing else is left of the pod."""
     return isinstance(m.record, Deleted) and m.record.uid == pod.mirror_uid
 
 
 class _ToGo:
-    """The mirrors of a static pod whose deletion somebody asked for, and the one that has gone, by UID."""
+    """The mirrors of a static pod whose deletion a client asked for, and the one that is gone, by UID."""
 
     def __init__(self) -> None:
         self.uids: set[str] = set()
@@ -250,32 +252,32 @@ class _ToGo:
 
 @observer(on=deleted(), last=True)
 def _mirror_is_gone(m: Moment) -> None:
-    """Take in that it is."""
+    """Record that the mirror is gone."""
     if isinstance(m.record, Deleted) and m.pod is not None and m.pod.static:
         m.pod.note(_ToGo).gone = m.record.uid
 
 
 @observer(on=MIRROR_IS_TO_GO, last=True)
 def _mirror_is_to_go(m: Moment) -> None:
-    """Take in deletions that are not the kubelet's."""
+    """Record deletions that are not the kubelet's."""
     uid = m.manifest.metadata.uid if m.manifest is not None else ""
     pod = static_pod_of(m, uid)
     if pod is not None:
         pod.note(_ToGo).uids.add(uid)
 
 
-class _Unheard:
-    """The pod was removed while a source was silent: its worker is not told before that source is heard."""
+class _MissedRemovals:
+    """The pod was removed while a source was silent: its worker is informed once that source has sent."""
 
     def __init__(self) -> None:
         self.of = False
 
 
 @observer(on=pod_unset())
-def _removal_is_unheard(m: Moment) -> None:
-    """Take in removals that nobody takes up."""
+def _removal_is_missed(m: Moment) -> None:
+    """Record removals that no worker is informed of."""
     if m.pod is not None and kubelet_view(m).api_away_t is not None:
-        m.pod.note(_Unheard).of = True
+        m.pod.note(_MissedRemovals).of = True
 
 
 @contract("STATIC-16", on=status(), needs=(CRI, PODS, STORED_STATUS))
@@ -301,7 +303,7 @@ def status_patch_names_the_mirror(m: Moment) -> Findings:
 
 @status_goes_to_the_mirror.clause("each", on=CREATES_A_MIRROR)
 def each_mirror_gets_the_status(m: Moment) -> Findings:
-    """Each new mirror gets it, and not only the first one."""
+    """Each new mirror gets the status, and not only the first one."""
     record = m.record
     if not isinstance(record, ApiWrite) or record.code != CREATED or not record.uid:
         return None

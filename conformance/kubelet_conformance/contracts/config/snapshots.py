@@ -1,4 +1,4 @@
-"""CONFIG: manifest URLs, mirrors among the pods, silent sources, and pods that come again."""
+"""CONFIG: manifest URLs, mirror pods in snapshots, silent sources, and pods that come back."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.views import Latest
 
 _READING = 1.0
-"""What reading it takes."""
+"""How long one reading of the manifest URL takes."""
 _NOTICED = FILE_POLL + REACTION
 """The kubelet has read the URL again after this."""
 
 
 class _Url:
-    """What the manifest URL answers now, where it says nothing of pods."""
+    """What the manifest URL answers now, where the answer has no pods."""
 
     def __init__(self) -> None:
         self.t: float | None = None
@@ -65,18 +65,18 @@ _ANSWER = Pattern(frozenset({"http"}))
 
 @contract("CONFIG-13", on=call("StopContainer"), needs=(CRI, PODS), clause="kept")
 def bad_answer_of_the_url_changes_nothing(m: Moment, pod: Pod) -> Findings:
-    """An answer of the manifest URL that cannot be used, or says what the last one said, leaves its pods
+    """An answer of the manifest URL that cannot be used, or equals the last one, leaves its pods
     running.
     """
     url = m.node.note(_Url)
     if pod.source != "http" or url.t is None or explained(m):
         return None
-    return to_be_explained(f"there is a reason to stop {pod.name} beside an answer that wants nothing else")
+    return to_be_explained(f"there is a reason to stop {pod.name} after an answer that changes nothing")
 
 
 @bad_answer_of_the_url_changes_nothing.clause("runs-on", on=_ANSWER.either(LIFE_ENDS))
 def pods_of_the_url_run_on(m: Moment) -> Findings:
-    """They have run on for longer than it takes to read it."""
+    """The pods of the URL have run on for longer than it takes to read it."""
     url = m.node.note(_Url)
     long = url.t is not None and m.t - url.t > FILE_POLL + _READING
     if m.keys[0] == "http":
@@ -90,7 +90,7 @@ def pods_of_the_url_run_on(m: Moment) -> Findings:
 
 @observer(on=pod_set().either(pod_unset()))
 def _answer_is_about_pods(m: Moment) -> None:
-    """An answer that changes pods is a good one."""
+    """Pods that change show that the answer can be used."""
     if isinstance(m.record, PodChange) and m.record.source == "http":
         m.node.note(_Url).t = None
 
@@ -145,7 +145,7 @@ class _Away:
 
 @outage_removes_no_pod.clause("no-kill", on=call("StopContainer"))
 def pod_is_not_killed_in_an_outage(m: Moment, pod: Pod) -> Findings:
-    """None is stopped."""
+    """No container is stopped because the API server is away."""
     known = kubelet_view(m)
     if pod.source != "api" or known.api_away_t is None or explained(m):
         return None
@@ -154,16 +154,16 @@ def pod_is_not_killed_in_an_outage(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=FAULT, last=True)
 def _reach_changes(m: Moment) -> None:
-    """Take in whether the API server can be reached."""
+    """Record whether the API server can be reached."""
     m.node.note(_Away).t = kubelet_view(m).api_away_t
 
 
 _FORGOTTEN_ONES_GO = ByVersion({"<=1.21": True, ">=1.27": True})
-"""Housekeeping ends a worker that was not told of its pod's removal (WORK-27)."""
+"""Housekeeping ends a worker that was not informed of its pod's removal (WORK-27)."""
 
 
 class _Deferred:
-    """Static pods that were removed before every source was heard."""
+    """Static pods that were removed before every source had sent."""
 
     def __init__(self) -> None:
         self.pods: list[Pod] = []
@@ -171,7 +171,7 @@ class _Deferred:
 
 @contract("CONFIG-17", on=pod_unset(), needs=(CRI, PODS), clause="waits")
 def kill_waits_for_all_sources(m: Moment, pod: Pod) -> Findings:
-    """A pod that leaves its source before a kubelet that starts has heard from every source is killed, but
+    """A pod that leaves its source before a kubelet that starts has received every source is killed, but
     only then.
     """
     known, node = kubelet_view(m), m.node
@@ -187,7 +187,7 @@ def kill_waits_for_all_sources(m: Moment, pod: Pod) -> Findings:
         not_before=call("StopContainer", "StopPodSandbox").where(of(pod)),
         unless=pod_set().where(_names(pod)).either(exited().where(of(pod))),  # It may end on its own.
         whole_node=True,
-        text=f"the API server is heard, and {pod.name} stays until then,",
+        text=f"the API server has sent its pods, and {pod.name} stays until then,",
     )
 
 
@@ -197,7 +197,7 @@ def _names(pod: Pod) -> Predicate:
 
 @kill_waits_for_all_sources.clause("comes", on=API_BACK)
 def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
-    """The kill comes when they have been heard."""
+    """The pod is killed when every source has sent."""
     deferred = m.node.note(_Deferred)
     pods, deferred.pods = deferred.pods, []
     if not _FORGOTTEN_ONES_GO.get(m.kubernetes):
@@ -216,12 +216,12 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
 
 @observer(on=kubelet("started"))
 def _another_kubelet_starts(m: Moment) -> None:
-    """It hears of nothing that is gone."""
+    """A kubelet that starts does not receive pods that are gone."""
     m.node.note(_Deferred).pods = []
 
 
 class _Again:
-    """Static pods that are wanted again, under the same UID, while they are on their way out."""
+    """Static pods that come back, under the same UID, while they are being terminated."""
 
     def __init__(self) -> None:
         self.uids = Latest[str, int]()
@@ -229,7 +229,7 @@ class _Again:
 
 @contract("WORK-22", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.23"), clause="after")
 def pod_comes_again_after_its_end(m: Moment, pod: Pod) -> Findings:
-    """A static pod that is wanted again, under the same UID, while it is on its way out is started afresh
+    """A static pod that comes back, under the same UID, while it is being terminated is started again
     once the old one has ended, and not before.
     """
     again = m.node.note(_Again).uids
@@ -245,7 +245,7 @@ def pod_comes_again_after_its_end(m: Moment, pod: Pod) -> Findings:
 
 @pod_comes_again_after_its_end.clause("comes", on=done("StopPodSandbox"))
 def pod_comes_again(m: Moment, pod: Pod) -> Findings:
-    """It comes soon after that."""
+    """The new instance is started soon after the old one has ended."""
     if pod.uid not in m.node.note(_Again).uids or m.sandbox is not pod.sandbox:
         return None
     if any(c.state == "running" and c.sandbox is not m.sandbox for c in pod.every_container()):
@@ -255,13 +255,13 @@ def pod_comes_again(m: Moment, pod: Pod) -> Findings:
         within=RETRY + RETRY_SLACK,
         unless=FAULT.either(pod_unset().where(_names(pod))),
         whole_node=True,
-        text=f"{pod.name}, which is wanted again, is started afresh",
+        text=f"{pod.name}, which came back, is started again",
     )
 
 
 @observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _wanted_again(m: Moment) -> None:
-    """Take in which pods are wanted again."""
+    """Record which pods come back."""
     again, pod = m.node.note(_Again).uids, m.pod
     if m.keys[0] == "kubelet:started":
         again.clear()
@@ -281,7 +281,7 @@ def _ends_under(pod: Pod, m: Moment) -> bool:
 
 @contract("CONFIG-18", on=pod_set(), needs=(CRI, PODS), versions=since("1.23"))
 def same_uid_comes_again(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A pod whose UID comes back to its source while the pod is on its way out ends first: nothing of it is
+    """A pod whose UID comes back to its source while the pod is being terminated ends first: nothing of it is
     started again in its old sandbox.
     """
     if not pod.static or pod.wanted or pod.termination is None:

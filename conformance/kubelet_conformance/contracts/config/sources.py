@@ -1,4 +1,4 @@
-"""CONFIG: what the kubelet makes of the pods that its sources send, one snapshot after another."""
+"""CONFIG: what the kubelet does with the pods that its sources send, one snapshot after another."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from kubelet_conformance.trace.format.records import Call, PodChange, Reply
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _HTTP_OR_FILE = {"http": FILE_POLL + REACTION, "file": REACTION}
-"""Within what a change at a source of static pods is noticed."""
+"""The time within which a change at a source of static pods is noticed."""
 
 
 def _record(m: Moment) -> PodChange | None:
@@ -115,7 +115,7 @@ def removals_come_before_additions(m: Moment) -> Findings:
 
 @observer(on=pod_unset())
 def _removal_is_sent(m: Moment, pod: Pod, spec: PodSpec) -> None:
-    """Take removals in."""
+    """Record removals."""
     record = _record(m)
     if record is None or not pod.static:
         return
@@ -165,7 +165,7 @@ def _names(pod: Pod) -> Predicate:
 
 @pod_that_left_its_source_is_killed.clause("others", on=call("StopContainer"))
 def pods_of_other_sources_stay(m: Moment, pod: Pod) -> Findings:
-    """No pod of another source is touched."""
+    """No pod of another source is stopped."""
     removed = m.node.note(_Removed)
     if m.t - removed.t > FILE_POLL + REACTION or pod.source == removed.source:
         return None
@@ -176,7 +176,7 @@ def pods_of_other_sources_stay(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=pod_unset())
 def _departure_is_sent(m: Moment) -> None:
-    """Take removals in."""
+    """Record removals."""
     record = _record(m)
     if record is not None and record.source in _HTTP_OR_FILE:
         removed = m.node.note(_Removed)
@@ -184,12 +184,12 @@ def _departure_is_sent(m: Moment) -> None:
 
 
 class _Sent:
-    """What was said last of each API pod, by UID."""
+    """The last manifest of each API pod, by UID."""
 
     def __init__(self) -> None:
         self.by_uid: dict[str, bytes] = {}
         self.latest: tuple[bytes | None, bytes] | None = None
-        """What the latest record says, and what was said before of its pod; None where that is not known."""
+        """The latest manifest of a pod and the one before; None where that is not known."""
         self.seq = 0
 
 
@@ -219,7 +219,7 @@ def _word(raw: bytes | None) -> Word | None:
 
 
 class _Failure:
-    """The latest RunPodSandbox that failed, nothing else having happened to the pod since."""
+    """The latest RunPodSandbox that failed, if no other record of the pod has followed."""
 
     def __init__(self) -> None:
         self.t: float | None = None
@@ -229,7 +229,7 @@ class _Failure:
 _RETRY_LEAST = 10.0
 """A failed sync is not repeated earlier of itself (kubelet.go backOffPeriod)."""
 _WHILE = 2.0
-"""A change that wakes the worker does so within this, and one that does not is told apart by it."""
+"""A change that wakes the worker does so within this, and one that does not can be distinguished by it."""
 
 
 @contract("CONFIG-05", on=pod_set(), needs=(CRI, PODS), clause="nothing")
@@ -257,13 +257,13 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
 
 
 def worker_waits(pod: Pod) -> bool:
-    """A call for the pod is under way."""
+    """A call for the pod is in progress."""
     return bool(pod.calls_open)
 
 
 @only_meaningful_changes_count.clause("something", on=pod_set())
 def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
-    """A change that means something wakes a worker that waits for its retry."""
+    """A change of spec, labels, annotations or deletion wakes a worker that waits for its retry."""
     if pod.termination is not None or is_mirror(m):
         return None
     if pod.note(_Failure).t is None or worker_waits(pod) or kubelet_view(m).api_away_t is not None:
@@ -294,7 +294,7 @@ def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     last=True,
 )
 def _sync_fails(m: Moment) -> None:
-    """Take manifests and failures in."""
+    """Record manifests and failures."""
     if not isinstance(m.record, (Call, Reply)):
         _take_word(m)
     if m.pod is None:
@@ -324,7 +324,7 @@ def first_seen_stays(m: Moment, pod: Pod) -> Findings:
 
 @contract("CONFIG-08", on=pod_set().either(kubelet("started")), needs=(CRI, PODS), clause="gone")
 def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
-    """A pod that is on its way out when a kubelet first sees it is not started: its object is deleted for
+    """A pod that is being terminated when a kubelet first sees it is not started: its object is deleted for
     good.
     """
     if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone or not m.world.past_known:
@@ -341,7 +341,7 @@ def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
 
 
 def _came_deleted(m: Moment, pod: Pod) -> bool:
-    """It came, and was deleted, while no kubelet was up."""
+    """The pod came, and was deleted, while no kubelet was up."""
     end, down = pod.termination, m.node.down_t
     if end is None or end.cause != "deleted" or pod.set_t is None or m.node.kubelet_up or down is None:
         return False
@@ -358,15 +358,15 @@ def _is_finalized(uid: str, name: str) -> Finding:
         not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
         unless=FAULT,
         whole_node=True,
-        text=f"pod {name}, which came deleted, is deleted for good",
+        text=f"pod {name}, which was already being deleted, is deleted for good",
     )
 
 
 @pod_that_comes_deleted_is_not_started.clause("not-run", on=call("RunPodSandbox"))
 def deleted_pod_gets_no_sandbox(m: Moment, pod: Pod) -> Findings:
-    """It gets no sandbox, even if the kubelet was down when it came."""
+    """Such a pod gets no sandbox, even if the kubelet was down when it came."""
     if pod.termination is None or pod.set_t is None or pod.sandboxes or not m.world.past_known:
         return None
     if pod.termination.seq != pod.set_seq or pod.source != "api":
         return None
-    return broken(f"a sandbox is run for {pod.name}, which came deleted", pod.set_seq)
+    return broken(f"a sandbox is run for {pod.name}, which was already being deleted", pod.set_seq)

@@ -40,7 +40,7 @@ from kubelet_conformance.trace.world.views import Latest
 
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")
 def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
-    """A manifest that goes, or cannot be read any more, ends its own pod in 20 s and disturbs no other."""
+    """A manifest that is removed, or unreadable, ends its own pod within 20 s and affects no other."""
     gone = sent_static(m)
     if gone is None or not m.node.kubelet_up:
         return None
@@ -69,7 +69,7 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
 
 
 class _Trouble:
-    """A container of the pod has ended or failed a probe, or it went once: it may come to its own end."""
+    """A container of the pod ended or failed a probe, or the pod was removed once: it may end for that."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -77,28 +77,28 @@ class _Trouble:
 
 @observer(on=done("ContainerStatus").where(lambda m: not m.reply.same))
 def _containers_are_told(m: Moment) -> None:
-    """Take in that a container has ended."""
+    """Record that a container has ended."""
     if m.pod is not None and m.container is not None and m.exit is not None:
         m.pod.note(_Trouble).seen = True
 
 
 @observer(on=done("ExecSync"))
 def _probes_fail(m: Moment) -> None:
-    """Take in that a probe failed: it may cost the container, and under some policies the pod."""
+    """Record that a probe failed: it may cost the container, and under some policies the pod."""
     if m.pod is not None and m.response(ExecSyncReply).exit_code:
         m.pod.note(_Trouble).seen = True
 
 
 @observer(on=pod_unset(), last=True)
 def _pods_went(m: Moment) -> None:
-    """Take in that a pod went: if it comes back, its former instance is stopped all the same."""
+    """Record that a pod was removed: if it comes back, its former instance is still stopped."""
     if m.pod is not None:
         m.pod.note(_Trouble).seen = True
 
 
 @bad_manifest_disturbs_no_other.clause("goes", on=pod_unset())
 def pod_of_a_bad_manifest_goes(m: Moment) -> Iterator[Finding]:
-    """Its own pod is killed."""
+    """The pod of that manifest is killed."""
     yield from _is_killed(m)
 
 
@@ -154,7 +154,7 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
 
 
 class _Leaving:
-    """Static pods on their way out, by namespace and name; a kubelet that starts forgets them."""
+    """Static pods being terminated, by namespace and name; a kubelet that starts forgets them."""
 
     def __init__(self) -> None:
         self.pods: dict[FullName, list[Pod]] = {}
@@ -185,7 +185,7 @@ def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
 
 @observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _old_ones_leave(m: Moment) -> None:
-    """Take in which static pods are to go."""
+    """Record which static pods are to be terminated."""
     leaving = m.node.note(_Leaving).pods
     if m.keys[0] == "kubelet:started":
         leaving.clear()
@@ -202,7 +202,7 @@ def _old_ones_leave(m: Moment) -> None:
 
 
 def _is_news(m: Moment, pod: Pod) -> bool:
-    """The kubelet that has just started may never have heard of the pod: it waits for none such."""
+    """The kubelet that has just started may not have received the old pod, and then does not wait for it."""
     begun, run = m.node.started_t, pod.sandbox.run if pod.sandbox is not None else None
     return begun is not None and m.t - begun < REACTION and (run is None or run.t < begun)
 
@@ -215,7 +215,7 @@ def _is_there(pod: Pod) -> bool:
 
 @contract("STATIC-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
 def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
-    """A pod of the API server that has the name of a static pod is not held up by it."""
+    """A pod of the API server that has the name of a static pod is not delayed by it."""
     pod = fresh_pod(m)
     other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
     if pod is None or other is None or not other.static or pod.source != "api":
@@ -229,7 +229,7 @@ def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
 
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
 def removal_is_no_failure(_: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> Findings:
-    """A static pod whose manifest is removed is not made Failed or Succeeded for that."""
+    """A static pod whose manifest is removed does not become Failed or Succeeded for that."""
     if not pod.static or pod.termination is None or pod.finished:
         return None
     if pod.restart_policy != "Always" or spec.active_deadline_seconds is not None:
@@ -276,7 +276,7 @@ def skipped_version_is_not_run(m: Moment, pod: Pod, sandbox: Sandbox) -> Finding
     if sandbox.run.t - edited_t < REACTION:
         return None
     if not pod.wanted and pod.set_t is not None and pod.set_t < edited_t:
-        # A kubelet that was held up may have begun with it before it heard of the edit.
+        # A kubelet that was delayed may have begun with it before it received the edit.
         is_held_up = sandbox.run.t <= informed_by(m, edited_t) + REACTION
         return None if is_held_up else broken(f"a version of {pod.name} that was edited away is run", seq)
     config = m.request(CreateContainerRequest).config
@@ -290,7 +290,7 @@ def skipped_version_is_not_run(m: Moment, pod: Pod, sandbox: Sandbox) -> Finding
 
 @observer(on=pod_set())
 def _waiting_version_is_edited(m: Moment) -> None:
-    """Take in that a pod was edited that has not been run."""
+    """Record that a pod was edited that has not been run."""
     name, old = sent_static(m), m.replaced
     if name is not None and old is not None and not old.uid:
         m.node.note(_Superseded).of[name] = m.t, m.seq

@@ -1,4 +1,4 @@
-"""STATIC: what a manifest in a folder or at a URL is called, and what its sandbox says of it."""
+"""STATIC: name and UID of a static pod, and what the annotations of its sandbox say."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Version:
     def __init__(self, content: Any, before: str, t: float, seq: int) -> None:  # noqa: ANN401 - a JSON value
         self.content = content
         self.uid = ""
-        """What its sandbox was called."""
+        """The name of its sandbox."""
         self.before = before
         """The UID under the manifest before it."""
         self.t = t
@@ -75,13 +75,13 @@ def uid_follows_the_content(m: Moment) -> Findings:
         return None
     set_seq = m.pod.set_seq if m.pod is not None and not m.pod.wanted else 0
     if meta.uid != version.before and 0 < set_seq < version.seq:
-        version.before = meta.uid  # The kubelet was held up, and runs what was wanted before the edit.
+        version.before = meta.uid  # The kubelet was delayed, and runs the version before the edit.
         return None
     if version.uid and version.uid != meta.uid:
         text = f"static pod {meta.name} has UID {meta.uid} now, and was {version.uid} with the same manifest"
         return broken(text, version.seq)
     if meta.uid == version.before:
-        # What was under way for the old version may come just after the edit is heard of.
+        # What was in progress for the old version may come just after the edit is received.
         begun_t = m.t if m.pod is None else since_when_at_work(m.pod, m.t)
         edited = begun_t - informed_by(m, version.t) >= REACTION
         return broken(f"{meta.name} keeps its UID {meta.uid} though edited", version.seq) if edited else None
@@ -91,7 +91,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
 
 @observer(on=pod_set().either(pod_unset()))
 def _manifest_is_sent(m: Moment) -> None:
-    """Take manifests in."""
+    """Record manifests."""
     name = sent_static(m)
     if name is None or not isinstance(m.record, PodChange):
         return
@@ -105,7 +105,7 @@ def _manifest_is_sent(m: Moment) -> None:
 
 
 _HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
-"""A sync that was under way goes on to its end, and waits for images and for hooks."""
+"""A sync that was in progress goes on to its end, and waits for images and for hooks."""
 
 
 @uid_follows_the_content.clause("edit", on=pod_set())
@@ -144,7 +144,7 @@ def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
 
 
 @contract("STATIC-03", on=call("RunPodSandbox"), needs=(CRI, PODS))
-def sandbox_tells_where_its_pod_came_from(m: Moment, pod: Pod) -> Findings:
+def sandbox_shows_the_source_of_its_pod(m: Moment, pod: Pod) -> Findings:
     """A pod's sandbox is annotated with the pod's source and the time it was first seen; a static pod's also
     with the hash of its manifest, which is its UID where the manifest has none.
     """
@@ -179,7 +179,7 @@ def static_pod_is_pending_at_first(_: Moment, pod: Pod, status: PodStatus) -> Fi
 
 @contract("STATIC-06", on=call("RunPodSandbox"), needs=(CRI, PODS))
 def only_manifests_make_static_pods(m: Moment) -> Findings:
-    """A static pod is run only where a manifest wants it: no hidden file and no subfolder does."""
+    """A static pod is run only for a manifest that counts: hidden files and subfolders do not."""
     config, pod = sandbox_asked(m), m.pod
     if not is_static(config) or not m.header.from_start:
         return None
@@ -187,7 +187,7 @@ def only_manifests_make_static_pods(m: Moment) -> Findings:
         meta = config.metadata
         gone_t = m.node.note(_Gone).t.get((meta.namespace, meta.name))
         if gone_t is not None and m.t <= informed_by(m, gone_t) + REACTION:
-            return None  # Its kubelet has not heard of the removal.
+            return None  # Its kubelet has not received the removal.
         return broken(f"static pod {config.metadata.name} is run, and no manifest that counts holds it")
     return KEPT
 
@@ -201,7 +201,7 @@ class _Gone:
 
 @observer(on=pod_unset())
 def _manifest_goes(m: Moment) -> None:
-    """Take removals in."""
+    """Record removals."""
     name = sent_static(m)
     if name is not None:
         m.node.note(_Gone).t[name] = m.t

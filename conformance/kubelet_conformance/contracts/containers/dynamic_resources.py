@@ -1,4 +1,4 @@
-"""Dynamic resources: prepared before a pod's sandbox, given to its containers, given back after their end."""
+"""Dynamic resources: prepared before a pod's sandbox, given to its containers, unprepared after their end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FAILED_TO_PREPARE = "FailedPrepareDynamicResources"
 
 
 class _Plugin:
-    """Whether the trace tells what is said to plugins at all."""
+    """Whether the trace records calls to resource plugins at all."""
 
     def __init__(self) -> None:
-        self.heard = False
+        self.is_recorded = False
 
 
 class _Resources:
-    """What is ready for a pod."""
+    """The prepared claims of a pod."""
 
     def __init__(self) -> None:
         self.devices: dict[str, list[str]] = {}
@@ -37,9 +37,9 @@ _ENDED = done("NodePrepareResources", "NodeUnprepareResources").either(failed("N
 
 
 @observer(on=_ENDED)
-def _hear(m: Moment) -> None:
-    """Take down how a call to a plugin has ended."""
-    m.node.note(_Plugin).heard = True
+def _plugin_calls_are_recorded(m: Moment) -> None:
+    """Record how a call to a plugin ended."""
+    m.node.note(_Plugin).is_recorded = True
     memory = m.pod.note(_Resources) if m.pod is not None else None
     if memory is None:
         return
@@ -67,9 +67,9 @@ def _unready(pod: Pod) -> str | None:
 def resources_come_before_the_sandbox(m: Moment, pod: Pod) -> Findings:
     """A pod's dynamic resources are prepared before its sandbox is run.
 
-    If that fails an event tells so, and no sandbox is run. A container gets the devices that it claims.
+    If that fails an event reports it, and no sandbox is run. A container gets the devices that it claims.
     """
-    if not pod.born or not m.node.note(_Plugin).heard or not _of_its_own(m, pod):
+    if not pod.born or not m.node.note(_Plugin).is_recorded or not _of_its_own(m, pod):
         return None
     claim = _unready(pod)
     if claim is not None:
@@ -85,15 +85,15 @@ def _is_awaited(m: Moment) -> bool:
 
 @resources_come_before_the_sandbox.clause("prepared", on=Pattern(frozenset({"expect"})).where(_is_awaited))
 def resources_are_prepared(m: Moment) -> Findings:
-    """Whether plugins are called at all knows only who has made one."""
+    """Only the harness that provided the plugin knows whether plugins are called at all."""
     if not isinstance(m.record, Expect):
         return None
     return KEPT if m.record.met else broken(f"expected {m.record.awaited}")
 
 
 @resources_come_before_the_sandbox.clause("told", on=failed("NodePrepareResources"))
-def failed_preparation_is_told(m: Moment) -> Findings:
-    """The failure is told."""
+def failed_preparation_is_reported(m: Moment) -> Findings:
+    """A failure to prepare resources is reported by an event."""
     if not to_run(m) or m.header.channels.events == "none":
         return None
     return answered(
@@ -101,13 +101,13 @@ def failed_preparation_is_told(m: Moment) -> Findings:
         not_before=call("RunPodSandbox"),
         within=REACTION,
         unless=GONE,
-        text="it is told that resources could not be prepared",
+        text="an event reports that resources could not be prepared",
     )
 
 
 @resources_come_before_the_sandbox.clause("devices", on=call("CreateContainer"))
 def container_gets_its_devices(m: Moment, pod: Pod) -> Findings:
-    """A container is made with the devices of its claims."""
+    """A container is created with the devices of its claims."""
     config = asked(m)
     spec = pod.container_spec(config.metadata.name)
     if pod.spec is None or spec is None or not spec.resources.claims:
@@ -118,7 +118,7 @@ def container_gets_its_devices(m: Moment, pod: Pod) -> Findings:
     if not due:
         return None
     missing = due - given
-    return broken(f"{spec.name} is made without its device {min(missing)}") if missing else KEPT
+    return broken(f"{spec.name} is created without its device {min(missing)}") if missing else KEPT
 
 
 @contract(
@@ -153,30 +153,30 @@ def _runs_something(pod: Pod) -> str | None:
     gate=GATE,
 )
 def resources_are_given_back_last(_: Moment, pod: Pod) -> Findings:
-    """A pod's dynamic resources are given back after its containers have stopped.
+    """A pod's dynamic resources are unprepared after its containers have stopped.
 
     Its terminal status comes only after that.
     """
     if not pod.born:
         return None
     running = _runs_something(pod)
-    return broken(f"resources are given back, and {running} runs") if running else KEPT
+    return broken(f"resources are unprepared, and {running} runs") if running else KEPT
 
 
 @resources_are_given_back_last.clause("status", on=FINISHED)
 def terminal_status_comes_after_that(m: Moment, pod: Pod) -> Findings:
     """No terminal status is written while the pod has prepared resources."""
-    if not pod.born or pod.finished or not m.node.note(_Plugin).heard:
+    if not pod.born or pod.finished or not m.node.note(_Plugin).is_recorded:
         return None
     held = pod.note(_Resources).devices
     if not _of_its_own(m, pod) or not held:
         return None
-    return broken(f"a terminal status is written, and the claim {min(held)} is prepared")
+    return broken(f"a terminal status is written, and the claim {min(held)} is still prepared")
 
 
 @resources_are_given_back_last.clause("back", on=TERMINATION_ASKED)
 def resources_are_given_back(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
-    """A pod that is to go gives them back."""
+    """The resources of a pod that is being terminated are unprepared."""
     if not pod.born or pod.termination is not None or not m.node.kubelet_up:
         return None
     if not _of_its_own(m, pod) or not pod.note(_Resources).devices:
@@ -185,5 +185,5 @@ def resources_are_given_back(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
         by=done("NodeUnprepareResources"),
         within=spec.grace_seconds + RETRY + RETRY_SLACK,
         unless=failed("StopContainer", "StopPodSandbox", "NodeUnprepareResources"),
-        text="its resources are given back",
+        text="its resources are unprepared",
     )

@@ -1,4 +1,4 @@
-"""EPH: ephemeral containers, which are started once and count for nothing."""
+"""EPH: ephemeral containers are started once; phase, readiness and the pod's end ignore them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _added(m: Moment) -> list[str]:
 
 def _is_started(name: str, within: float = REACTION) -> Finding:
     return answered(
-        by=start_of(name), within=within, unless=HELD_UP, text=f"ephemeral container {name} is made"
+        by=start_of(name), within=within, unless=HELD_UP, text=f"ephemeral container {name} is created"
     )
 
 
@@ -59,13 +59,13 @@ def started_once(m: Moment, pod: Pod) -> Findings:
         return None
     for older in pod.containers.get(name, ()):
         if older.state != "removed":
-            return broken(f"ephemeral container {name} is made again", _seq(older))
+            return broken(f"ephemeral container {name} is created again", _seq(older))
     return KEPT
 
 
 @contract("EPH-02", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def ended_one_is_left_alone(_: Moment, container: Container) -> Findings:
-    """An ephemeral container that exited or is in an unknown state is neither stopped nor made again."""
+    """An ephemeral container that exited or is in an unknown state is neither stopped nor created again."""
     if container.kind != "ephemeral":
         return None
     return answered(
@@ -97,7 +97,7 @@ def does_not_wait_for_init(m: Moment) -> Iterator[Finding]:
 
 
 _CUT_SHORT = TERMINATION_ASKED.either(sandbox_died(), failed("PodSandboxStatus", "ContainerStatus"))
-"""What ends the hope for the containers of a pod, whatever else its worker does."""
+"""After this the containers of the pod need not be started, whatever else its worker does."""
 
 
 @contract(
@@ -118,7 +118,7 @@ def failed_one_harms_no_other(m: Moment, pod: Pod) -> Findings:
         by=start_of(due),
         within=restart_bound(m, due),
         unless=_CUT_SHORT,
-        text=f"{due} is made though ephemeral container {name} cannot be started",
+        text=f"{due} is created though ephemeral container {name} cannot be started",
     )
 
 
@@ -130,11 +130,11 @@ def _next_ephemeral(pod: Pod, failing: str) -> str | None:
 
 
 def _ended_app(pod: Pod) -> str | None:
-    """An app container that ended by itself, as the kubelet knows, and that is wanted again."""
+    """An app container that ended by itself, as the kubelet knows, and that is to be restarted."""
     for one in pod.of_kind("app"):
-        told = one.record is not None and one.record.state == "CONTAINER_EXITED"
+        reported = one.record is not None and one.record.state == "CONTAINER_EXITED"
         own_end = one.exit is not None and not one.exit.commanded
-        if one is pod.newest(one.name) and one.state == "exited" and told and own_end:
+        if one is pod.newest(one.name) and one.state == "exited" and reported and own_end:
             return one.name if wants_restart(pod, one) else None
     return None
 
@@ -148,7 +148,7 @@ def not_carried_to_a_new_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
     name = asked(m).metadata.name
     for one in old:
         if one.name == name:
-            return broken(f"ephemeral container {name} is made again in the new sandbox", _seq(one))
+            return broken(f"ephemeral container {name} is created again in the new sandbox", _seq(one))
     return KEPT if old else None
 
 
@@ -183,11 +183,11 @@ def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 
 def _others_ready(pod: Pod, now: PodStatus) -> bool:
-    """Every app container and sidecar is told and ready."""
-    told = {one.name: one.ready for one in now.lasting_containers}
+    """The status names every app container and sidecar, and each is ready."""
+    reported = {one.name: one.ready for one in now.lasting_containers}
     spec = pod.spec
     names = [one.name for one in (*spec.containers, *(spec.init_containers or ()))] if spec else []
-    return bool(names) and all(told.get(name, False) for name in names)
+    return bool(names) and all(reported.get(name, False) for name in names)
 
 
 @contract("EPH-07", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
@@ -214,7 +214,7 @@ def added_one_is_started(m: Moment) -> Iterator[Finding]:
 
 @contract("EPH-09", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_ON)
 def stopped_with_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """When its pod goes, a running ephemeral container is stopped like an app container."""
+    """When its pod is terminated, a running ephemeral container is stopped like an app container."""
     if not to_watch(m):
         return
     for one in pod.of_kind("ephemeral"):
@@ -230,7 +230,7 @@ def stopped_with_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 @contract("EPH-10", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
 def change_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
-    """An ephemeral container is not made again when its definition changes."""
+    """An ephemeral container is not created again when its definition changes."""
     if manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.ephemeral_containers or ():
@@ -251,21 +251,21 @@ def told_by_name(m: Moment) -> Findings:
 
     One that was lost while it ran counts as restarted.
     """
-    told = m.status.ephemeral_container_statuses if m.status else None
-    if not told:
+    reported = m.status.ephemeral_container_statuses if m.status else None
+    if not reported:
         return None
-    names = [one.name for one in told]
+    names = [one.name for one in reported]
     if names != sorted(names):
         return broken(f"the ephemeral statuses are {names}, expected them sorted by name")
-    counted = [one.name for one in told if one.restart_count and not is_lost(one)]
+    counted = [one.name for one in reported if one.restart_count and not is_lost(one)]
     return broken(f"{counted[0]} has a restartCount, expected 0") if counted else KEPT
 
 
 @contract("EPH-12", on=status(), needs=(PODS, STATUS), versions=_ON)
 def never_ready(m: Moment) -> Findings:
     """An ephemeral container's status has ready false and no started, running or not."""
-    told = m.status.ephemeral_container_statuses if m.status else None
-    for one in told or ():
+    reported = m.status.ephemeral_container_statuses if m.status else None
+    for one in reported or ():
         if one.ready or one.started is not None:
             return broken(f"{one.name} has ready {one.ready} and started {one.started}")
-    return KEPT if told else None
+    return KEPT if reported else None

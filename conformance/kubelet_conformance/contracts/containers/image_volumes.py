@@ -1,4 +1,4 @@
-"""IMAGE: volumes that show an image."""
+"""IMAGE: volumes whose content is an image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
 def _images_of(pod: Pod) -> dict[str, str]:
-    """The images that volumes of the pod show, by the volumes' names."""
+    """The images of the pod's image volumes, by the volumes' names."""
     volumes = (pod.spec.volumes if pod.spec is not None else None) or ()
     found: dict[str, str] = {}
     for one in volumes:
@@ -31,7 +31,7 @@ def _images_of(pod: Pod) -> dict[str, str]:
 
 
 def shows_images(pod: Pod) -> bool:
-    """A volume of the pod shows an image."""
+    """The pod has an image volume."""
     return bool(_images_of(pod))
 
 
@@ -49,9 +49,10 @@ def _mounts(pod: Pod, spec: ContainerSpec) -> dict[str, str]:
     gate="ImageVolume",
 )
 def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """A volume that shows an image is mounted into a container only when the image is there.
+    """An image volume is mounted into a container only when the image is present.
 
-    Why it is not is told by the container that mounts it; those that do not are not held up.
+    If it is not, the waiting reason of the container that mounts it says why; other containers are not
+    delayed.
     """
     config = asked(m)
     spec = pod.container_spec(config.metadata.name)
@@ -61,9 +62,13 @@ def shown_image_is_mounted(m: Moment, pod: Pod) -> Iterator[Finding]:
     for path, image in _mounts(pod, spec).items():
         pulls, mount = pod.pulls.get(image), given.get(path)
         if mount is None or mount.image is None:
-            yield broken(f"{spec.name} is made, and the image {image} is not mounted at {path}", pod.set_seq)
+            yield broken(
+                f"{spec.name} is created, and the image {image} is not mounted at {path}", pod.set_seq
+            )
         elif pulls is not None and pulls.failed_seq > pulls.pulled_seq:
-            yield broken(f"{spec.name} is made, and the image {image} could not be pulled", pulls.failed_seq)
+            yield broken(
+                f"{spec.name} is created, and the image {image} could not be pulled", pulls.failed_seq
+            )
         else:
             yield KEPT
 
@@ -77,7 +82,7 @@ def _asks_for(image: str) -> Pattern:
 
 @shown_image_is_mounted.clause("asked", on=done("RunPodSandbox"))
 def shown_image_is_asked_for(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """In a new sandbox the image is asked for, or pulled."""
+    """In a new sandbox ImageStatus is asked for the image, or it is pulled."""
     if not pod.born or not to_run(m):
         return
     ends = GONE.either(sandbox_died(), failed("PodSandboxStatus")).where(of(pod))
@@ -87,12 +92,12 @@ def shown_image_is_asked_for(m: Moment, pod: Pod) -> Iterator[Finding]:
             within=RETRY + RETRY_SLACK,
             unless=ends.either(FAULT, call("PullImage")),  # One image is pulled after the other.
             whole_node=True,
-            text=f"the image {image} is asked for, which a volume of {pod.name} shows",
+            text=f"the image {image} of a volume of {pod.name} is asked for or pulled",
         )
 
 
 def _users(pod: Pod, image: str) -> list[str]:
-    """The containers that mount this image, and are not made of it."""
+    """The containers that mount this image, and are not created from it."""
     names = (one.name for one in (pod.spec.containers if pod.spec is not None else ()))
     found = [spec for name in names if (spec := pod.container_spec(name)) is not None]
     return [one.name for one in found if image in _mounts(pod, one).values()]
@@ -107,8 +112,8 @@ def _refused(name: str) -> Pattern:
 
 
 @shown_image_is_mounted.clause("told", on=failed("PullImage"))
-def missing_image_is_told(m: Moment, pod: Pod) -> Findings:
-    """The container waits with the reason."""
+def missing_image_is_reported(m: Moment, pod: Pod) -> Findings:
+    """The status of a container whose image volume cannot be pulled has the reason."""
     image = m.request(PullImageRequest).image.image
     users = _users(pod, image) if to_run(m) else []
     if not users or m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None:
@@ -119,13 +124,13 @@ def missing_image_is_told(m: Moment, pod: Pod) -> Findings:
         not_before=creation_of(users[0]),
         within=RETRY + RETRY_SLACK + REACTION,
         unless=GONE.either(FAULT, sandbox_died(), pulled),
-        text=f"the status tells why {users[0]}, which mounts {image}, was not made",
+        text=f"the status says why {users[0]}, which mounts {image}, was not created",
     )
 
 
 @shown_image_is_mounted.clause("others", on=failed("PullImage"))
 def other_containers_are_made(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
-    """Containers without it are made."""
+    """Containers that do not mount the missing image are created."""
     image = m.request(PullImageRequest).image.image
     if not to_run(m) or spec.init_containers:
         return None
@@ -138,5 +143,5 @@ def other_containers_are_made(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
         by=creation_of(waiting[0]),
         within=RETRY + RETRY_SLACK,
         unless=GONE.either(sandbox_died(), failed("PullImage", "CreateContainer", "PodSandboxStatus")),
-        text=f"{waiting[0]}, which does not mount {image}, is made",
+        text=f"{waiting[0]}, which does not mount {image}, is created",
     )

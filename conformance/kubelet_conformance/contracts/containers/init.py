@@ -40,7 +40,7 @@ def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:
 
 
 def _done_with(pod: Pod, name: str, sandbox: Sandbox | None) -> bool:
-    """The init container completed in this sandbox, or a container after it is proof of that."""
+    """The init container completed in this sandbox, or a later container proves that it did."""
     own = made_in(pod, name, sandbox)
     if own is not None and completed(own):
         return True
@@ -52,7 +52,7 @@ def _done_with(pod: Pod, name: str, sandbox: Sandbox | None) -> bool:
 
 
 def _inits_in(pod: Pod, sandbox: Sandbox | None) -> list[Container]:
-    """The newest instances of the regular init containers that were made in this sandbox."""
+    """The newest instances of the regular init containers that were created in this sandbox."""
     newest = [pod.newest(spec.name) for spec in regular_inits(pod)]
     return [one for one in newest if one is not None and one.sandbox is sandbox]
 
@@ -72,7 +72,7 @@ def one_at_a_time_in_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     for spec in earlier:
         if not _done_with(pod, spec.name, sandbox):
             return broken(
-                f"{name} is made, expected init container {spec.name} to complete first", pod.set_seq
+                f"{name} is created, expected init container {spec.name} to complete first", pod.set_seq
             )
     return KEPT
 
@@ -96,13 +96,13 @@ def _(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
         by=start_of(missing),
         within=restart_bound(m, missing),
         unless=HELD_UP,
-        text=f"{missing} is made after {container.name} has completed",
+        text=f"{missing} is created after {container.name} has completed",
     )
 
 
 @contract("INIT-02", on=call("CreateContainer"), needs=(CRI, PODS))
 def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """What comes after an init container is made only when the kubelet has read that it exited."""
+    """What comes after an init container is created only when the kubelet has read that it exited."""
     if m.header.feature_gates.get("EventedPLEG"):
         return None
     name = asked(m).metadata.name
@@ -112,7 +112,7 @@ def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     standing = [one for one in before if one is not None and one.born and one.state != "removed"]
     for one in standing:
         if one.record is None or one.record.state != "CONTAINER_EXITED":
-            return broken(f"{name} is made before the kubelet has read that {one.name} exited", _seq(one))
+            return broken(f"{name} is created before the kubelet has read that {one.name} exited", _seq(one))
     return KEPT if standing else None
 
 
@@ -122,14 +122,14 @@ def _seq(container: Container) -> int | None:
 
 @contract("INIT-03", on=exited(), needs=(CRI, PODS))
 def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Findings:
-    """While an init container runs, only ephemeral containers and sidecars before it may be made."""
+    """While an init container runs, only ephemeral containers and sidecars before it may be created."""
     if container.kind != "init" or container.start is None:
         return None
     if is_misled(pod, container.sandbox):
         return None
     for other in _must_wait(pod, container):
         if other.create and other.create.seq > container.start.seq and other.sandbox is container.sandbox:
-            return broken(f"{other.name} was made while {container.name} ran", other.create.seq)
+            return broken(f"{other.name} was created while {container.name} ran", other.create.seq)
     return KEPT
 
 
@@ -140,12 +140,12 @@ def _(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     name = asked(m).metadata.name
     for init in _inits_in(pod, sandbox):
         if init.state == "running" and name in _later(pod, init):
-            return broken(f"{name} is made while {init.name} runs", _seq(init))
+            return broken(f"{name} is created while {init.name} runs", _seq(init))
     return None
 
 
 def _later(pod: Pod, init: Container) -> set[str]:
-    """What may not be made while it runs, itself included."""
+    """What may not be created while it runs, itself included."""
     return {spec.name for spec in (*following(pod, init.name), *regular_inits(pod))}
 
 
@@ -177,7 +177,7 @@ def _recorded_after(pod: Pod, init: Container, sandbox: Sandbox) -> bool:
 
 @contract("INIT-05", on=call("CreateContainer"), needs=(CRI, PODS))
 def running_app_ends_initialization(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """While any app container runs no regular init container is made, whatever init records are left."""
+    """While any app container runs no regular init container is created, whatever init records are left."""
     if sandbox.state != "ready" or not regular_inits(pod):
         return None
     apps = (one for one in pod.of_kind("app") if one.sandbox is sandbox and one.state == "running")
@@ -186,13 +186,13 @@ def running_app_ends_initialization(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
         return None
     name = asked(m).metadata.name
     if pod.kind_of(name) == "init":
-        return broken(f"init container {name} is made while {running.name} runs", _seq(running))
+        return broken(f"init container {name} is created while {running.name} runs", _seq(running))
     return KEPT
 
 
 @contract("INIT-06", on=call("CreateContainer"), needs=(CRI, PODS))
 def all_records_gone_begins_anew(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """With every init and app record gone and the sandbox still ready, init begins anew at the first."""
+    """If all init and app records are gone and the sandbox is ready, init starts again with the first."""
     if pod.spec is None or sandbox.state != "ready":
         return None
     inits = pod.spec.init_containers or []
@@ -207,28 +207,30 @@ def all_records_gone_begins_anew(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
     if not is_known or pod.kind_of(name) == "ephemeral":
         return None
     if name != inits[0].name:
-        return broken(f"{name} is made with every record gone, expected {inits[0].name}", pod.set_seq)
+        return broken(f"{name} is created though every record is gone, expected {inits[0].name}", pod.set_seq)
     return KEPT
 
 
 @contract("INIT-10", on=call("CreateContainer"), needs=(CRI, PODS))
 def success_is_not_rerun(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """An init container that exited with 0 is not run again in its sandbox, under policy Always neither."""
+    """An init container that exited with 0 is not run again in its sandbox, even under policy Always."""
     if sandbox.state != "ready" or sandbox.stops:
         return None
     name = asked(m).metadata.name
     finished = [one for one in _inits_in(pod, sandbox) if one.state == "exited" and _succeeded(one)]
     for one in finished:
         if one.name == name:
-            return broken(f"{name} is made again though it exited with 0", one.exit.seq if one.exit else None)
+            return broken(
+                f"{name} is created again though it exited with 0", one.exit.seq if one.exit else None
+            )
     return KEPT if finished else None
 
 
 def _succeeded(init: Container) -> bool:
-    """It exited with 0, by the latest that the runtime says: of one that it lost it says 255."""
-    told, ended = init.record, init.exit
-    if told is not None and told.state == "CONTAINER_EXITED":
-        return completed(init) and told.exit_code == 0
+    """It exited with 0 by the runtime's latest record; of a container that it lost the runtime says 255."""
+    reported, ended = init.record, init.exit
+    if reported is not None and reported.state == "CONTAINER_EXITED":
+        return completed(init) and reported.exit_code == 0
     return completed(init) and ended is not None and ended.code == 0
 
 
@@ -245,7 +247,7 @@ def new_sandbox_runs_init_again(m: Moment, pod: Pod, sandbox: Sandbox) -> Findin
         own = made_in(pod, spec.name, sandbox)
         if own is None or not completed(own):
             return broken(
-                f"{name} is made in the new sandbox, where {spec.name} has not completed", pod.set_seq
+                f"{name} is created in the new sandbox, where {spec.name} has not completed", pod.set_seq
             )
     return KEPT
 

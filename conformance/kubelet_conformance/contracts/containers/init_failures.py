@@ -1,6 +1,6 @@
-"""INIT: what becomes of a regular init container that failed.
+"""INIT: what the kubelet does about a regular init container that failed.
 
-INIT: how init containers show in a pod's status.
+INIT: how init containers appear in a pod's status.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _seq(container: Container) -> int | None:
 
 
 def _becomes(pod: Pod, code: int | None) -> InitAct | None:
-    """What is done about a regular init container that ended with `code`; None where nobody knows that."""
+    """What is done about a regular init container that ended with `code`; None where that is not known."""
     if code is None:
         return None
     return INITS.decide(InitSeen("exited", pod.restart_policy, failed=code != 0))
@@ -62,7 +62,8 @@ def _becomes(pod: Pod, code: int | None) -> InitAct | None:
 def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """Unless the policy is Never, a failed init container is run again after its back-off.
 
-    None after it is made before. Where its sandbox has died, a new one begins with the first of them.
+    No later container is created before that. A sandbox that replaces a dead one starts with the first init
+    container again.
     """
     if container.kind != "init":
         return None
@@ -73,7 +74,7 @@ def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit
         within=restart_bound(m, container.name),
         unless=HELD_UP.either(another_image(container)),
         not_before=creation_of_kind("init", "app", besides=container.name),
-        text=f"{container.name} is made again after it failed",
+        text=f"{container.name} is created again after it failed",
     )
 
 
@@ -82,7 +83,7 @@ def _(m: Moment, pod: Pod) -> Findings:
     one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "init" or not unread_end(m, one):
         return None
-    return broken(f"{one.name} is made again though the kubelet has not read its end", _seq(one))
+    return broken(f"{one.name} is created again though the kubelet has not read its end", _seq(one))
 
 
 @contract("INIT-08", on=OWN_END, needs=(CRI, PODS))
@@ -110,7 +111,7 @@ def _(m: Moment, pod: Pod) -> Findings:
     if bad is None or bad.exit is None or bad.exit.commanded:
         return None
     return broken(
-        f"{asked(m).metadata.name} is made though {bad.name} failed under policy Never", bad.exit.seq
+        f"{asked(m).metadata.name} is created though {bad.name} failed under policy Never", bad.exit.seq
     )
 
 
@@ -118,11 +119,11 @@ def _(m: Moment, pod: Pod) -> Findings:
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     if not status.terminal or pod.restart_policy != "Never":
         return None
-    for told in status.init_container_statuses or ():
-        ended = told.state.terminated
-        if pod.kind_of(told.name) == "init" and ended and ended.exit_code:
+    for reported in status.init_container_statuses or ():
+        ended = reported.state.terminated
+        if pod.kind_of(reported.name) == "init" and ended and ended.exit_code:
             if status.phase != "Failed":
-                return broken(f"phase {status.phase} though {told.name} exited with {ended.exit_code}")
+                return broken(f"phase {status.phase} though {reported.name} exited with {ended.exit_code}")
             return KEPT
     return None
 
@@ -133,10 +134,15 @@ def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Fin
 
     It is run again, or under policy Never the pod is killed.
     """
-    told = m.response(ContainerStatusReply).status
-    if told is None or told.reason != "OOMKilled":
+    reported = m.response(ContainerStatusReply).status
+    if reported is None or reported.reason != "OOMKilled":
         return None
-    if told.state != "CONTAINER_EXITED" or told.exit_code or container.kind != "init" or not to_watch(m):
+    if (
+        reported.state != "CONTAINER_EXITED"
+        or reported.exit_code
+        or container.kind != "init"
+        or not to_watch(m)
+    ):
         return None
     if not in_place(container):
         return None
@@ -154,9 +160,9 @@ def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Fin
 
 @contract("INIT-11", on=REMAKING, needs=(CRI, PODS))
 def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
-    """An init container whose state is unknown is stopped before it is made again.
+    """An init container whose state is unknown is stopped before it is created again.
 
-    Under policy Never it is not made again.
+    Under policy Never it is not created again.
     """
     one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "init" or one.record is None:
@@ -164,9 +170,9 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     if one.record.state != "CONTAINER_UNKNOWN":
         return None
     if INITS.decide(InitSeen("unknown", pod.restart_policy)) == "end the pod":
-        return broken(f"{one.name} is made again under policy Never", _seq(one))
+        return broken(f"{one.name} is created again under policy Never", _seq(one))
     if not any(stop.succeeded for stop in one.stops):
-        return broken(f"{one.name} is made again before its unknown instance was stopped", _seq(one))
+        return broken(f"{one.name} is created again before its unknown instance was stopped", _seq(one))
     return KEPT
 
 
@@ -195,22 +201,22 @@ def only_newest_dead_instance_is_kept(m: Moment, pod: Pod, container: Container)
 
 @contract("INIT-18", on=failed("StartContainer"), needs=(CRI, PODS))
 def created_one_is_tried_again(m: Moment, pod: Pod, container: Container) -> Findings:
-    """An init container that was made but could not be started is made again, before any later one."""
+    """An init container that was created but could not be started is created again, before any later one."""
     if container.kind != "init" or not to_watch(m):
         return None
     if not in_place(container) or was_seen_started(container) or is_misled(pod, container.sandbox):
-        return None  # An event has told that it runs after all, or the kubelet goes by another record.
+        return None  # An event has reported that it runs after all, or the kubelet goes by another record.
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name) + RETRY + RETRY_SLACK,
         unless=HELD_UP.either(told_otherwise(container), another_image(container)),
         not_before=creation_of_kind("init", "app", besides=container.name),
-        text=f"{container.name} is made again after its start failed",
+        text=f"{container.name} is created again after its start failed",
     )
 
 
 _STAYS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
-"""Whether Initialized stays True once an app container has run, whatever its init containers do."""
+"""Whether Initialized stays True once an app container has run, whatever the pod's init containers do."""
 
 
 _UNSEEN_FAILURES = frozenset(
@@ -223,16 +229,16 @@ def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
     """What the Initialized condition must say; None where the app containers only ran before."""
     apps = now.container_statuses or ()
     if _STAYS_INITIALIZED.at(m.kubernetes):
-        if [told for told in apps if told.state.running or told.state.terminated]:
+        if [one for one in apps if one.state.running or one.state.terminated]:
             return True
-        if [told for told in apps if told.last_state.terminated]:
+        if [one for one in apps if one.last_state.terminated]:
             return None
-    ready = {told.name: told.ready for told in _inits_told(pod, now)}
+    ready = {one.name: one.ready for one in _init_statuses(pod, now)}
     return all(ready.get(spec.name, False) for spec in regular_inits(pod))
 
 
-def _inits_told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
-    return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "init"]
+def _init_statuses(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
+    return [one for one in now.init_container_statuses or () if pod.kind_of(one.name) == "init"]
 
 
 @contract("INIT-15", on=status(), needs=(PODS, STATUS), versions=_STAYS_INITIALIZED)
@@ -241,11 +247,11 @@ def ready_by_exit_code(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Findi
 
     Initialized is True when all are ready, and until then False with reason ContainersNotInitialized.
     """
-    for told in _inits_told(pod, status):
-        ended = told.state.terminated
+    for reported in _init_statuses(pod, status):
+        ended = reported.state.terminated
         if ended is not None:
-            if told.ready != (ended.exit_code == 0):
-                yield broken(f"{told.name} exited with {ended.exit_code} and has ready {told.ready}")
+            if reported.ready != (ended.exit_code == 0):
+                yield broken(f"{reported.name} exited with {ended.exit_code} and has ready {reported.ready}")
             else:
                 yield KEPT
 
@@ -268,36 +274,36 @@ def _(m: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 
 class _Failed:
-    """The containers of a pod that could not be made: what failed is told until they are."""
+    """The containers of a pod that could not be created: the status says why until they are."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.initialized = False
-        """Its init containers were through once: why its app containers did not start then is told as well,
-        until they do (reason_cache.go), though another sandbox begins with the init containers again.
+        """Its init containers were done once: the status still says why its app containers did not start
+        then, until they do (reason_cache.go), though another sandbox begins with the init containers again.
         """
 
 
 @contract("INIT-16", on=status(), needs=(PODS, STATUS))
 def apps_wait_for_initializing(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """Until the init containers are through, app containers that never ran wait for PodInitializing."""
+    """Until the init containers are done, app containers that never ran wait for PodInitializing."""
     if status.terminal or not pod.born:
         return None
-    inits = _inits_told(pod, status)
-    if all(told.state.terminated and told.state.terminated.exit_code == 0 for told in inits):
+    inits = _init_statuses(pod, status)
+    if all(one.state.terminated and one.state.terminated.exit_code == 0 for one in inits):
         return None
     tried = {*pod.containers, *pod.note(_Failed).names}
-    apps = [told for told in status.container_statuses or () if told.name not in tried]
-    for told in apps:
-        if not told.container_id and has_come_back(m, pod):
+    apps = [one for one in status.container_statuses or () if one.name not in tried]
+    for reported in apps:
+        if not reported.container_id and has_come_back(m, pod):
             continue  # Reasons are kept by the pod's UID, longer than its statuses.
-        reason = told.state.waiting.reason if told.state.waiting else "none"
+        reason = reported.state.waiting.reason if reported.state.waiting else "none"
         if pod.note(_Failed).initialized and (
-            reason in _UNSEEN_FAILURES or _was_put_off(pod, told.name, reason)
+            reason in _UNSEEN_FAILURES or _was_put_off(pod, reported.name, reason)
         ):
             continue
         if reason != "PodInitializing":
-            return broken(f"{told.name} waits for {reason}, expected PodInitializing")
+            return broken(f"{reported.name} waits for {reason}, expected PodInitializing")
     return KEPT if apps else None
 
 
@@ -316,7 +322,7 @@ def _(m: Moment) -> None:
 
 @observer(on=exited())
 def _takes_in_the_last_init(m: Moment, container: Container, ended: Exit) -> None:
-    """Take in that the last init container completed: app containers may be tried from here on."""
+    """Record that the last init container completed: app containers may be tried from here on."""
     pod = m.pod
     if pod is None or ended.code != 0:
         return

@@ -1,4 +1,4 @@
-"""SIDECAR: when restartable init containers start, come back, and let the pod go on."""
+"""SIDECAR: when restartable init containers are started and restarted, and what waits for them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _apps_made(pod: Pod, sandbox: Sandbox | None) -> bool:
 
 
 def _ended(m: Moment) -> Container | None:
-    """The sidecar whose own end this is (OWN_END), in a pod that goes on."""
+    """The sidecar that ended by itself here (OWN_END), in a pod that is not being terminated."""
     container, pod = m.container, m.pod
     if container is None or pod is None or m.exit is None or container.kind != "sidecar":
         return None
@@ -90,7 +90,7 @@ class _Startup:
 
 @contract("SIDECAR-02", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
 def next_once_it_runs(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """What comes after a sidecar is made once the kubelet has read that it runs.
+    """What comes after a sidecar is created once the kubelet has read that it runs.
 
     If it has a startup probe, that has succeeded by then. Readiness and liveness do not matter.
     """
@@ -103,18 +103,18 @@ def next_once_it_runs(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     earlier = [one for one in earlier if not _restart_failed(pod, one, name, sandbox)]
     for sidecar in (made_in(pod, one, sandbox) for one in earlier):
         if sidecar is None or not (sidecar.started_t is not None or sidecar.seen_running):
-            return broken(f"{name} is made before the sidecars {earlier} were started", pod.set_seq)
+            return broken(f"{name} is created before the sidecars {earlier} were started", pod.set_seq)
         if sidecar.attempt == 0 and not sidecar.seen_running:
-            return broken(f"{name} is made before it is read that {sidecar.name} runs", _seq(sidecar))
+            return broken(f"{name} is created before it is read that {sidecar.name} runs", _seq(sidecar))
         if _awaits_startup(sidecar):
             return broken(
-                f"{name} is made before the startup probe of {sidecar.name} succeeded", _seq(sidecar)
+                f"{name} is created before the startup probe of {sidecar.name} succeeded", _seq(sidecar)
             )
     return KEPT
 
 
 def _restart_failed(pod: Pod, sidecar: str, name: str, sandbox: Sandbox) -> bool:
-    """Another instance of the sidecar could not be started, and an init container after it is through.
+    """Another instance of the sidecar could not be started, and an init container after it is done.
 
     The kubelet goes on by the last init container alone, and a sidecar that fails to start is skipped
     (computeInitContainerActions, SyncPod).
@@ -168,13 +168,13 @@ def _(m: Moment, pod: Pod, container: Container) -> Findings:
         by=start_of(missing),
         within=max(REACTION, restart_bound(m, missing)),
         unless=HELD_UP.either(exited()),
-        text=f"{missing} is made after {container.name} runs",
+        text=f"{missing} is created after {container.name} runs",
     )
 
 
 @contract("SIDECAR-03", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
 def post_start_comes_first(m: Moment, pod: Pod) -> Findings:
-    """Nothing after a sidecar is made before its postStart hook is over."""
+    """Nothing after a sidecar is created before its postStart hook is over."""
     name = asked(m).metadata.name
     kept = False
     for one in _before(pod, name):
@@ -184,7 +184,7 @@ def post_start_comes_first(m: Moment, pod: Pod) -> Findings:
             continue
         hooks = [hook for hook in sidecar.hooks if hook.cmd == command]
         if not hooks or hooks[0].end_t is None:
-            return broken(f"{name} is made before the postStart hook of {one} is over", _seq(sidecar))
+            return broken(f"{name} is created before the postStart hook of {one} is over", _seq(sidecar))
         kept = True
     return KEPT if kept else None
 
@@ -209,7 +209,7 @@ def _fails_itself(m: Moment) -> bool:
 
 @contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def killed_one_comes_back_alone(m: Moment, pod: Pod, container: Container) -> Findings:
-    """A sidecar that is killed for its probe is made again, and nothing else is stopped."""
+    """A sidecar that is killed for its probe is created again, and nothing else is stopped."""
     if container.kind != "sidecar":
         return None
     if not to_watch(m) or not in_place(container) or not _app_runs(pod, container.sandbox) or _apps_go(pod):
@@ -224,7 +224,7 @@ def killed_one_comes_back_alone(m: Moment, pod: Pod, container: Container) -> Fi
         within=restart_bound(m, container.name),
         unless=CALLED_OFF.either(exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now))),
         not_before=_STOP_OF_AN_APP.where(is_for_this),
-        text=f"sidecar {container.name} is made again",
+        text=f"sidecar {container.name} is created again",
     )
 
 
@@ -251,7 +251,7 @@ def _(m: Moment, pod: Pod) -> Findings:
 
 @contract("SIDECAR-07", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def exited_one_is_restarted(m: Moment, pod: Pod) -> Findings:
-    """A sidecar that exits is run again while the pod is, whatever its code and the pod's policy."""
+    """A sidecar that exits is restarted while its pod is to run, whatever its code and the pod's policy."""
     container = _ended(m)
     if container is None or not _app_runs(pod, container.sandbox):
         return None
@@ -263,7 +263,7 @@ def _comes_back(m: Moment, container: Container) -> Finding:
         by=start_of(container.name),
         within=restart_bound(m, container.name),
         unless=HELD_UP.either(exited().where(lambda now: now.container is not container)),
-        text=f"sidecar {container.name} is made again",
+        text=f"sidecar {container.name} is created again",
     )
 
 
@@ -272,7 +272,7 @@ def _(m: Moment, pod: Pod) -> Findings:
     one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "sidecar" or not unread_end(m, one):
         return None
-    return broken(f"sidecar {one.name} is made again though the kubelet has not read its end", _seq(one))
+    return broken(f"sidecar {one.name} is created again though the kubelet has not read its end", _seq(one))
 
 
 @contract("SIDECAR-09", on=happened("removed"), needs=(CRI, PODS), versions=_ON)
@@ -286,13 +286,13 @@ def lost_one_is_started(m: Moment, pod: Pod, container: Container) -> Findings:
         by=start_of(container.name),
         within=REACTION,
         unless=HELD_UP.either(exited()),
-        text=f"sidecar {container.name} is made again after its record was lost",
+        text=f"sidecar {container.name} is created again after its record was lost",
     )
 
 
 @contract("SIDECAR-10", on=OWN_END, needs=(CRI, PODS), versions=_ON)
 def kept_up_during_init(m: Moment, pod: Pod) -> Findings:
-    """A sidecar that exits while a later init container runs is run again meanwhile."""
+    """A sidecar that exits while a later init container runs is restarted while that one runs."""
     container = _ended(m)
     if container is None or _apps_made(pod, container.sandbox):
         return None
@@ -305,7 +305,7 @@ def kept_up_during_init(m: Moment, pod: Pod) -> Findings:
 
 @contract("SIDECAR-20", on=FREE_CHANGE, needs=(CRI, PODS), versions=since("1.32"))
 def changed_image_restarts(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
-    """A running sidecar whose image changed is stopped and made again, under every policy."""
+    """A running sidecar whose image changed is stopped and created again, under every policy."""
     if manifest.metadata.deletion_timestamp:
         return
     for new in manifest.spec.init_containers or ():
@@ -324,7 +324,7 @@ def changed_image_restarts(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[
 
 @contract("SIDECAR-21", on=failed("StartContainer"), needs=(CRI, PODS), versions=_ON)
 def created_one_is_started_again(m: Moment) -> Findings:
-    """A sidecar that was made but could not be started gets a new instance."""
+    """A sidecar that was created but could not be started gets a new instance."""
     container = m.container if m.container is not None and not was_seen_started(m.container) else None
     if container is None or container.kind != "sidecar" or not to_watch(m) or not in_place(container):
         return None
@@ -332,26 +332,26 @@ def created_one_is_started_again(m: Moment) -> Findings:
         by=start_of(container.name),
         within=retry_bound(m, container.name),
         unless=HELD_UP.either(told_otherwise(container)),
-        text=f"sidecar {container.name} is made again after its start failed",
+        text=f"sidecar {container.name} is created again after its start failed",
     )
 
 
 @contract("SIDECAR-22", on=REMAKING, needs=(CRI, PODS), versions=_ON)
 def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
-    """A sidecar whose state is unknown is stopped before another instance is made."""
+    """A sidecar whose state is unknown is stopped before another instance is created."""
     newest = recorded(pod, asked(m).metadata.name)
     if newest is None or newest.kind != "sidecar" or newest.record is None or newest.sandbox is not m.sandbox:
         return None
     if newest.record.state != "CONTAINER_UNKNOWN":
         return None
     if not any(stop.succeeded for stop in newest.stops):
-        return broken(f"{newest.name} is made before its unknown instance was stopped", _seq(newest))
+        return broken(f"{newest.name} is created before its unknown instance was stopped", _seq(newest))
     return KEPT
 
 
 @contract("SIDECAR-23", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
 def first_init_opens_a_sandbox(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox) -> Findings:
-    """The first container of a sandbox is the first of the init containers, be it a sidecar or not.
+    """The first container of a sandbox is the first of the init containers, whether a sidecar or not.
 
     A pod whose app containers have all succeeded for good gets no new sandbox.
     """
@@ -361,7 +361,7 @@ def first_init_opens_a_sandbox(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sand
         return None
     name, first = asked(m).metadata.name, (spec.init_containers or [])[0].name
     if name != first and pod.kind_of(name) != "ephemeral":
-        return broken(f"{name} is made first in its sandbox, expected {first}", pod.set_seq)
+        return broken(f"{name} is created first in its sandbox, expected {first}", pod.set_seq)
     return KEPT
 
 

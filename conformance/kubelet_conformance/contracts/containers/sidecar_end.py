@@ -1,4 +1,4 @@
-"""SIDECAR: how restartable init containers go down with their pod."""
+"""SIDECAR: how restartable init containers are stopped when their pod is terminated."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ON = since("1.29")
 
 
 def _possible_waits(pod: Pod, sidecar: Container, t: float) -> list[float]:
-    """How long a sidecar may have waited: since one of the app containers was told to stop, while it ran.
+    """How long a sidecar may have waited: since one of the app containers was asked to stop, while it ran.
 
     Which of these began the kill of the pod cannot be seen where a sync was still at work on one of them.
     """
@@ -56,11 +56,11 @@ def _possible_waits(pod: Pod, sidecar: Container, t: float) -> list[float]:
 
 
 def _goes(pod: Pod) -> bool:
-    """The pod is being killed as a whole: asked for, or because the kubelet knows that it came to its end."""
-    return pod.termination is not None or (at_its_end(pod) and all(map(_told_ended, pod.of_kind("app"))))
+    """The pod is being killed as a whole: it was asked to, or the kubelet knows that it came to its end."""
+    return pod.termination is not None or (at_its_end(pod) and all(map(_shown_as_ended, pod.of_kind("app"))))
 
 
-def _told_ended(container: Container) -> bool:
+def _shown_as_ended(container: Container) -> bool:
     return container.record is not None and container.record.state == "CONTAINER_EXITED"
 
 
@@ -80,10 +80,10 @@ def ahead_of(pod: Pod, name: str) -> list[Container]:
 
 
 def holding_up(pod: Pod, name: str, t: float) -> list[Container]:
-    """What this sidecar has to wait for in the kill of its pod: what is ahead of it, and yet runs.
+    """What this sidecar has to wait for in the kill of its pod: containers that stop before it and still run.
 
     A sidecar waits for the app containers and the sidecar after it, which waits for the next. Where one did
-    not run when the kill began, those after it hold up nobody before it (kuberuntime_termination_order.go
+    not run when the kill began, those after it delay no sidecar before it (kuberuntime_termination_order.go
     newTerminationOrdering).
     """
     began, links = _kill_began(pod, t), list[str]()
@@ -96,7 +96,7 @@ def holding_up(pod: Pod, name: str, t: float) -> list[Container]:
 
 
 def _kill_began(pod: Pod, t: float, after_seq: int = 0) -> float:
-    """When the first container of the pod was told to stop, in the kill that goes on, after that record."""
+    """When the first container of the pod was asked to stop, in the kill in progress, after that record."""
     ends = [_went_t(pod, one, one.exit.t) for one in pod.of_kind("app") if one.exit is not None]
     since_t = pod.termination.t if pod.termination else max(ends, default=t)
     every = pod.every_container()
@@ -110,7 +110,7 @@ def _went_t(pod: Pod, app: Container, end_t: float) -> float:
 
 
 def _kill_steps(container: Container, since_t: float, after_seq: int = 0) -> list[float]:
-    """When it was told to stop, or its preStop hook began, at `since_t` or later, and after that record."""
+    """When it was asked to stop, or its preStop hook began, at `since_t` or later, and after that record."""
     command = hook_command(container, "pre_stop")
     calls = [stop.call for stop in stops_of_its_pod(container)]
     calls += [hook.call for hook in container.hooks if hook.cmd == command]
@@ -118,10 +118,10 @@ def _kill_steps(container: Container, since_t: float, after_seq: int = 0) -> lis
 
 
 def grace_is_used_up(pod: Pod, t: float) -> bool:
-    """The pod is being killed, and nobody has to wait for his turn any more."""
+    """The pod is being killed, and no container has to wait for its turn any more."""
     began, every = _kill_began(pod, t), pod.every_container()
     if pod.termination is not None and any(_has_pre_stop(one) and not _runs_its_hook(one) for one in every):
-        began = pod.termination.t  # Nobody sees when such a hook began.
+        began = pod.termination.t  # The trace does not show when such a hook began.
     return t - began >= _grace(pod) - MINIMUM_GRACE - ROUNDING
 
 
@@ -160,9 +160,9 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     if not status.terminal or status.reason or not any(sidecars(pod)):
         return None
-    ended = [told.state.terminated for told in status.container_statuses or ()]
-    inits = [told for told in status.init_container_statuses or () if pod.kind_of(told.name) == "init"]
-    if not ended or any(not told.ready for told in inits):
+    ended = [one.state.terminated for one in status.container_statuses or ()]
+    inits = [one for one in status.init_container_statuses or () if pod.kind_of(one.name) == "init"]
+    if not ended or any(not one.ready for one in inits):
         return None
     good = all(one is not None and one.exit_code == 0 for one in ended)
     if (status.phase == "Succeeded") != good:
@@ -173,7 +173,7 @@ def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 @contract("SIDECAR-12", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
-    """When a pod goes, a sidecar is stopped after every app container and every later sidecar has ended.
+    """When a pod is terminated, a sidecar is stopped after every app container and later sidecar has ended.
 
     Only when the grace period is used up is it stopped without waiting.
     """
@@ -182,7 +182,7 @@ def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
     if container.sandbox is not None and container.sandbox.state != "ready":
         return None
     if may_be_unknown(pod, m.node):
-        return None  # Without its manifest nobody knows of sidecars, or of their order.
+        return None  # Without its manifest the sidecars and their order are not known.
     ahead = holding_up(pod, container.name, m.t)
     if not ahead:
         return KEPT
@@ -222,7 +222,7 @@ def _has_pre_stop(container: Container) -> bool:
 
 @contract("SIDECAR-13", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
-    """When a pod goes, the preStop hooks of its sidecars begin at once; only the stop waits for its turn."""
+    """When a pod is terminated, the preStop hooks of its sidecars begin at once; only the stop waits."""
     if container.kind != "app" or not pod.termination:
         return
     for spec in sidecars(pod):
@@ -244,7 +244,7 @@ def _hook_ran(container: Container, command: list[str], since_t: float) -> bool:
 
 
 def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
-    """The pod is to go since a moment ago, and there was another reason to stop the container before."""
+    """The pod's termination began a moment ago, and there was another reason to stop the container before."""
     end = informed_by(m, pod.termination.t) if pod.termination is not None else 0.0
     if pod.termination is None or m.t - end > REACTION:
         return False
@@ -275,7 +275,7 @@ def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Find
     timeout = m.request(StopContainerRequest).timeout
     asked = {_grace(pod), *pod.note(_Asked).graces}
     if pod.spec is not None and is_missed(m.node, pod):
-        asked.add(pod.spec.grace_seconds)  # The pod may just have gone, as far as the kubelet knows.
+        asked.add(pod.spec.grace_seconds)  # To the kubelet the termination may just have begun.
     graces = [max(MINIMUM_GRACE, grace - waited) for waited in waits for grace in asked]
     waited, expected = max(waits), min(graces)
     if all(abs(timeout - grace) > ROUNDING for grace in graces):
@@ -289,15 +289,15 @@ def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Find
 
 @observer(on=POD_IS_TO_GO)
 def _(m: Moment) -> None:
-    """Take each grace down."""
+    """Record each grace."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest is not None else None
     if m.pod is not None and grace is not None:
         m.pod.note(_Asked).graces.add(grace)
 
 
 @contract("SIDECAR-16", on=POD_IS_TO_GO, needs=(CRI, PODS), versions=_ON)
-def ended_ones_hold_up_nobody(m: Moment, pod: Pod) -> Findings:
-    """A container that does not run when its pod goes holds up no sidecar."""
+def ended_ones_delay_no_other(m: Moment, pod: Pod) -> Findings:
+    """A container that does not run when its pod's termination begins delays no sidecar."""
     if not to_watch(m) or pod.deleted_t is not None:
         return None
     running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
@@ -309,16 +309,16 @@ def ended_ones_hold_up_nobody(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=stop_of(last),
         within=REACTION,
-        unless=exit_of(last).either(pod_set().where(of(pod)).where(_is_wanted)),
+        unless=exit_of(last).either(pod_set().where(of(pod)).where(_is_desired)),
         text=f"sidecar {last.name} is stopped at once",
     )
 
 
 @contract("SIDECAR-27", on=POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
-def every_kill_is_told_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """When a pod goes, its running sidecars too get their Killing event at once, before they have a turn.
+def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
+    """When a pod is terminated, its sidecars too get their Killing event at once, before their turn to stop.
 
-    A file that is back before anybody has looked has never been gone.
+    A file that is back before the kubelet has looked counts as never removed.
     """
     if not to_watch(m):
         return
@@ -328,14 +328,14 @@ def every_kill_is_told_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield answered(
                 by=event("Killing").where(_on(spec.name)),
                 within=REACTION,
-                unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_wanted)),
+                unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_desired)),
                 not_before=stop_of(waiting),
-                text=f"a Killing event tells of sidecar {spec.name}",
+                text=f"a Killing event names sidecar {spec.name}",
             )
 
 
-def _is_wanted(m: Moment) -> bool:
-    """The pod is sent by its source, and is not to go."""
+def _is_desired(m: Moment) -> bool:
+    """The pod is sent by its source, and is not being terminated."""
     return m.manifest is not None and not is_mirror(m) and m.manifest.metadata.deletion_timestamp is None
 
 

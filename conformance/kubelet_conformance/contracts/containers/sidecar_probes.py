@@ -1,4 +1,4 @@
-"""SIDECAR: what the probes of a sidecar hold up, and what they do not."""
+"""SIDECAR: what the probes of a sidecar delay, and what they do not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ON = since("1.29")
 
 
 def _sidecar(m: Moment) -> Container | None:
-    """The moment's container, if it is a sidecar that may be looked after."""
+    """The moment's container, if it is a sidecar that this contract may judge."""
     container = m.container
     if container is None or container.kind != "sidecar" or not to_watch(m) or not in_place(container):
         return None
@@ -43,14 +43,14 @@ def _has_hooks(container: Container) -> bool:
 
 
 def _comes_next(container: Container) -> str | None:
-    """What is made after this sidecar, if nothing after it has been made yet."""
+    """What is created after this sidecar, if nothing after it has been created yet."""
     if container.pod is None or container.sandbox is None:
         return None
     return first_missing(container.pod, container.name, container.sandbox)
 
 
 def _progress(container: Container, *others: Pattern) -> Pattern | None:
-    """What must not happen: one of `others`, or that the pod goes on without this sidecar."""
+    """What must not happen: that one of `others` is created, or that the pod goes on without this sidecar."""
     following = _comes_next(container)
     patterns = [*others, *([creation_of(following)] if following is not None else [])]
     return patterns[0].either(*patterns[1:]) if patterns else None
@@ -78,7 +78,7 @@ def waits_for_the_first_startup_probe(m: Moment) -> Findings:
 
 @contract("SIDECAR-05", on=PROBES, needs=(CRI, PODS), versions=_ON)
 def failed_startup_makes_it_again(m: Moment, pod: Pod) -> Findings:
-    """A sidecar whose startup probe failed is stopped and made again; nothing after it is made meanwhile."""
+    """A sidecar whose startup probe failed is stopped and created again, before anything after it."""
     probed, container = probe_at(m), _sidecar(m)
     if probed is None or container is None or probed.name != "startup":
         return None
@@ -107,20 +107,20 @@ def _(m: Moment) -> Findings:
         within=restart_bound(m, container.name),
         unless=HELD_UP.either(exited()),
         not_before=_progress(container),
-        text=f"sidecar {container.name} is made again after its startup probe failed",
+        text=f"sidecar {container.name} is created again after its startup probe failed",
     )
 
 
 @contract("SIDECAR-15", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
 def single_restart_has_no_turn(m: Moment, pod: Pod, spec: PodSpec, container: Container) -> Findings:
-    """A sidecar that is stopped to be made again waits for no other container: it has its whole grace."""
+    """A sidecar that is stopped to be created again waits for no other container: it has its whole grace."""
     if container.kind != "sidecar" or not to_run(m):
         return None
     if at_its_end(pod) or not in_place(container) or not container.born or _has_hooks(container):
         return None
     ahead = ahead_of(pod, container.name)
     if not ahead or container.state != "running" or any(stop_asked(one) for one in ahead):
-        return None  # With the others being stopped, it may go with its pod, for a reason of the node's.
+        return None  # With the others being stopped, its pod may be killed for a reason of the node's.
     allowed = {spec.grace_seconds, *(reason.seconds for reason in failing_probe(pod, container))}
     timeout = m.request(StopContainerRequest).timeout
     if all(abs(timeout - max(MINIMUM_GRACE, grace)) > ROUNDING for grace in allowed):
@@ -133,7 +133,7 @@ def single_restart_has_no_turn(m: Moment, pod: Pod, spec: PodSpec, container: Co
 
 
 class _FailsAtTheEnd:
-    """When a probe of the sidecar failed that would have it killed, while its pod goes."""
+    """When a probe of the sidecar failed that would have it killed, while its pod is terminated."""
 
     def __init__(self) -> None:
         self.seq = 0
@@ -158,7 +158,7 @@ def probes_kill_nothing_in_the_end(m: Moment, pod: Pod, container: Container) ->
 
 @observer(on=PROBES)
 def _fails(m: Moment) -> None:
-    """Take failing probes in."""
+    """Record failing probes."""
     probed = probe_at(m)
     if probed is None or m.pod is None or m.pod.termination is None or probed.name == "readiness":
         return

@@ -1,4 +1,4 @@
-"""SIDECAR: whether they run at all, what their failures hold up, and what shows that all have started.
+"""SIDECAR: whether sidecars run at all, what their failures delay, and what shows that all have started.
 
 SIDECAR: how restartable init containers show in the status of their pod.
 """
@@ -94,15 +94,15 @@ def failing_one_holds_up_no_other(m: Moment, pod: Pod) -> Iterator[Finding]:
                 by=start_of(due.name),
                 within=restart_bound(m, due.name),
                 unless=HELD_UP.either(exited()),
-                text=f"sidecar {due.name} is made again though {name} cannot be started",
+                text=f"sidecar {due.name} is created again though {name} cannot be started",
             )
 
 
 def _is_due(container: Container) -> bool:
     """The kubelet knows that it ended by itself, and its sandbox is there."""
-    told = container.record is not None and container.record.state == "CONTAINER_EXITED"
+    reported = container.record is not None and container.record.state == "CONTAINER_EXITED"
     own_end = container.exit is not None and not container.exit.commanded
-    return container.state == "exited" and told and own_end and in_place(container)
+    return container.state == "exited" and reported and own_end and in_place(container)
 
 
 @contract("SIDECAR-26", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
@@ -123,7 +123,7 @@ def ended_apps_prove_nothing(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     for spec in pod.spec.init_containers or ():
         if not _is_through(pod, spec, sandbox):
             return broken(
-                f"{asked(m).metadata.name} is made in the new sandbox before {spec.name} is through",
+                f"{asked(m).metadata.name} is created in the new sandbox before {spec.name} is done",
                 pod.set_seq,
             )
     return KEPT
@@ -150,40 +150,44 @@ def not_restarted_in_termination(m: Moment, pod: Pod, container: Container) -> F
         by=done("StopPodSandbox"),
         unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted),
         not_before=creation_of(container.name),
-        text=f"sidecar {container.name} is not made again in a pod that goes",
+        text=f"sidecar {container.name} is not created again in a pod that is being terminated",
     )
 
 
-def _told(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
-    return [told for told in now.init_container_statuses or () if pod.kind_of(told.name) == "sidecar"]
+def _sidecar_statuses(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
+    return [one for one in now.init_container_statuses or () if pod.kind_of(one.name) == "sidecar"]
 
 
 def _app_runs_or_ended(now: PodStatus) -> bool:
-    """One that is told as ended only because its pod has, and was never made, counts for nothing."""
-    apps = [told for told in now.container_statuses or () if not is_lost(told)]
-    return any(told.state.running or told.state.terminated for told in apps)
+    """One that is shown as ended only because its pod has, and was never created, does not count."""
+    apps = [one for one in now.container_statuses or () if not is_lost(one)]
+    return any(one.state.running or one.state.terminated for one in apps)
 
 
 def _app_has_run(now: PodStatus) -> bool:
-    return _app_runs_or_ended(now) or any(told.last_state.terminated for told in now.container_statuses or ())
+    return _app_runs_or_ended(now) or any(one.last_state.terminated for one in now.container_statuses or ())
 
 
 @contract("SIDECAR-17", on=status(), needs=(PODS, STATUS), versions=_ON)
 def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
     """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized.
 
-    That one has not started any more is told at once, and the condition follows with the next sync.
+    That a sidecar is no longer started is reported at once, and the condition follows with the next sync.
     """
     pod = m.pod
-    told = _told(pod, status) if pod and status else []
-    if not told or status.terminal:
+    reported = _sidecar_statuses(pod, status) if pod and status else []
+    if not reported or status.terminal:
         return None
     ready, initialized = status.condition("ContainersReady"), status.condition("Initialized")
-    unready = [one.name for one in told if not one.ready]
+    unready = [one.name for one in reported if not one.ready]
     if unready and ready and ready.status == "True":
         return broken(f"ContainersReady is True though {unready[0]} is not ready")
-    before = {one.name for one in _told(pod, pod.status) if one.started} if pod and pod.status else set[str]()
-    late = {one.name for one in told if not one.started and one.name not in before}
+    before = (
+        {one.name for one in _sidecar_statuses(pod, pod.status) if one.started}
+        if pod and pod.status
+        else set[str]()
+    )
+    late = {one.name for one in reported if not one.started and one.name not in before}
     if not late or initialized is None or initialized.status != "True" or _app_has_run(status):
         return KEPT
     unseen = may_have_started(pod, status) if pod else {}
@@ -207,11 +211,11 @@ def stays_initialized(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 def pending_until_they_started(m: Moment, status: PodStatus) -> Findings:
     """Sidecars that have not started keep a pod Pending only until an app container has run."""
     pod = m.pod
-    told = _told(pod, status) if pod and status else []
-    if not told or status.terminal:
+    reported = _sidecar_statuses(pod, status) if pod and status else []
+    if not reported or status.terminal:
         return None
     if not _app_has_run(status):
-        if any(not one.started for one in told) and status.phase != "Pending":
+        if any(not one.started for one in reported) and status.phase != "Pending":
             return broken(f"phase {status.phase} before the sidecars have started")
         return KEPT
     apps = status.container_statuses or []
@@ -220,8 +224,8 @@ def pending_until_they_started(m: Moment, status: PodStatus) -> Findings:
         # All wait to run again: the decision table has Pending then. Or a last phase may follow, after a
         # deadline perhaps: it is held back while anything runs, and what was Pending stays so.
         return None
-    inits = [one for one in status.init_container_statuses or () if one not in told]
-    waiting = any(one.state.waiting and not one.last_state.terminated for one in (*apps, *told))
+    inits = [one for one in status.init_container_statuses or () if one not in reported]
+    waiting = any(one.state.waiting and not one.last_state.terminated for one in (*apps, *reported))
     waiting = waiting or any(one.state.terminated is None for one in inits)
     if status.phase == "Pending" and not waiting:
         return broken("phase Pending though an app container has run and nothing waits")

@@ -1,4 +1,4 @@
-"""START: how one container is made and started, and what it is told of itself."""
+"""START: how one container is created and started: labels, annotations, log path, message file and times."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _OTHER_STEPS = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPo
 
 @contract("START-01", on=call("StartContainer"))
 def created_container_is_started(m: Moment) -> Findings:
-    """A container is made, then started before anything else is done for its pod.
+    """A container is created, then started before anything else is done for its pod.
 
-    Only what CreateContainer gave is started.
+    Only a container that CreateContainer returned is started.
     """
     container = m.container
     if container is not None and container.born:
@@ -53,17 +53,17 @@ def created_container_is_started(m: Moment) -> Findings:
     if not m.node.born:
         return None
     return broken(
-        f"no CreateContainer gave {m.request(ContainerRequest).container_id[:12]}, which is started"
+        f"no CreateContainer returned {m.request(ContainerRequest).container_id[:12]}, which is started"
     )
 
 
 @created_container_is_started.clause("at once", on=done("CreateContainer"))
 def start_follows_creation(m: Moment) -> Findings:
-    """StartContainer is the next step."""
+    """StartContainer follows CreateContainer at once."""
     if m.pod is None:
         return None
     made, made_t = m.response(CreateContainerReply).container_id, m.t
-    # The start may have found nobody, which leaves no trace.
+    # The call may not have reached the runtime, which leaves no trace.
     unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t)
     return answered(
         by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
@@ -76,7 +76,7 @@ def start_follows_creation(m: Moment) -> Findings:
 
 @created_container_is_started.clause("runs", on=done("ContainerStatus"))
 def running_container_was_started(m: Moment, container: Container) -> Findings:
-    """Nothing runs that was not started."""
+    """No container runs without a StartContainer."""
     record = m.response(ContainerStatusReply).status
     if record is None or not container.born or not record.started_at:
         return None
@@ -122,7 +122,7 @@ def waiting_reason_names_the_step_that_failed(m: Moment, pod: Pod, status: PodSt
         if waiting is not None and waiting.reason in STEP_REASONS:
             wrong = _without_cause(pod, one.name, waiting.reason)
             if wrong and m.t <= m.node.cut_off_until:
-                continue  # The step may have found nobody, which leaves no trace.
+                continue  # The call may not have reached the runtime, which leaves no trace.
             yield broken(f"{one.name} waits for {waiting.reason}, and {wrong}") if wrong else KEPT
 
 
@@ -157,7 +157,7 @@ def _identity(m: Moment) -> dict[str, str]:
 
 
 def _wrong_label(labels: dict[str, str], expected: dict[str, str]) -> str:
-    """Which of the labels, which are not as expected, is wrong."""
+    """The first label that differs from the expected ones, as text."""
     for key, value in expected.items():
         if labels.get(key) != value:
             return f"label {key} is {labels.get(key, 'absent')!r}, expected {value!r}"
@@ -187,14 +187,14 @@ def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod
     return _wrong_hook(annotations.get(Annotation.PRE_STOP_HANDLER), spec.lifecycle.pre_stop)
 
 
-def _wrong_hook(told: str | None, hook: Handler | None) -> str | None:
-    if told is None or hook is None:
-        return None if told is None and hook is None else f"the preStop handler is {told or 'absent'}"
+def _wrong_hook(reported: str | None, hook: Handler | None) -> str | None:
+    if reported is None or hook is None:
+        return None if reported is None and hook is None else f"the preStop handler is {reported or 'absent'}"
     try:
-        handler = msgspec.json.decode(told, type=Handler)
+        handler = msgspec.json.decode(reported, type=Handler)
     except msgspec.MsgspecError:
-        return f"the preStop handler is {told!r}, no JSON"
-    return None if handler.exec == hook.exec else f"the preStop handler is {told}"
+        return f"the preStop handler is {reported!r}, no JSON"
+    return None if handler.exec == hook.exec else f"the preStop handler is {reported}"
 
 
 @contract("START-05", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -258,17 +258,17 @@ def _seconds(text: str | None) -> int | None:
         raise BodyError(f"{text[:40]!r} is no time") from None
 
 
-def _told_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:
-    """Container id, what of it, started and finished as the status shows them."""
+def _reported_times(one: ContainerStatus) -> list[tuple[str, str, str | None, str | None]]:
+    """Container id, kind of state, startedAt and finishedAt of each state that the status shows."""
     running, ended, last = one.state.running, one.state.terminated, one.last_state.terminated
-    told: list[tuple[str, str, str | None, str | None]] = []
+    reported: list[tuple[str, str, str | None, str | None]] = []
     if running is not None:
-        told.append((one.runtime_id, "running", running.started_at, None))
+        reported.append((one.runtime_id, "running", running.started_at, None))
     if ended is not None:
-        told.append((ended.runtime_id, "terminated", ended.started_at, ended.finished_at))
+        reported.append((ended.runtime_id, "terminated", ended.started_at, ended.finished_at))
     if last is not None:
-        told.append((last.runtime_id, "last terminated", last.started_at, last.finished_at))
-    return told
+        reported.append((last.runtime_id, "last terminated", last.started_at, last.finished_at))
+    return reported
 
 
 def _wrong_time(record: ContainerRecord, started: str | None, finished: str | None) -> str | None:
@@ -285,12 +285,12 @@ def _wrong_time(record: ContainerRecord, started: str | None, finished: str | No
 
 @contract("START-12", on=status(), needs=(CRI, STATUS))
 def container_times_are_the_runtimes(m: Moment, status: PodStatus) -> Iterator[Finding]:
-    """A status shows when a container started and finished as the runtime tells it in nanoseconds.
+    """A status shows when a container started and finished as the runtime reports it in nanoseconds.
 
     The API cuts it to seconds.
     """
     for one in status.every_container:
-        for container_id, word, started, finished in _told_times(one):
+        for container_id, word, started, finished in _reported_times(one):
             container = m.world.containers.get(container_id)
             record = container.record if container is not None else None
             if record is None or not record.started_at:

@@ -1,6 +1,6 @@
-"""START and WORK: what a container carries through a kubelet's restart, and the pace of a crash loop.
+"""START and WORK: what labels and annotations preserve over a kubelet restart, and the pace of a crash loop.
 
-START: the environment that a container is made with.
+START: the environment that a container is created with.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ _JITTER = 0.5
 _LONGEST = 60.0
 """A worker never waits longer on purpose, seconds."""
 _LATE = ByVersion({"<=1.34": (0.0, RETRY + RETRY_SLACK), ">=1.35": (_JITTER, REACTION)})
-"""How long after the end of its back-off a container is made again at the latest: a part of the back-off,
+"""How long after the end of its back-off a container is created again at the latest: a part of the back-off,
 which counts up to `_LONGEST` seconds, and seconds on top."""
 
 
 def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
-    """An app container that ended so is made again, be it after a back-off."""
+    """An app container that ended in this way is created again, at once or after a back-off."""
     if ended is None or ended.commanded or ended.code is None or not in_place(container):
         return False
     if container.kind != "app" or will_not_run_again(pod, container.name, ended.code):
@@ -94,8 +94,8 @@ def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
 
 @contract("WORK-16", on=OWN_END, needs=(CRI, PODS), versions=_LATE)
 def crash_loop_is_looked_at_again(m: Moment, pod: Pod, container: Container) -> Findings:
-    """A pod whose container sits out its restart back-off is looked at again every 10 to 15 s, so that the
-    container is made 16 s after the back-off at the latest; from 1.35 it is looked at when that is over,
+    """A pod whose container waits in its restart back-off is synced again every 10 to 15 s, so that the
+    container is created 16 s after the back-off at the latest; from 1.35 on it is synced when that is over,
     later by no more than half of it.
     """
     if not _comes_again(pod, container, m.exit):
@@ -108,20 +108,20 @@ def crash_loop_is_looked_at_again(m: Moment, pod: Pod, container: Container) -> 
         by=start_of(container.name),
         within=delay + part * min(delay, _LONGEST) + seconds,
         unless=HELD_UP.either(SIDECAR_ENDS),
-        text=f"{container.name} is made again after a back-off of {delay:g} s",
+        text=f"{container.name} is created again after a back-off of {delay:g} s",
     )
 
 
 _CANNOT_START = event("BackOff", "ErrImageNeverPull", "Failed", "FailedMount", "InspectFailed")
-"""How a sync tells that something could not be started."""
+"""The event by which a sync reports that a container could not be started."""
 _IN_BETWEEN = ByVersion({"<=1.34": True, ">=1.35": False})
-"""Whether a pod is looked at while a container of it sits out its back-off."""
+"""Whether a pod is synced while a container of it waits in its back-off."""
 
 
 @crash_loop_is_looked_at_again.clause("told", on=event("BackOff"))
-def each_look_is_told(m: Moment, pod: Pod) -> Findings:
-    """Up to 1.34 each such look is told by an event, of this container or of one whose turn is earlier, until
-    it is made.
+def each_look_has_an_event(m: Moment, pod: Pod) -> Findings:
+    """Up to 1.34 each such sync writes an event, of this container or of one whose turn is earlier, until
+    it is created.
     """
     record = m.record
     if not isinstance(record, Event) or not _IN_BETWEEN.get(m.kubernetes):
@@ -138,7 +138,7 @@ def each_look_is_told(m: Moment, pod: Pod) -> Findings:
         by=_CANNOT_START.either(start_of(name)),
         within=RETRY + RETRY_SLACK,
         unless=HELD_UP.either(call("StopPodSandbox")),  # A static pod that is edited away is just killed.
-        text=f"{name} sits out its back-off, and the pod is looked at again",
+        text=f"{name} waits in its back-off, and the pod is synced again",
     )
 
 
@@ -168,7 +168,7 @@ def _wrong(spec: ContainerSpec, given: Mapping[str, str], *, secret: bool) -> st
         if one.value_from is None and not secret:
             named = {name for dollar, name in _REFERENCE.findall(one.value) if not dollar}
             expected = _expanded(one.value, known)
-            # What is not known here may be a variable of a service, which no manifest tells.
+            # What is not known here may be a variable of a service, which no manifest shows.
             if named <= known.keys() and given[one.name] != expected:
                 return f"{one.name} is {given[one.name]!r}, expected {expected!r}"
         known[one.name] = given[one.name]
@@ -177,9 +177,9 @@ def _wrong(spec: ContainerSpec, given: Mapping[str, str], *, secret: bool) -> st
 
 @contract("START-09", on=call("CreateContainer"), needs=(CRI, PODS))
 def environment_is_complete(m: Moment, pod: Pod) -> Findings:
-    """A container is made with every variable that it declares, references to those before it replaced.
+    """A container is created with every variable that it declares, references to those before it replaced.
 
-    Where a config map or secret is missing that it cannot do without, it is not made.
+    Where a config map or secret is missing that it cannot do without, it is not created.
     """
     config = asked(m)
     spec = pod.container_spec(config.metadata.name)

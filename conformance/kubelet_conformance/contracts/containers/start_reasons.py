@@ -1,4 +1,4 @@
-"""SYNC: why a container could not be started, for as long as that is so, and as long as the kubelet lives."""
+"""SYNC: a status says why a container could not be started, until it starts or the kubelet restarts."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
 class _Tries:
-    """How the last tries to make and start each container went."""
+    """The results of the last attempts to create and start each container."""
 
     def __init__(self) -> None:
         self.failed: dict[tuple[str, str], tuple[int, int]] = {}
-        """By name and reason: the seq of the last one, and the life of the kubelet it was in."""
+        """By name and reason: the seq of the last one, and the run of the kubelet it was in."""
         self.started: dict[str, tuple[int, float]] = {}
         """By name: seq and time of the first good start since the last one that failed."""
 
@@ -109,15 +109,15 @@ def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
 
 
 @reason_goes_with_the_next_success.clause("told", on=failed("CreateContainer", "StartContainer"))
-def reason_is_told(m: Moment, pod: Pod) -> Findings:
-    """The next status tells it."""
+def reason_is_shown(m: Moment, pod: Pod) -> Findings:
+    """The next status shows why a container could not be started."""
     name = _name(m)
     if not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None
     if m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None or is_let_be(pod, name):
         return None
     if m.container is not None and was_seen_started(m.container):
-        return None  # An event has told that the start took place.
+        return None  # An event has reported that the start took place.
     others = failed("CreateContainer", "StartContainer", "PullImage", "PodSandboxStatus", "ContainerStatus")
     return answered(
         by=_shown(name, _REASONS[m.call.rpc]),
@@ -125,12 +125,12 @@ def reason_is_told(m: Moment, pod: Pod) -> Findings:
         unless=GONE.either(
             _started(pod, name), sandbox_died(), FAULT, others, REFUSED, _runs_after_all(m, m.container)
         ),
-        text=f"the pod's status tells why {name} could not be started",
+        text=f"the pod's status says why {name} could not be started",
     )
 
 
 def _tried_here(m: Moment, pod: Pod, name: str, reason: str) -> bool | None:
-    """Whether this kubelet itself has failed to start it for that reason; None where nobody can tell."""
+    """Whether this kubelet itself has failed to start it for that reason; None where it is not known."""
     if reason in _REASONS.values():
         return pod.note(_Tries).failed.get((name, reason), (0, 0))[1] == m.node.lives
     spec = pod.container_spec(name)
@@ -150,7 +150,7 @@ def _changed_in_this_life(m: Moment, pod: Pod) -> bool:
 
 
 def _has_failed_for_a_former_image(m: Moment, pod: Pod) -> bool:
-    """This kubelet could not pull an image that the pod had before: that is told until the next start."""
+    """This kubelet could not pull an image of an earlier spec: the status shows that until the next start."""
     every = (*(pod.spec.init_containers or ()), *pod.spec.containers) if pod.spec is not None else ()
     named = {one.image for one in every}
     former = (pulls for image, pulls in pod.pulls.items() if image not in named)
@@ -167,7 +167,7 @@ def _after_a_restart(m: Moment) -> bool:
     needs=(CRI, PODS, EVERY_STATUS),
 )
 def reasons_do_not_outlive_the_kubelet(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
-    """A restarted kubelet tells why a container could not be started only after its own next try."""
+    """A restarted kubelet reports why a container could not be started only after its own next try."""
     if pod.status is None or not pod.born:
         return
     before = pod.status.by_name

@@ -1,4 +1,4 @@
-"""START: the message of a container's end, as its status tells it."""
+"""START: the termination message of a container in the status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEAD_OF_LINE = 3
 
 
 def _log_text(m: Moment, container: Container) -> str | None:
-    """What the container has logged; None where nobody knows."""
+    """What the container has logged; None where it is not known."""
     sandbox, config = container.sandbox, container.config
     if sandbox is None or sandbox.config is None or config is None:
         return None
@@ -34,7 +34,7 @@ def _log_text(m: Moment, container: Container) -> str | None:
 
 
 def _expected(m: Moment, container: Container) -> str | None:
-    """The message that the container's end is to be told with; None where nobody can tell."""
+    """The termination message that the status must show; None where it is not known."""
     record, config = container.record, container.config
     if record is None or config is None or record.state != "CONTAINER_EXITED":
         return None
@@ -60,7 +60,7 @@ def _ends(m: Moment) -> Iterator[Terminated]:
 
 @contract("START-11", on=END_TOLD, needs=(CRI, STATUS))
 def last_words_are_those_of_the_container(m: Moment) -> Iterator[Finding]:
-    """The end of a container is told with what it wrote to its message file.
+    """The terminated state of a container has the message that it wrote to its message file.
 
     If that is empty and the policy says so the end of its log stands in after a failure. The runtime's own
     message comes before, with a colon.
@@ -71,6 +71,8 @@ def last_words_are_those_of_the_container(m: Moment) -> Iterator[Finding]:
         if container is None or expected is None or len(expected) > _CHARS_JUDGED:
             continue
         if ended.message.rstrip("\n") != expected.rstrip("\n"):
-            yield broken(f"the end of {container.name} is told as {ended.message!r}, expected {expected!r}")
+            yield broken(
+                f"the termination message of {container.name} is {ended.message!r}, expected {expected!r}"
+            )
         else:
             yield KEPT

@@ -1,1 +1,1 @@
-"""What contracts know of a node besides what the trace's views hold, by what it is about."""
+"""Facts that several contracts derive from a trace, by the entity they are about."""

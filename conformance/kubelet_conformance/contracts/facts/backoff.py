@@ -2,8 +2,8 @@
 
 The kubelet counts an attempt of a container that has an exited instance, once it is past the back-off.
 Most attempts show as CreateContainer. Some may have been counted or not: after a stop the decision may
-rest on an older instance, and an attempt whose image cannot be looked up or pulled makes no container. So
-the delay is known between a least and a most.
+rest on an older instance, and an attempt whose image cannot be looked up or pulled creates no container. So
+the delay is known only as a range.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ BASE = 10.0
 CAP = 300.0
 """The longest delay (kubelet.go)."""
 EXPIRY = 600.0
-"""A run that ends this long after the last attempt begins the series anew (backoff.go)."""
+"""A run that ends this long after the last attempt resets the series (backoff.go)."""
 
 OTHER_CURVES = ("ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax")
-"""Feature gates under which the series has other figures."""
+"""Feature gates under which the series has other delays."""
 
 ATTEMPTS: Pattern = REMAKING.either(failed("PullImage", "ImageStatus"))
 
 
 def is_usual(m: Moment) -> bool:
-    """The series has its usual figures: no feature gate and no configuration gives it others."""
+    """The series has its default delays: no feature gate and no configuration changes them."""
     gates, configured = m.header.feature_gates, m.header.configuration or {}
     return "crashLoopBackOff" not in configured and not any(gates.get(gate) for gate in OTHER_CURVES)
 
@@ -54,7 +54,7 @@ class Restart(msgspec.Struct, frozen=True):
     least: float
     """Seconds that it has to wait for certain."""
     expired: bool
-    """There was a series, and a long run has ended it."""
+    """There was a series, and a long run has reset it."""
     since_last: float
     """Seconds from the last attempt to the end of the run."""
 
@@ -83,7 +83,7 @@ class _Entry:
 
 
 class _Series:
-    """A pod's containers by name; a kubelet keeps them in memory, so each life begins anew."""
+    """A pod's containers by name; a kubelet keeps them in memory, so each run of it starts without."""
 
     def __init__(self) -> None:
         self.life = 0
@@ -116,7 +116,7 @@ def _series_of(pod: Pod, m: Moment) -> _Series:
 
 
 def restart_at(m: Moment) -> Restart | None:
-    """Take an attempt in, once; what it is, if it is a restart."""
+    """Record an attempt, once; return what it is, if it is a restart."""
     if ATTEMPTS.keys.isdisjoint(m.keys):
         return None
     if m.keys[0] == "failed:ImageStatus":
@@ -174,7 +174,7 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
 
 
 def _look_failed(m: Moment) -> None:
-    """For whom an image is looked up nobody can tell: it may be any pod with a container of that image."""
+    """The image is looked up for an unknown pod: for any one with a container of that image."""
     image = m.request(ImageStatusRequest).image.image
     for pod in every_pod(m):
         series = _series_of(pod, m)
@@ -198,7 +198,7 @@ def _newest_exited(pod: Pod, name: str) -> Container | None:
 
 
 def _just_removed(pod: Pod, name: str) -> Container | None:
-    """An init container that went with its sandbox; the pass that removed it may still have counted it."""
+    """An init container that was removed with its sandbox; the pass that did so may have counted it."""
     newest = pod.newest(name)
     removed = newest is not None and newest.state == "removed" and not newest.vanished
     return newest if removed and pod.kind_of(name) in {"init", "sidecar"} else None
@@ -215,7 +215,7 @@ def _ended_before(pod: Pod, name: str) -> bool:
 def most_delay(m: Moment, name: str) -> float:
     """The longest back-off that a container of the moment's pod may have to sit out if it ends now.
 
-    Which of its definitions is wanted next is not known yet.
+    Which of its definitions the spec has next is not known yet.
     """
     if m.pod is None:
         return 0.0
@@ -224,7 +224,7 @@ def most_delay(m: Moment, name: str) -> float:
 
 
 def has_series(m: Moment, pod: Pod, name: str, image: str) -> bool:
-    """This container was made again with this image before: then that may have a back-off of its own."""
+    """This container was created again with this image before: then that may have a back-off of its own."""
     return (name, image) in _series_of(pod, m).images
 
 
@@ -238,7 +238,7 @@ def pulls_are_held_up(m: Moment, pod: Pod, image: str) -> bool:
 
 
 def no_pull(m: Moment, pod: Pod, name: str) -> bool:
-    """Nothing is asked for this container where its image is not there: it may not be pulled, or not yet."""
+    """No call is made for this container while its image is absent: it may not be pulled, or not yet."""
     spec = pod.container_spec(name)
     return spec is not None and (spec.pull_policy == "Never" or pulls_are_held_up(m, pod, spec.image))
 

@@ -1,4 +1,4 @@
-"""Containers of a pod: which record counts, what its end means, and who may come next."""
+"""Containers of a pod: which record counts, what its end means, and which container may be created next."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ CALLED_OFF: Pattern = TERMINATION_ASKED.either(
     failed("PodSandboxStatus", "ContainerStatus"),
     status().where(_gave_up),
 )
-"""What ends the hope for a container soon: the pod is to go, its sandbox died, an image takes its time, or
-what became of it cannot be read (WORK-18).
+"""After this a container need not be created soon: the pod is terminated, its sandbox died, an image takes
+long, or what became of it cannot be read (WORK-18).
 """
 
 
@@ -65,7 +65,7 @@ def _is_init(m: Moment) -> bool:
 
 
 INIT_FIRST = call("CreateContainer").where(_is_init)
-"""The pod begins anew with its init containers, which take their time."""
+"""The pod starts again with its init containers, which may take any time."""
 
 
 def _is_sidecar(m: Moment) -> bool:
@@ -80,7 +80,7 @@ _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContai
 
 
 def _worker_free(m: Moment, pod: Pod) -> bool:
-    """Nothing of the pod is under way but what is answered here."""
+    """Nothing of the pod is in progress but what is answered here."""
     own = m.call if isinstance(m.record, Reply) else None
     for call_open in pod.calls_open.values():
         if call_open is not own and call_open.rpc in _WORK:
@@ -98,7 +98,7 @@ def awake(m: Moment) -> bool:
 
 
 def to_watch(m: Moment) -> bool:
-    """A pod to run, on a node whose kubelet is there to notice and has its hands free."""
+    """A pod to run, on a node whose kubelet is up, sees the runtime and is not busy with it."""
     return to_run(m) and awake(m) and m.pod is not None and _worker_free(m, m.pod)
 
 
@@ -107,15 +107,15 @@ def _ends_by_itself(m: Moment) -> bool:
 
 
 OWN_END: Pattern = exited().where(_ends_by_itself)
-"""A container ended that nobody stopped, and the kubelet has its hands free to react."""
+"""A container ended that the kubelet did not stop, and the pod's worker is free to react."""
 FREE_CHANGE: Pattern = pod_set().where(to_watch)
 """A pod that runs was sent again, and the kubelet can take a change up at once."""
 
 
 def put_off(m: Moment) -> bool:
-    """The container is made in a later sync than the one that ran its sandbox, for all one can tell.
+    """The container is created in a later sync than the one that ran its sandbox, as far as the trace shows.
 
-    The sync that runs a sandbox makes the first container right then, unless that must wait for its back-off.
+    The sync that runs a sandbox creates the first container at once, unless that must wait for its back-off.
     """
     sandbox, pod, name, life_t = m.sandbox, m.pod, asked(m).metadata.name, m.node.started_t or 0.0
     if sandbox is None or sandbox.ready_t is None or sandbox.ready_t < max(m.t - REACTION, life_t):
@@ -123,7 +123,7 @@ def put_off(m: Moment) -> bool:
     if pod is None or (old := pod.newest(name)) is None:
         return False
     if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t >= RELIST:
-        return True  # Its record went when another sync tried to run a sandbox.
+        return True  # Its record was removed when another sync tried to run a sandbox.
     was_tried = name in pod.create_failed and pod.create_failed[name].t >= sandbox.ready_t
     has_failed = old.attempt > 0 or (old.exit is not None and not old.exit.commanded)
     return was_tried or (has_failed and m.t - sandbox.ready_t > RELIST / 2)
@@ -203,15 +203,15 @@ def told_otherwise(container: Container) -> Pattern:
     """The runtime says that a container whose start failed is in another state than created."""
 
     def fits(m: Moment) -> bool:
-        told = m.response(ContainerStatusReply).status
-        return m.container is container and told is not None and told.state != "CONTAINER_CREATED"
+        reported = m.response(ContainerStatusReply).status
+        return m.container is container and reported is not None and reported.state != "CONTAINER_CREATED"
 
-    def heard(m: Moment) -> bool:
+    def is_recorded(m: Moment) -> bool:
         event = event_of(m)
         states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
         return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
 
-    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(heard))
+    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(is_recorded))
 
 
 def removal_of(container: Container) -> Pattern:
@@ -220,7 +220,7 @@ def removal_of(container: Container) -> Pattern:
 
 
 def failing_start(m: Moment) -> str:
-    """The container whose start fails with this reply, as far as the call tells; "" where it does not."""
+    """The container whose start fails with this reply, as far as the call names it; "" where it does not."""
     if m.call.rpc == "CreateContainer":
         return asked(m).metadata.name
     if m.call.rpc == "StartContainer":
@@ -238,7 +238,7 @@ def recorded(pod: Pod, name: str) -> Container | None:
 
 
 def failed_run(container: Container) -> bool:
-    """It ended badly: a code other than 0, or killed for want of memory whatever the code."""
+    """It failed: a code other than 0, or OOM killed whatever the code."""
     ended = container.exit
     if ended is None:
         return False
@@ -247,12 +247,12 @@ def failed_run(container: Container) -> bool:
 
 
 def completed(container: Container) -> bool:
-    """It ran to its end, and nothing tells that it failed."""
+    """It ran to its end, and no record shows that it failed."""
     return container.ended and container.exit is not None and not failed_run(container)
 
 
 def finished_t(container: Container) -> float | None:
-    """When it ended on the trace's clock; the runtime's own time stamps tell it where no record does."""
+    """When it ended on the trace's clock; by the runtime's time stamps where no record shows it."""
     ended, record = container.exit, container.record
     if ended is None:
         return None
@@ -262,16 +262,16 @@ def finished_t(container: Container) -> float | None:
 
 
 def unread_end(m: Moment, container: Container) -> bool:
-    """It ended by itself, and the kubelet has not been told: to its knowledge it runs."""
+    """It ended by itself, and the kubelet has not read that: to its knowledge it runs."""
     if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
         return False
-    told = container.record is not None and container.record.state == "CONTAINER_EXITED"
-    told = told or any(stop.succeeded for stop in container.stops)
-    return not told and not m.header.feature_gates.get("EventedPLEG")
+    reported = container.record is not None and container.record.state == "CONTAINER_EXITED"
+    reported = reported or any(stop.succeeded for stop in container.stops)
+    return not reported and not m.header.feature_gates.get("EventedPLEG")
 
 
 def wants_restart(pod: Pod, container: Container) -> bool | None:
-    """Whether the pod's restart policy wants an app container again after this end; None where unknown."""
+    """Whether the pod's restart policy restarts an app container after this end; None where unknown."""
     spec = container.spec
     if container.exit is None or container.exit.code is None or (spec is not None and spec.restart_policy):
         return None
@@ -279,7 +279,7 @@ def wants_restart(pod: Pod, container: Container) -> bool | None:
 
 
 def in_place(container: Container) -> bool:
-    """Its sandbox is ready and nobody stops it."""
+    """Its sandbox is ready and is not being stopped."""
     sandbox = container.sandbox
     return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
 
@@ -287,7 +287,7 @@ def in_place(container: Container) -> bool:
 def waits_for_sidecars(container: Container) -> bool:
     """It is an app container that has ended, and no other one is there: the pod counts as not initialized.
 
-    Its sidecars have to have started before it is made again (computeInitContainerActions).
+    Its sidecars have to have started before it is created again (computeInitContainerActions).
     """
     pod = container.pod
     if pod is None or container.kind != "app":
@@ -330,13 +330,13 @@ def following(pod: Pod, name: str) -> list[ContainerSpec]:
 
 
 def made_in(pod: Pod, name: str, sandbox: Sandbox | None) -> Container | None:
-    """The newest instance of that name, if it was made in this sandbox."""
+    """The newest instance of that name, if it was created in this sandbox."""
     newest = pod.newest(name)
     return newest if newest is not None and newest.sandbox is sandbox else None
 
 
 def first_missing(pod: Pod, name: str, sandbox: Sandbox) -> str | None:
-    """The next container after this init container, if nothing after it has been made in the sandbox."""
+    """The next container after this init container, if nothing after it has been created in the sandbox."""
     rest = following(pod, name)
     if any(made_in(pod, spec.name, sandbox) for spec in rest):
         return None
@@ -347,7 +347,7 @@ def first_missing(pod: Pod, name: str, sandbox: Sandbox) -> str | None:
 
 
 def changed(container: Container, config: ContainerConfig | None = None) -> bool:
-    """Its definition is another one by now: the wanted image, or the hash of what is asked for."""
+    """Its definition has changed: the image in the spec, or the hash in the request."""
     old, spec = container.config, container.spec
     if old is None:
         return False
@@ -360,7 +360,7 @@ def changed(container: Container, config: ContainerConfig | None = None) -> bool
 def stop_to_remake(container: Container) -> Pattern:
     """It has ended by itself, and is stopped for its new definition or its probe by a sync that did not know.
 
-    That sync makes it again whatever its code (computePodActions).
+    That sync creates it again whatever its code (computePodActions).
     """
 
     def fits(m: Moment) -> bool:
@@ -372,7 +372,7 @@ def stop_to_remake(container: Container) -> Pattern:
 
 
 class _Stop:
-    """Whether its definition was another one when the container was stopped, or its pod was to go."""
+    """Whether its definition had changed when the container was stopped, or its pod was being terminated."""
 
     def __init__(self) -> None:
         self.changed = self.going = False
@@ -380,7 +380,7 @@ class _Stop:
 
 @observer(on=call("StopContainer"))
 def take_in_stop(m: Moment) -> None:
-    """Keep what `was_changed` tells up to date, and `was_going`."""
+    """Record what `was_changed` and `was_going` return."""
     container, pod = m.container, m.pod
     if container is not None and changed(container):
         container.note(_Stop).changed = True
@@ -389,12 +389,12 @@ def take_in_stop(m: Moment) -> None:
 
 
 def was_changed(container: Container) -> bool:
-    """It was stopped for another definition, though it may be wanted as it was by now."""
+    """It was stopped for another definition, though the spec may have its former definition again."""
     return container.note(_Stop).changed
 
 
 def was_going(container: Container) -> bool:
-    """It was stopped as its pod was to go: the file of a static one went, and may be back by now."""
+    """It was stopped as its pod was terminated: the file of a static one was removed, and may be back."""
     return container.note(_Stop).going
 
 
@@ -417,7 +417,7 @@ class _Beside:
 
 @observer(on=PURGES)
 def take_purges(m: Moment) -> None:
-    """Take in which removals fail, and which sandboxes are run all the same."""
+    """Record which removals fail, and which sandboxes are run in spite of that."""
     pod, container = m.pod, m.container
     if m.call.rpc == "RunPodSandbox":
         if pod is not None and any(_stands(one) for one in pod.of_kind("init", "sidecar")):
@@ -448,7 +448,7 @@ def is_misled(pod: Pod, sandbox: Sandbox | None) -> bool:
 
 
 def may_have_started(pod: Pod, now: PodStatus) -> dict[str, str]:
-    """The sidecars, by name with their ids, that are told as not started and that a probe may have started.
+    """The sidecars, by name with their ids, whose `started` is still false though a probe may have succeeded.
 
     They run, and Initialized does not name them.
     """
@@ -463,16 +463,16 @@ def may_have_started(pod: Pod, now: PodStatus) -> dict[str, str]:
 
 
 def starts_are_told(late: dict[str, str]) -> Finding:
-    """That these have started is told as well, and soon."""
+    """A status soon shows these as started as well."""
 
-    def tells(m: Moment) -> bool:
+    def shows(m: Moment) -> bool:
         shown = m.status.by_name if m.status is not None else {}
-        told = [one for name in late if (one := shown.get(name)) is not None]
-        return all(one.started or one.runtime_id != late[one.name] for one in told)
+        reported = [one for name in late if (one := shown.get(name)) is not None]
+        return all(one.started or one.runtime_id != late[one.name] for one in reported)
 
     return answered(
-        by=status().where(tells),
+        by=status().where(shows),
         within=REACTION,
         unless=exited().either(TERMINATION_ASKED, FAULT),
-        text=f"sidecars {' and '.join(late)}, by which the pod is initialized, are told as started",
+        text=f"sidecars {' and '.join(late)}, by which the pod is initialized, are shown as started",
     )

@@ -1,4 +1,4 @@
-"""Pods' files on the node's disk, as far as a trace tells of them: folders, and what small files hold."""
+"""Pods' files on the node's disk, as far as a trace shows them: folders, and the content of small files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubelet_conformance.trace.world.views import Latest
 
 
 class Files:
-    """What is there by now."""
+    """The files that exist now."""
 
     def __init__(self) -> None:
         self.texts = Latest[str, str]()
@@ -18,7 +18,7 @@ class Files:
         self.folders = Latest[str, None]()
 
     def learn(self, record: Disk) -> None:
-        """Something appeared, changed or went."""
+        """A file appeared, changed or was removed."""
         if record.op == "folder":
             self.folders[record.path] = None
         elif record.op == "written":

@@ -1,4 +1,4 @@
-"""What the versions of a pod before this one say of images: a sync may still follow one of them."""
+"""Pull policies in earlier versions of a pod, which a sync in progress may still follow."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def may_follow_a_former_version(m: Moment) -> bool:
 def former_policies(m: Moment, image: str) -> set[str]:
     """The pull policies of an image in those versions of the pod that a sync may still follow.
 
-    That one goes on from call to call; what holds it up without naming the pod is anybody's.
+    That sync goes on from call to call; a call that names no pod may be one that it waits for.
     """
     former = m.pod.note(_Former) if m.pod is not None else None
     if former is None or not _is_followed(m, former):

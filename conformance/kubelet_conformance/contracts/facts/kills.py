@@ -1,4 +1,4 @@
-"""Why a container is stopped, as far as a trace tells, and the grace that follows (decision table 27.9)."""
+"""Why a container is stopped, as far as a trace shows, and the grace that follows (decision table 27.9)."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """What was waited for between the begin of a kill and its StopContainer."""
+    """The waits between the begin of a kill and its StopContainer."""
 
     seconds: float
     turns: int
     """How many waits, each cut to whole seconds, this may have been."""
     is_certain: bool = True
-    """Nothing is hidden by which there was another wait, or none."""
+    """The trace shows every wait: there was no other one, and each of these took place."""
 
 
 def forced(pod: Pod) -> bool:
-    """An API pod whose object went without a grace period, or with one of 0 seconds."""
+    """An API pod whose object was deleted without a grace period, or with one of 0 seconds."""
     end = pod.termination
     if end is None or pod.static:
         return False
@@ -88,13 +88,13 @@ _KILLS = frozenset({"call:StopContainer", "call:ExecSync"})
 
 
 class _Looked(NamedTuple):
-    """What was found at a kill, so that it is looked for once for all contracts."""
+    """What was found at a kill, computed once for all contracts."""
 
     reasons: list[Reason]
 
 
 def reasons(m: Moment) -> list[Reason]:
-    """Every reason in sight for stopping the moment's container; empty where there is none."""
+    """Every reason that the trace shows for stopping the moment's container; empty where there is none."""
     if m.keys[0] not in _KILLS:
         return _reasons(m)
     if m.memo is None:
@@ -202,7 +202,7 @@ def failing_probe(pod: Pod, container: Container) -> list[Reason]:
 
 
 def fails_as_a_whole(pod: Pod) -> bool:
-    """Of policy Never: each app container has ended or fails a probe, and its sidecars go with them."""
+    """Of policy Never: each app container has ended or fails a probe, and its sidecars are stopped, too."""
     if pod.restart_policy != "Never" or pod.spec is None:
         return False
     apps = [pod.newest(spec.name) for spec in pod.spec.containers]
@@ -214,10 +214,10 @@ def _may_fail_a_probe(pod: Pod, container: Container) -> bool:
 
 
 def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
-    """It was being stopped when its pod was asked to go, or just after for a reason of its own.
+    """It was being stopped when its pod's termination began, or just after for a reason of its own.
 
-    The sync that stops it may have begun before the kubelet heard of the end, and makes it again. Its preStop
-    hook comes first, and what that sync does for other containers.
+    The sync that stops it may have begun before the kubelet learned of the end, and creates it again. Its
+    preStop hook comes first, and what that sync does for other containers.
     """
     end = pod.termination
     begun = [*_pre_stop_hooks(container)[:1], *(stop.call.t for stop in list(container.stops)[:1])]
@@ -276,7 +276,7 @@ def is_killed_already(m: Moment, container: Container) -> bool:
 
 
 def was_killed_alone(pod: Pod, container: Container) -> bool:
-    """Its own hook or probe was why it was stopped, and the pod came to its end by that: nobody waited."""
+    """It was stopped for its own hook or probe, and that ended the pod: no container waited for it."""
     sandbox = container.sandbox
     if pod.termination is not None or sandbox is None:
         return False
@@ -284,7 +284,7 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
         last = container.stops[-1].call.t if container.stops else math.inf
         return sandbox.died_t is not None and last < sandbox.died_t
     if _has_unseen_hook(container):
-        return True  # Nobody sees what became of it.
+        return True  # The trace does not show what became of it.
     if any(hook.failed for hook in post_starts(container)):
         return True
     if failing_probe(pod, container):
@@ -299,7 +299,7 @@ def _has_unseen_hook(container: Container) -> bool:
 
 
 def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
-    """It was stopped with all of its pod, whose sidecars wait for it, or for itself: nobody can tell."""
+    """It was stopped with its pod, whose sidecars wait for it, or alone: the trace does not show which."""
     pod = one.pod
     if pod is None or one.name == sidecar.name:
         return False
@@ -319,7 +319,7 @@ def stops_of_its_pod(container: Container) -> list[Stop]:
 
 
 def _killed_unseen(one: Container, sidecar: Container) -> bool:
-    """It was stopped while the sidecar ran, alone for its hook or with all of its pod: that nobody sees.
+    """It was stopped while the sidecar ran, alone or with its pod: the trace does not show which.
 
     So it is with probes that do not pass through the runtime.
     """
@@ -340,7 +340,7 @@ def _left_another(pod: Pod, stopped: Container) -> bool:
 
 
 def _went_on(one: Container, stopped: Container) -> bool:
-    """It ran on, and nobody stopped it, after the last stop of the other."""
+    """It ran on, and was not stopped, after the last stop of the other."""
     last = stopped.stops[-1].call.seq if stopped.stops else math.inf
     ended = math.inf if one.exit is None and one.started_seq else one.exit.seq if one.exit is not None else 0
     return ended > last and not one.stops and _hook_before_stop(one) is None
@@ -374,9 +374,9 @@ def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[floa
 
 
 def explained(m: Moment, *, probes: bool = True) -> bool:
-    """Something in sight may be the reason for stopping the moment's container now.
+    """The trace shows something that may be the reason for stopping the moment's container now.
 
-    With `probes=False` what its own exec probes say is left out. True wherever the trace knows too little.
+    With `probes=False` what its own exec probes say is left out. True wherever the trace shows too little.
     """
     pod, container = m.pod, m.container
     if pod is None or container is None or pod.spec is None or not pod.born or not container.born:
@@ -405,7 +405,7 @@ def to_be_explained(text: str) -> Answered:
 
 
 def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:
-    """The kubelet ends it on its own account, and not for labels of its node that it could not read."""
+    """The kubelet ends it by its own decision, and not for labels of its node that it could not read."""
     ended = disruption_of(pod)
     is_blind = ended is not None and ended.reason == "NodeAffinity" and kubelet_view(m).api_away_t is not None
     return time_may_be_over(m, pod) or (is_ended_by_the_kubelet(m, pod) and not is_blind)

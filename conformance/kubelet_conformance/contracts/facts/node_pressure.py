@@ -1,7 +1,7 @@
-"""What a machine is short of, what pods use of it, and what the kubelet was told to do about that.
+"""Node pressure: what a node is short of, what pods use of it, and which thresholds the kubelet has.
 
-Only what was made scarce on purpose is known: the trace of a real node tells of no pressure. How little is
-too little stands in the header's `configuration`; a trace without one does not tell either.
+Only what was made scarce on purpose is known: the trace of a real node records no pressure. How little is
+too little stands in the header's `configuration`; in a trace without one it is unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DISK = "ephemeral-storage"
 SYSTEM_CRITICAL = 2_000_000_000
 """The priority from which on a pod is critical (scheduling.k8s.io)."""
 PATIENCE = 10.0
-"""How long a kill is waited for at least (pod_workers.go)."""
+"""How long an eviction waits for a kill at least (pod_workers.go)."""
 _HARD = {
     "memory.available": "100Mi",
     "nodefs.available": "10%",
@@ -70,7 +70,7 @@ class Distress:
         self.eased_t = -math.inf
         """When there was enough of something again."""
         self.told = False
-        """Something has been told at all."""
+        """The trace records pressure or usage at all."""
 
 
 def distress(m: Moment) -> Distress:
@@ -94,7 +94,7 @@ def _fault_is_injected(m: Moment) -> None:
 
 
 def setting(m: Moment, field: str, usual: Any) -> Any:  # noqa: ANN401 - a JSON value
-    """A field of the kubelet's configuration, with its default; None where nobody knows how it was set."""
+    """A field of the kubelet's configuration, with its default; None where it is not known how it was set."""
     configuration = m.header.configuration
     return None if configuration is None else configuration.get(field, usual)
 
@@ -112,7 +112,7 @@ def amount(text: str) -> float:
 
 
 def _is_below(low: Low, limits: Mapping[str, str]) -> bool:
-    """Both are shares, or both are amounts: nothing else can be told."""
+    """Both are shares, or both are amounts: nothing else can be compared."""
     limit = limits.get(low.signal, "")
     if limit.endswith("%") and low.available.endswith("%"):
         return float(low.available[:-1]) < float(limit[:-1])
@@ -147,14 +147,14 @@ def every_pod(m: Moment) -> Iterable[Pod]:
 
 
 def runs(pod: Pod) -> bool:
-    """One of its containers runs, and nobody asked it to go."""
+    """One of its containers runs, and it was not asked to terminate."""
     if not (pod.born and pod.wanted) or pod.termination is not None or pod.finished:
         return False
     return any(c.state == "running" and c.born for c in pod.every_container())
 
 
 def demand(spec: PodSpec, resource: str) -> float:
-    """What its app containers ask for; a limit without a request is one."""
+    """The sum of its app containers' requests; a limit without a request counts as one."""
     return sum(amount(one.resources.asked(resource)) for one in spec.containers)
 
 

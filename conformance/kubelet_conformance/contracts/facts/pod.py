@@ -54,9 +54,9 @@ STATUS_WRITE = Pattern(frozenset({"api"})).where(_writes_a_status)
 END = Pattern(frozenset({"end"}))
 """The trace ends."""
 FAULT = Pattern(frozenset({"fault"}))
-"""Something was broken or healed from outside."""
+"""A fault was injected or removed."""
 NOBODY = Pattern(frozenset())
-"""No record: for what must be explained by an `unless`, or break."""
+"""Matches no record: only an `unless` can end the obligation, or it is broken."""
 
 
 _OF_PODS = "/pods/"
@@ -89,7 +89,7 @@ def _is_being_deleted(m: Moment) -> bool:
 
 
 TERMINATION_ASKED: Pattern = pod_set().where(_is_being_deleted).either(pod_unset(), deleted())
-"""The pod is to go: deletionTimestamp, removal from its source, or a forced deletion."""
+"""The pod is to be terminated: deletionTimestamp, removal from its source, or a forced deletion."""
 
 
 def _is_of_the_pod(m: Moment) -> bool:
@@ -102,7 +102,7 @@ POD_IS_TO_GO: Pattern = TERMINATION_ASKED.where(_is_of_the_pod)
 
 
 def to_run(m: Moment) -> bool:
-    """The moment's pod was born in the trace, is wanted, and nobody asked it to go, the kubelet neither."""
+    """The moment's pod was born in the trace, is desired, and neither a source nor the kubelet ends it."""
     pod = m.pod
     if pod is None or not (pod.born and pod.wanted) or pod.termination is not None or pod.finished:
         return False
@@ -134,26 +134,26 @@ def believed_running(container: Container) -> bool:
     """It was started, and the kubelet has neither stopped it nor read that it ended."""
     if container.state not in {"running", "exited"} or container.started_t is None:
         return False
-    told = container.record
-    if told is not None and told.state != "CONTAINER_RUNNING":
+    reported = container.record
+    if reported is not None and reported.state != "CONTAINER_RUNNING":
         return False
     return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
 
 
 def was_seen_started(container: Container) -> bool:
-    """The runtime has told that it was started, whatever is answered to the call that did so."""
-    told = container.record.state if container.record is not None else "CONTAINER_CREATED"
-    return container.seen_running or told not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
+    """The runtime has reported that it was started, whatever it answered to StartContainer."""
+    reported = container.record.state if container.record is not None else "CONTAINER_CREATED"
+    return container.seen_running or reported not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
 
 
 def told_exited(container: Container) -> Pattern:
     """The kubelet reads that this container has ended, or its record is gone."""
 
-    def tells(m: Moment) -> bool:
+    def shows(m: Moment) -> bool:
         record = m.response(ContainerStatusReply).status
         return record is None or record.state == "CONTAINER_EXITED"
 
-    read = done("ContainerStatus").where(about(container)).where(tells)
+    read = done("ContainerStatus").where(about(container)).where(shows)
     return read.either(happened("removed").where(about(container)))
 
 
@@ -169,16 +169,16 @@ def is_first_of_this_life(m: Moment) -> bool:
 
 
 def known_to_kubelet(pod: Pod, node: Node) -> bool:
-    """Some source has told the kubelet that runs now of this pod; False only where that is certain."""
+    """Some source has sent this pod to the present kubelet; False only where certainly none has."""
     if pod.termination is not None and not pod.wanted:
         return node.started_t is None or node.started_t < pod.termination.t
     return pod.manifest is not None or not node.born or _was_begun_in_this_life(pod, node)
 
 
 def may_be_unknown(pod: Pod, node: Node) -> bool:
-    """Perhaps no source has told the kubelet that runs now of it.
+    """Perhaps no source has sent the pod to the kubelet that runs now.
 
-    It went while nobody could be asked, or in the very moment in which that kubelet began.
+    It was removed while no source could be read, or at the moment at which that kubelet started.
     """
     is_young = pod.termination is not None and node.started_t == pod.termination.t
     is_unheard = (is_young or is_missed(node, pod)) and not _was_begun_in_this_life(pod, node)
@@ -191,19 +191,19 @@ def is_dead_orphan(pod: Pod, sandbox: Sandbox, node: Node) -> bool:
 
 
 def _was_begun_in_this_life(pod: Pod, node: Node) -> bool:
-    """The kubelet that runs now has run its sandbox: it knew the pod, though its manifest may have gone."""
+    """The present kubelet has run its sandbox: it knew the pod, though its manifest may be removed."""
     run = pod.sandbox.run if pod.sandbox is not None else None
     return run is not None and node.started_t is not None and run.t >= node.started_t
 
 
-def has_ended_for_good(pod: Pod, told: PodStatus | None = None) -> bool:
-    """It is told that a container has ended for good, which now runs again in another sandbox.
+def has_ended_for_good(pod: Pod, reported: PodStatus | None = None) -> bool:
+    """The status shows a container as ended for good which now runs again in another sandbox.
 
-    As long as it does no status of the pod is told at all (status_manager.go checkContainerStateTransition).
-    What is told is the pod's last status, unless it is given.
+    As long as it runs no status of the pod is written at all (status_manager.go
+    checkContainerStateTransition). The status is `reported`, or the pod's last one.
     """
-    told = told or pod.status
-    for said in told.lasting_containers if told is not None else ():
+    reported = reported or pod.status
+    for said in reported.lasting_containers if reported is not None else ():
         ended, newest = said.state.terminated, pod.newest(said.name)
         if ended is None or newest is None or newest.kind == "sidecar" or newest.id == said.runtime_id:
             continue
@@ -268,7 +268,7 @@ def post_start_may_have_failed(container: Container) -> bool:
 
 
 def left_created(pod: Pod, sandbox: Sandbox) -> bool:
-    """In a pod with sidecars an app container was made in an earlier sandbox and never began.
+    """In a pod with sidecars an app container was created in an earlier sandbox and never began.
 
     Its record stays there, and with one such a pod counts as initialized in whatever sandbox
     (kuberuntime_container.go hasAnyRegularContainerCreated). Without sidecars that is K8S-140309.
@@ -291,7 +291,7 @@ _WORKING = _STARTING | {"StopContainer", "StopPodSandbox"}
 
 
 def end_is_forgotten(pod: Pod, node: Node) -> bool:
-    """A static pod that the kubelet before this one ended on its own account: no file and no record tells.
+    """A static pod that the kubelet before this one ended by its own decision: nothing records that.
 
     The kubelet reads statuses of API pods from their objects, and of static pods it keeps none.
     """
@@ -319,7 +319,7 @@ def starts_or_creates() -> Pattern:
 
 
 def goes_on_in(sandbox: Sandbox) -> Pattern:
-    """The sync that was under way brings up another container in this sandbox, and so has not killed it."""
+    """The sync that was in progress brings up another container in this sandbox, and so has not killed it."""
 
     def is_in_it(m: Moment) -> bool:
         is_pull = m.call.rpc == "PullImage" and m.pod is sandbox.pod and sandbox.state == "ready"
@@ -329,7 +329,7 @@ def goes_on_in(sandbox: Sandbox) -> Pattern:
 
 
 def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
-    """The restart policy lets an app container that ended with `code` be."""
+    """The restart policy does not restart an app container that ended with `code`."""
     spec = pod.container_spec(name)
     if spec is None or spec.restart_policy is not None:
         return False
@@ -337,9 +337,9 @@ def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
 
 
 def is_let_be(pod: Pod, name: str) -> bool:
-    """The newest instance of an app container has ended so that the restart policy lets it be.
+    """The newest instance of an app container has ended and the restart policy does not restart it.
 
-    Where it was stopped to be made anew, as for a change, and that failed, the next sync makes none: it goes
+    Where it was stopped to be replaced, as for a change, and that failed, the next sync creates none: it goes
     by the end of the one before (kuberuntime_manager.go computePodActions).
     """
     newest = pod.newest(name)
@@ -381,7 +381,7 @@ def told_anew(m: Moment) -> bool:
 MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""
 MAKES_ROOM = event("Preempting")
-"""A pod has to go for another one: until it is gone the kubelet looks at nothing else (ADMIT-08)."""
+"""A pod is preempted for another one: until it is gone the kubelet handles nothing else (ADMIT-08)."""
 _HINDRANCES = REFUSALS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
 
 
@@ -423,7 +423,7 @@ def is_mirror(m: Moment) -> bool:
 
 
 def fresh_pod(m: Moment) -> Fresh | None:
-    """The pod that this `pod` record makes wanted for the first time; None for any other record."""
+    """The pod that this `pod` record makes desired for the first time; None for any other record."""
     if type(m.record) is not PodChange:
         return None
     if m.memo is None:
@@ -433,7 +433,7 @@ def fresh_pod(m: Moment) -> Fresh | None:
 
 
 class _Looked(msgspec.Struct, frozen=True):
-    """What a `pod` record brings, so that it is looked at once for all contracts."""
+    """The new pod of a `pod` record, computed once for all contracts."""
 
     found: Fresh | None
 
@@ -461,7 +461,7 @@ def _comes_from_a_manifest(m: Moment) -> bool:
 
 
 FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest)
-"""A static pod is wanted for the first time."""
+"""A static pod is desired for the first time."""
 
 
 def host_ports(m: Moment) -> frozenset[tuple[str, int]]:
@@ -472,17 +472,17 @@ def host_ports(m: Moment) -> frozenset[tuple[str, int]]:
 
 
 def can_start(m: Moment, pod: Fresh) -> bool:
-    """The kubelet works and hears of the pod at once, and nothing in the manifest may keep it waiting or get
+    """The kubelet works and receives the pod at once, and nothing in the manifest may delay it or get
     it refused.
     """
     made_t = kubelet_view(m).made_t
-    # Nobody may watch a folder that has just been made: it is listed from time to time.
+    # A folder that has just been created may not be watched yet: it is listed from time to time.
     watched = made_t is None or m.t - made_t > FILE_POLL
     return (watched or pod.source != "file") and can_start_once_heard_of(m, pod)
 
 
 def can_start_once_heard_of(m: Moment, pod: Fresh) -> bool:
-    """As `can_start`, but the kubelet may hear of the pod later."""
+    """As `can_start`, but the kubelet may receive the pod later."""
     node, known, manifest = m.node, kubelet_view(m), m.manifest
     if manifest is None or not node.kubelet_up or node.relisted_t is None or node.listing_failed:
         return False
@@ -496,13 +496,13 @@ def can_start_once_heard_of(m: Moment, pod: Fresh) -> bool:
 
 
 def _waits(m: Moment, pod: Fresh) -> bool:
-    """A static pod of that name is still on its way out."""
+    """A static pod of that name is still being terminated."""
     old = m.replaced or m.world.names.get((pod.namespace, pod.name))
     return old is not None and pod.source != "api" and old.static and bool(old.uid or old.sandboxes)
 
 
 def starts(pod: Fresh, within: float, text: str) -> Answered:
-    """The pod gets its sandbox within so many seconds, unless it is refused or called off."""
+    """The pod gets its sandbox within so many seconds, unless it is refused or removed."""
     about: Pattern = TERMINATION_ASKED.either(
         event(*sorted(_HINDRANCES)), status().where(_fails), pod_set()
     ).where(pod.is_about)

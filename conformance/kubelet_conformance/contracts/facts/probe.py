@@ -1,4 +1,4 @@
-"""How the exec probes of a container went, in the kubelet's present life.
+"""Results of the exec probes of a container, in the present run of the kubelet.
 
 Other kinds of probes do not pass through the runtime. A probe is known by its command: one whose command
 another probe or a hook of the container has too is not followed.
@@ -29,7 +29,7 @@ PROBES: Pattern = call("ExecSync").either(PROBED)
 
 
 class Runs:
-    """One probe of one container: what came of its executions in this life of the kubelet."""
+    """One probe of one container: the results of its executions in this run of the kubelet."""
 
     __slots__ = (
         "call",
@@ -44,7 +44,7 @@ class Runs:
 
     def __init__(self) -> None:
         self.call: Call | None = None
-        """The latest execution, as long as it is under way."""
+        """The latest execution, as long as it is in progress."""
         self.total = 0
         self.ended_t = 0.0
         self.last: bool | None = None
@@ -59,7 +59,7 @@ class Runs:
 
 
 class _Worker:
-    """Who executes one probe of one container, instance after instance: its latest tick."""
+    """The prober worker of one probe of one container, over all its instances: its latest tick."""
 
     def __init__(self) -> None:
         self.begun_t = 0.0
@@ -70,7 +70,7 @@ class _Worker:
 
 
 class _Workers:
-    """Those of a pod by container and probe; each life of the kubelet has its own."""
+    """Those of a pod by container and probe; each run of the kubelet has its own."""
 
     def __init__(self) -> None:
         self.life = -1
@@ -78,14 +78,14 @@ class _Workers:
 
 
 class _Probing:
-    """A container's probes; the kubelet keeps them in memory, so each life begins anew."""
+    """A container's probes; the kubelet keeps them in memory, so each run of it starts without."""
 
     def __init__(self) -> None:
         self.life = -1
         self.seq = 0
         self.runs: dict[Name, Runs] = {}
         self.succeeded: set[Name] = set()
-        """Those that have succeeded in any life."""
+        """Those that have succeeded in any run of the kubelet."""
         self.now: Probed | None = None
 
 
@@ -93,12 +93,12 @@ class Before(msgspec.Struct, frozen=True):
     """The execution before the one that begins or ends here."""
 
     begun_t: float
-    """When the tick that it belongs to began, be it in an instance before this one."""
+    """When the tick that it belongs to began, in this instance of the container or an earlier one."""
     tick_ended_t: float
     ended_t: float
     total: int
     call: Call | None
-    """It is under way."""
+    """It is in progress."""
     errors: int
     published: bool | None
     off_grid: bool
@@ -145,7 +145,7 @@ def exec_probes(container: Container) -> dict[Name, Probe]:
 
 
 def has_other_probes(container: Container, *names: Name) -> bool:
-    """It has one of these probes, and what comes of it cannot be followed."""
+    """It has one of these probes, and its results cannot be followed."""
     asked = [name for name, _ in probes_of(container.spec) if name in names]
     return bool(asked) and not exec_probes(container).keys() >= set(asked)
 
@@ -158,17 +158,17 @@ def _probing(container: Container, m: Moment) -> _Probing:
 
 
 def runs_of(container: Container, name: Name, m: Moment) -> Runs:
-    """How that probe went so far, before the moment if it is one of its own."""
+    """The results of that probe so far; before this moment if it is one of its executions."""
     return _probing(container, m).runs.get(name) or Runs()
 
 
 def ever_succeeded(container: Container, name: Name) -> bool:
-    """The probe has succeeded in some life of the kubelet."""
+    """The probe has succeeded in some run of the kubelet."""
     return name in container.note(_Probing).succeeded
 
 
 def probe_at(m: Moment) -> Probed | None:
-    """Take an execution in (call it for every moment of PROBES); what it is, if it is a probe's."""
+    """Record an execution (call it for every moment of PROBES); return what it is, if it is a probe's."""
     container = m.container
     if container is None or not container.born or PROBES.keys.isdisjoint(m.keys):
         return None
@@ -181,7 +181,7 @@ def probe_at(m: Moment) -> Probed | None:
 
 @observer(on=PROBES)
 def take_probe(m: Moment) -> None:
-    """Take an execution in."""
+    """Record an execution."""
     probe_at(m)
 
 

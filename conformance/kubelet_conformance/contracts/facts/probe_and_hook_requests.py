@@ -1,4 +1,4 @@
-"""What probes and hooks send into the network of pods, as the servers there saw it."""
+"""HTTP and TCP requests of probes and hooks, as the servers in the pod network received them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _URLS_REMEMBERED = 256
 
 
 class Asked(NamedTuple):
-    """A probe or hook of a pod that a knock may come from."""
+    """A probe or hook of a pod that a request may come from."""
 
     what: Sender
     spec: ContainerSpec
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 
 
 def knock(m: Moment) -> Probe | None:
-    """The record, if it tells who was asked."""
+    """The record, if it names the host that was asked."""
     record = m.record
     return record if isinstance(record, Probe) and (record.host or record.url) else None
 
@@ -50,7 +50,7 @@ def senders(spec: ContainerSpec) -> Iterator[Asked]:
 
 
 def asked_by(pod: Pod, record: Probe) -> list[Asked]:
-    """The probes and hooks of the pod that would ask this, whatever host they ask."""
+    """The probes and hooks of the pod that would send this request, to whatever host."""
     return [one for spec in _specs(pod) for one in senders(spec) if _asks(one, record)]
 
 
@@ -78,7 +78,7 @@ def _asks(asked: Asked, record: Probe) -> bool:
 
 @lru_cache(maxsize=_URLS_REMEMBERED)
 def _port_and_path(url: str) -> tuple[int, str]:
-    """Where a URL leads. The same few come again and again, and each is held against many probes."""
+    """Port and path of a URL. Cached: few URLs recur, and each is compared with many probes."""
     parts = urlsplit(url)
     return parts.port or _PORTS.get(parts.scheme, 0), parts.path or "/"
 
@@ -98,7 +98,7 @@ def named_host(handler: Handler) -> str:
 
 
 def is_of(one: Asked) -> Predicate:
-    """The knock comes from this probe or hook, and perhaps from others like it."""
+    """The request comes from this probe or hook, or from another one that sends the same."""
 
     def comes(m: Moment) -> bool:
         record = knock(m)
@@ -114,7 +114,7 @@ def _kinds(one: Asked) -> set[str]:
 
 
 def answered_with(record: Probe) -> int:
-    """The status of HTTP that was answered, 0 for no answer."""
+    """The HTTP status of the answer, 0 for no answer."""
     return int(record.outcome) if record.outcome.isdigit() else 0
 
 
@@ -122,8 +122,8 @@ def is_nobodys(m: Moment, host: str) -> bool:
     """No pod is known to have, or to have had, this address."""
     if any(one.ip == host for one in m.world.sandboxes.values()):
         return False
-    told = (pod.status for pod in m.world.pods.values() if pod.status is not None)
-    return all(host != one.pod_ip for one in told)
+    reported = (pod.status for pod in m.world.pods.values() if pod.status is not None)
+    return all(host != one.pod_ip for one in reported)
 
 
 def running(pod: Pod, name: str) -> Container | None:

@@ -1,4 +1,4 @@
-"""What containers may use, in the kernel's units: as their spec has it, and as the runtime tells."""
+"""What containers may use, in the kernel's units: by their spec, and as the runtime reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubelet_conformance.trace.format.manifests import ContainerSpec
 GATE = "InPlacePodVerticalScaling"
 CPU, MEMORY = "cpu", "memory"
 IMPOSSIBLE_CORES = 10_000.0
-"""No node has so many: who asks for more asks for what cannot be."""
+"""No node has so many: a request for more is infeasible."""
 _PERIOD = 100_000
 _MIN_SHARES, _MIN_QUOTA = 2, 1000
 
@@ -43,7 +43,7 @@ def _more(new: int, old: int) -> bool:
 
 
 def wants(spec: ContainerSpec) -> Caps:
-    """What a container's spec comes to."""
+    """The limits and requests of a container's spec in the kernel's units."""
     limits = spec.resources.limits or {}
     asked = {**limits, **(spec.resources.requests or {})}
     cores, limit = amount(str(asked.get(CPU, 0))), amount(str(limits.get(CPU, 0)))
@@ -61,19 +61,19 @@ def caps_of(linux: LinuxResources) -> Caps:
 
 def caps_told(container: Container) -> Caps | None:
     """What the runtime last said of it; None if it never did."""
-    told = container.record.resources if container.record is not None else None
-    return caps_of(told.linux) if told is not None and told.linux is not None else None
+    reported = container.record.resources if container.record is not None else None
+    return caps_of(reported.linux) if reported is not None and reported.linux is not None else None
 
 
 class _Given:
-    """What a container was given since the runtime last told what it has."""
+    """What UpdateContainerResources gave a container since the runtime last reported its resources."""
 
     def __init__(self) -> None:
         self.caps: Caps | None = None
 
 
 def updated(m: Moment) -> Caps:
-    """What the container of this UpdateContainerResources has after it, as far as it is told."""
+    """The resources of the container after this UpdateContainerResources, as far as they are known."""
     asked = caps_of(m.request(UpdateContainerResourcesRequest).linux)
     before = has_now(m.container) if m.container is not None else None
     return Caps(*(new or old for new, old in zip(asked, before or Caps(0, 0, 0), strict=True)))
@@ -81,20 +81,20 @@ def updated(m: Moment) -> Caps:
 
 @observer(on=done("UpdateContainerResources"))
 def take_update(m: Moment) -> None:
-    """Keep what an UpdateContainerResources that went well has given; see `has_now`."""
+    """Record what a successful UpdateContainerResources has given; see `has_now`."""
     if m.container is not None:
         m.container.note(_Given).caps = updated(m)
 
 
 def has_now(container: Container) -> Caps | None:
-    """What it has: as it was given last, else as the runtime told; None if nobody knows."""
+    """What it has: as it was given last, else as the runtime reported; None if that is not known."""
     return container.note(_Given).caps or caps_told(container)
 
 
 def awaits_resize(pod: Pod) -> bool:
-    """A container of it was given what the runtime has not told yet."""
+    """A container of it was given resources that the runtime has not reported yet."""
     every = ((one.note(_Given).caps, caps_told(one)) for one in pod.every_container())
-    return any(given is not None and given != told for given, told in every)
+    return any(given is not None and given != reported for given, reported in every)
 
 
 def changed(before: Caps, after: Caps) -> list[str]:
@@ -109,12 +109,12 @@ def restarts(spec: ContainerSpec, resources: list[str]) -> bool:
 
 
 def asks_the_impossible(spec: PodSpec) -> bool:
-    """No node has what one of the containers asks for."""
+    """No node has the resources that one of the containers requests."""
     return any(wants(one).shares > IMPOSSIBLE_CORES * 1024 for one in spec.containers)
 
 
 def pending(pod: Pod) -> str:
-    """Why the pod is not given what it wants, by its status: `Infeasible`, `Deferred`, or nothing."""
+    """Why the pod's resize is not done, by its status: `Infeasible`, `Deferred`, or nothing."""
     if pod.status is None:
         return ""
     condition = pod.status.condition("PodResizePending")

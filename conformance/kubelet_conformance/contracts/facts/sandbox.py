@@ -30,13 +30,13 @@ def _not_ready(m: Moment) -> bool:
 NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready))
 """The runtime says that it, or the pod network, is not ready."""
 EVENT_TOLD = Pattern(frozenset({"message"}))
-"""Whoever hears it knows the sandbox that it tells of, and need not read that (pleg/evented.go)."""
+"""A kubelet that receives this event knows the sandbox in it, and need not read that (pleg/evented.go)."""
 FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal)
 """A terminal phase is written: the pod is rejected, evicted or done."""
 
 
 GONE: Pattern = TERMINATION_ASKED.either(FINISHED)
-"""Nobody wants the pod to run any more."""
+"""The pod is asked to terminate, or a terminal phase is written."""
 
 
 def sandbox_asked(m: Moment) -> PodSandboxConfig:
@@ -66,7 +66,7 @@ def standing(pod: Pod) -> list[Sandbox]:
 
 
 def told_ips(record: SandboxRecord | None) -> list[str]:
-    """All addresses that the runtime tells of a sandbox, the primary one first."""
+    """All addresses that the runtime reports for a sandbox, the primary one first."""
     network = record.network if record is not None else None
     if network is None:
         return []
@@ -79,11 +79,11 @@ def told_ips(record: SandboxRecord | None) -> list[str]:
 def told_of(sandbox: Sandbox) -> Pattern:
     """An event that has the status of this sandbox."""
 
-    def tells(m: Moment) -> bool:
-        told = sandbox_told(m)
-        return told is not None and told.id == sandbox.id
+    def shows(m: Moment) -> bool:
+        reported = sandbox_told(m)
+        return reported is not None and reported.id == sandbox.id
 
-    return EVENT_TOLD.where(tells)
+    return EVENT_TOLD.where(shows)
 
 
 def network_mode(pod: Pod) -> str:
@@ -92,18 +92,18 @@ def network_mode(pod: Pod) -> str:
 
 
 def runs_containers(pod: Pod) -> bool:
-    """Some container of it runs, as far as the trace tells."""
+    """Some container of it runs, as far as the trace shows."""
     return any(container.state == "running" for container in pod.every_container())
 
 
 def wants_to_run(pod: Pod) -> bool:
-    """It always restarts, was born in the trace, is wanted, and nobody asked it to go."""
+    """Its policy is Always, it was born in the trace, is desired, and was not asked to terminate."""
     alive = pod.born and pod.wanted and pod.termination is None and not pod.finished
     return alive and pod.spec is not None and pod.restart_policy == "Always"
 
 
 def is_ready(sandbox: Sandbox) -> bool:
-    """It is ready, be it that the runtime still says so after a stop that it has answered well."""
+    """It is ready, or the runtime still says so after a StopPodSandbox that succeeded."""
     if sandbox.state == "ready":
         return True
     ended = sandbox.stops[-1].end_t if sandbox.stops else None
@@ -113,7 +113,7 @@ def is_ready(sandbox: Sandbox) -> bool:
 
 
 class StandingSeen(NamedTuple):
-    """What decides: a pod, and its sandboxes that the runtime still has."""
+    """Inputs: a pod, and its sandboxes that the runtime still has."""
 
     pod: Pod
     stand: list[Sandbox]

@@ -1,4 +1,4 @@
-"""Static pods: their names, their mirrors, and the instances of one that goes and comes back."""
+"""Static pods: their names, their mirrors, and the instances of one that is removed and comes back."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Lasting:
 
 
 def lasting(m: Moment, pod: Pod, kind: type[N]) -> N:
-    """The judge's own memory about this pod, which for a static one outlives it: one value of each kind."""
+    """A judge's own state for this pod, kept across instances of a static pod: one value of each type."""
     note = pod.note(kind)
     if not pod.static or not pod.uid:
         return note
@@ -73,7 +73,7 @@ _LOOKED_AFTER_SINCE = (1, 27)
 
 
 class _Life:
-    """When the pod last came back, and when its last mirror went."""
+    """When the pod last came back, and when its last mirror was deleted."""
 
     def __init__(self) -> None:
         self.back_t: float | None = None
@@ -82,14 +82,14 @@ class _Life:
 
 
 class _Removed:
-    """When files of static pods last went, by namespace and name: with nothing of it a pod is forgotten."""
+    """When files of static pods were last removed, by namespace and name; kept when a pod is forgotten."""
 
     def __init__(self) -> None:
         self.t = Latest[FullName, float]()
 
 
 class _Edited:
-    """When the pod's file was last edited into that of another pod: the pod goes as if the file had gone."""
+    """When the pod's file was last edited into that of another pod, which ends it like a removal."""
 
     def __init__(self) -> None:
         self.t = -math.inf
@@ -97,7 +97,7 @@ class _Edited:
 
 @observer(on=pod_set().either(deleted()))
 def take_lives(m: Moment) -> None:
-    """Take in which pods come back, and which mirrors go."""
+    """Record which pods come back, and which mirrors are deleted."""
     pod, record = m.pod, m.record
     if pod is not None and pod.static and isinstance(record, Deleted):
         pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, record.uid
@@ -107,7 +107,7 @@ def take_lives(m: Moment) -> None:
 
 @observer(on=pod_unset().either(pod_set()))
 def take_removals(m: Moment) -> None:
-    """Take in which files go, and which are edited."""
+    """Record which files are removed, and which are edited."""
     name = sent_static(m)
     if m.replaced is not None:
         m.replaced.note(_Edited).t = m.t
@@ -116,20 +116,20 @@ def take_removals(m: Moment) -> None:
 
 
 def _file_went_t(m: Moment, pod: Pod) -> float:
-    """When the pod's file last went, or became that of another pod; minus infinity where it never did."""
+    """When the pod's file was last removed, or became that of another pod; minus infinity if never."""
     gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name), -math.inf)
     return max(gone_t, pod.note(_Edited).t)
 
 
 def has_come_back(m: Moment, pod: Pod) -> bool:
-    """The pod is a static one that went before, with its file or by an edit of that."""
+    """The pod is a static one that ended before, as its file was removed or edited."""
     return pod.static and (pod.finished_before or _file_went_t(m, pod) > -math.inf)
 
 
 def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
-    """The pod's file went once, and the kubelet, which may have heard late, has stopped a sandbox since.
+    """The pod's file was removed once, and the kubelet, perhaps late to notice, has stopped a sandbox since.
 
-    What it told at that end of containers that never ran stays until they have a record (kubelet_pods.go
+    What it reported then of containers that never ran stays until they have a record (kubelet_pods.go
     convertToAPIContainerStatuses), though the pod is back by now.
     """
     gone_t = _file_went_t(m, pod)
@@ -137,9 +137,9 @@ def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
 
 
 def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
-    """It is told as lost for the end of a static pod, or of the former life of one that is back.
+    """It is shown as lost for the end of a static pod, or of the former instance of one that is back.
 
-    What does not run then is told to have ended, whatever its record says, and the phase stays, but for pods
+    What does not run then is shown as ended, whatever its record says, and the phase stays, but for pods
     of the API (status_manager.go TerminatePod).
     """
     if pod is None or not is_lost(said):
@@ -148,7 +148,7 @@ def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
 
 
 def is_left_to_itself(m: Moment, pod: Pod) -> bool:
-    """Its file goes or is gone, or its object by force, up to 1.26: nobody repeats a kill that failed.
+    """Its file is removed, or its object by force, up to 1.26: a kill that failed is not repeated.
 
     Nor one that was put off: as long as it has a worker only what config has is synced again (WORK-27).
     """
@@ -160,7 +160,7 @@ def is_left_to_itself(m: Moment, pod: Pod) -> bool:
 
 
 def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
-    """The sandbox was run before the kubelet could hear that the pod's file had gone, and goes for that."""
+    """The sandbox was run before the kubelet could notice that the file was removed, and is to be stopped."""
     gone_t = _file_went_t(m, pod)
     return (
         gone_t > -math.inf and sandbox.run is not None and sandbox.run.t <= informed_by(m, gone_t) + REACTION
@@ -168,7 +168,7 @@ def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
 
 
 def is_without_a_past(pod: Pod, name: str) -> bool:
-    """The pod's file is gone, and the container has no record any more: nothing tells of its restarts."""
+    """The pod's file is gone, and the container has no record any more: nothing records its restarts."""
     return pod.static and not pod.wanted and all(c.state == "removed" for c in pod.containers.get(name, ()))
 
 
@@ -179,7 +179,7 @@ def is_told_nowhere(pod: Pod) -> bool:
 
 
 def has_no_mirror(m: Moment, pod: Pod) -> bool:
-    """Nobody can be told of it, and one that has ended gets no mirror any more (STATIC-12).
+    """Its status can be written nowhere, and a pod that has ended gets no mirror any more (STATIC-12).
 
     Its last mirror is gone, or it never got one, as the API server was away.
     """
@@ -190,9 +190,9 @@ def has_no_mirror(m: Moment, pod: Pod) -> bool:
 
 
 def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
-    """The pod is a static one, and its latest status may have been forgotten: its file went after that.
+    """The pod is a static one, and its latest status may be forgotten: its file was removed after that.
 
-    So it is where the kubelet that wrote it is gone, and the mirror that told it too or out of reach.
+    That is so where the kubelet that wrote it is gone, and the mirror that had it is gone or out of reach.
     """
     if not pod.static or pod.status_t is None:
         return False
@@ -220,7 +220,7 @@ class Mirrors:
         self.latest = Latest["FullName", tuple[str, int]]()
         """Mirrors that were created since the last sandbox of that name: hash and seq."""
         self.made = Latest["FullName", str]()
-        """The hash that the latest mirror of each name was made with."""
+        """The hash that the latest mirror of each name was created with."""
         self.hashes = Latest[str, str]()
 
 
@@ -263,7 +263,7 @@ def name_of(body: Json) -> FullName:
 
 
 def learn_mirrors(m: Moment) -> Mirrors:
-    """Take writes and sandboxes in."""
+    """Record writes and sandboxes."""
     known, record = m.node.note(Mirrors), m.record
     if isinstance(record, ApiWrite):
         if record.code == CREATED and record.uid and _creates_a_mirror(m):
@@ -296,7 +296,7 @@ def is_create_of(m: Moment, pod: Pod) -> bool:
 
 
 def latest_mirror(m: Moment, pod: Pod) -> str | None:
-    """The UID of the mirror that a static pod has, if it was last made with the pod's hash."""
+    """The UID of the mirror that a static pod has, if it was last created with the pod's hash."""
     known = m.node.note(Mirrors)
     made = known.made.get((pod.namespace, pod.name))
     if not pod.static or made is None or made != known.hashes.get(pod.uid):

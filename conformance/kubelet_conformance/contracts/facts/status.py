@@ -44,7 +44,7 @@ START_ERRORS = frozenset(
 READY_TO_START = "PodReadyToStartContainers"
 """The condition that a sandbox with its network is there."""
 TOLD_AT_ONCE = ByVersion({"1.29..1.35": False, ">=1.36": True})
-"""A sandbox that was made is told at once, and not by the next sync (COND-07)."""
+"""A sandbox that was created is reported at once, and not by the next sync (COND-07)."""
 UNKNOWN_END = "ContainerStatusUnknown"
 """Reason given for the end of a container whose record is gone."""
 FINAL_PHASES_SINCE = (1, 27)
@@ -55,7 +55,7 @@ _NO_SPEC: tuple[Kind, None] = "unknown", None
 
 
 def is_lost(said: ContainerStatus) -> bool:
-    """Its end is told though its record tells none: for as long as that is so it counts as restarted."""
+    """It is shown as ended though its record is not: for as long as that is so it counts as restarted."""
     return said.state.terminated is not None and said.state.terminated.reason == UNKNOWN_END
 
 
@@ -91,17 +91,17 @@ def _has_a_refused_container(m: Moment) -> bool:
     return not START_ERRORS.isdisjoint(reasons)
 
 
-def _tells_an_end(m: Moment) -> bool:
+def _shows_an_end(m: Moment) -> bool:
     every = m.status.every_container if m.status is not None else ()
     return bool([one for one in every if one.state.terminated or one.last_state.terminated])
 
 
 AGAIN: Pattern = status().where(_comes_after_another)
-"""A status that can be held against the one before."""
+"""A status that can be compared with the one before."""
 REFUSED: Pattern = status().where(_has_a_refused_container)
 """A status in which a container waits for one of START_ERRORS."""
-END_TOLD: Pattern = status().where(_tells_an_end)
-"""A status with the end of a container, be it the latest or the one before."""
+END_TOLD: Pattern = status().where(_shows_an_end)
+"""A status with the end of a container, in state or in lastState."""
 
 
 class _Named:
@@ -112,7 +112,7 @@ class _Named:
 
 
 class _Looked:
-    """What was found in the status of a moment, so that it is looked at once for all contracts."""
+    """What was found in the status of a moment, computed once for all contracts."""
 
     def __init__(self, m: Moment) -> None:
         self.entries: tuple[Entry, ...] = ()
@@ -172,7 +172,7 @@ def _entries(m: Moment, pod: Pod, status: PodStatus) -> tuple[Entry, ...]:
 
 
 def is_late(before: ContainerStatus | None, now: ContainerStatus) -> bool:
-    """The loop told of a probe's success after the sync that told of the container's end.
+    """The loop reported a probe's success after the sync that reported the container's end.
 
     That sync's status may have been left out.
     """
@@ -183,7 +183,7 @@ def is_late(before: ContainerStatus | None, now: ContainerStatus) -> bool:
 
 
 def tells_of_others(m: Moment, name: str) -> bool:
-    """Another container has changed: without that, the first status of a life is like the one before."""
+    """Another container has changed: otherwise the first status of a kubelet's run is like the one before."""
     pod, now = m.pod, m.status
     if pod is None or pod.status is None or now is None:
         return False
@@ -192,7 +192,7 @@ def tells_of_others(m: Moment, name: str) -> bool:
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):
-    """A status of a kubelet's, and what its containers amount to."""
+    """A status that a kubelet wrote, and the phase that its containers amount to."""
 
     pod: Pod
     status: PodStatus
@@ -215,7 +215,7 @@ class Written(msgspec.Struct, frozen=True, gc=False):
 def written(m: Moment) -> Written | None:
     """The status of this moment; None for what no kubelet wrote, or which no table decides.
 
-    The API server's first status has no conditions, and a reason tells that a handler (eviction, deadline)
+    The API server's first status has no conditions, and a reason shows that a handler (eviction, deadline)
     or admission has set the phase.
     """
     looked: _Looked = m.memo or _looked(m)
@@ -236,19 +236,19 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
         if counts.running == 0:
             generated |= {"Failed"}
     if pod.status is not None and pod.status.terminal and status.phase == pod.status.phase:
-        generated |= {status.phase}  # A pod that has ended stays so, whatever its records tell by now.
+        generated |= {status.phase}  # A pod that has ended stays so, whatever its records say by now.
     allowed = generated
     if "Succeeded" in generated or "Failed" in generated:
         allowed |= _held(pod, m)
-    if pod.status is not None and _tells_of_probes(m, pod, pod.status, status):
+    if pod.status is not None and _shows_probe_results(m, pod, pod.status, status):
         allowed |= {pod.status.phase}
     phases = tuple(generated) if len(generated) == 1 else tuple(sorted(generated))
     lost = tuple([one for one in status.lasting_containers if is_lost(one)])
     return Written(pod, status, pod.status, counts, row, phases, allowed, lost)
 
 
-def _tells_of_probes(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
-    """The results of probes are told at once, and the phase follows with the next sync, which comes soon."""
+def _shows_probe_results(m: Moment, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
+    """The results of probes are reported at once, and the phase follows with the next sync, soon."""
     old, new = before.every_container, now.every_container
     if m.t - (pod.status_t or 0.0) > REACTION or old == new:
         return False
@@ -265,7 +265,7 @@ def _may_be_final(m: Moment, pod: Pod) -> bool:
 
 
 def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
-    """The pod has run as long as it may, or nobody can say whether it has."""
+    """The pod's deadline has passed, or it is not known whether it has."""
     spec = pod.spec
     if spec is None or spec.active_deadline_seconds is None:
         return False
@@ -276,7 +276,7 @@ def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
 def _held(pod: Pod, m: Moment) -> set[str]:
     """A terminal phase is held back, at the last one written, until all is stopped.
 
-    A mirror that was made since is Pending.
+    A mirror that was created since is Pending.
     """
     last = pod.status.phase if pod.status is not None else "Pending"
     ran = not pod.born or any(one.start is not None for one in pod.of_kind("app"))
@@ -322,24 +322,24 @@ def tells_of_its_sandbox_only(m: Moment) -> bool:
 
 _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _IMAGES = "ImageStatus"
-"""This one tells nothing of a pod. It keeps a worker waiting, and nobody can tell whose."""
+"""This call names no pod. It keeps a worker waiting, and it is not known whose."""
 _READING = LISTS | _INSPECTIONS | {_IMAGES}
 READS: Pattern = failed(*sorted(_READING)).either(late(*sorted(_READING)), kubelet("killed", "stopped"))
 
 
 class Reads:
-    """When a call that reads last went wrong.
+    """When a call that reads last failed.
 
-    Nobody can tell whose sync it was of: one relist follows another, and each reads one pod after another.
+    It is not known whose sync it was of: one relist follows another, and each reads one pod after another.
     """
 
     def __init__(self) -> None:
         self.bad_t = -math.inf
-        """When one last told nothing of what there is, or told it late."""
+        """When such a call last gave no answer about what it reads, or gave it late."""
         self.held_up_t = -math.inf
         """When a relist last had its answer late, or got none."""
         self.ended_seq = 0
-        """Where the last life of the kubelet ended, which waits for no answer any more."""
+        """Where the last run of the kubelet ended, which waits for no answer any more."""
 
 
 class WholeList:
@@ -373,7 +373,7 @@ def take_in_reads(m: Moment) -> None:
 
 
 def _take_in_trouble(reads: Reads, reply: Reply) -> None:
-    """An answer is an error or comes late; that no life of the kubelet waits for any more holds up none."""
+    """An answer is an error or comes late. One that no running kubelet waits for delays nothing."""
     call, rpc, error = reply.call, reply.call.rpc, reply.error
     is_answer = error is None or rpc == _IMAGES or (error.code == "NOT_FOUND" and rpc in _INSPECTIONS)
     is_late = reply.t - call.t > LATE_SECONDS and call.seq > reads.ended_seq
@@ -386,7 +386,8 @@ def _take_in_trouble(reads: Reads, reply: Reply) -> None:
 def is_unseen(m: Moment, entry: Entry, t: float) -> bool:
     """No sync can have looked since `t`: the kubelet was down or blind, or the pod's worker busy ever since.
 
-    A result of a probe that is told meanwhile changes `ready` or `started` in the status before, no state.
+    A result of a probe that is reported meanwhile changes `ready` or `started` in the status before, no
+    state.
     """
     is_same = entry.before is not None and entry.before.state == entry.status.state
     return tells_of_its_sandbox_only(m) or may_be_old(m, t, is_same=is_same)
@@ -410,9 +411,9 @@ def _at_work_since(m: Moment, pod: Pod) -> float:
 
 
 def _was_blind(m: Moment, t: float) -> bool:
-    """The look that could tell the kubelet what was at `t` is not answered, or only was just now.
+    """The call that could show the kubelet the state at `t` is not answered, or only was just now.
 
-    Nor can a worker that waits to be told of an image look at anything else.
+    Nor can a worker that waits for an ImageStatus read anything else.
     """
     reads = m.node.note(Reads)
     if reads.bad_t > t and m.t - reads.bad_t <= REACTION:
@@ -421,6 +422,6 @@ def _was_blind(m: Moment, t: float) -> bool:
 
 
 def _was_down(m: Moment, t: float) -> bool:
-    """The kubelet that writes did not see what was at `t`."""
+    """The kubelet that writes did not see the state at `t`."""
     relisted = m.node.relisted_t
     return relisted is None or relisted + REACTION > m.t or (m.node.down_t is not None and m.node.down_t > t)

@@ -17,7 +17,7 @@ HOUSEKEEPING = 2.0
 ROUNDING = 1.0
 """Times that the API cuts to whole seconds."""
 SAME_MOMENT = 0.05
-"""Two things this close cannot be told apart by cause."""
+"""Which of two records this close caused the other cannot be decided."""
 TOGETHER = 1.0
 """What a kubelet does at one time for several containers begins within this."""
 KUBELET_START = 12.0
@@ -31,7 +31,7 @@ STOP_SLACK = 2.0
 EXEC_SLACK = 2.0
 """How long a runtime may take to kill and to answer once an ExecSync's timeout is over."""
 FILE_POLL = 20.0
-"""How often a manifest folder is read where nothing tells of a change in it (fileCheckFrequency)."""
+"""How often a manifest folder is read where no notification of changes arrives (fileCheckFrequency)."""
 CALL_TIMEOUT = 120.0
 """How long the kubelet waits for an answer (runtimeRequestTimeout); some calls get longer."""
 LEFT_WORK = 120.0

@@ -32,7 +32,7 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
 class _Mirror:
-    """The mirror of a static pod, and whether somebody has deleted it."""
+    """The mirror of a static pod, and whether a client has deleted it."""
 
     def __init__(self) -> None:
         self.deleted = False
@@ -40,20 +40,20 @@ class _Mirror:
 
 @contract("CLEANUP-01", on=call("StopContainer"), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))
 def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
-    """Housekeeping deletes the mirrors that are left of static pods before it kills what nobody knows."""
+    """Housekeeping deletes the mirrors left of static pods before it kills pods that no source has."""
     known, started_t = kubelet_view(m), m.node.started_t
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
-    left = [pod for pod in left if not known_to_kubelet(pod, m.node) and not _is_wanted_again(m, pod)]
+    left = [pod for pod in left if not known_to_kubelet(pod, m.node) and not _is_desired_again(m, pod)]
     for pod in left:
         if not pod.note(_Mirror).deleted:
-            text = f"container {m.container.name if m.container else ''}, which nobody knows, is stopped"
+            text = f"container {m.container.name if m.container else ''}, whose pod no source has, is stopped"
             return broken(f"{text} before the mirror of {pod.name} is deleted", pod.set_seq)
     return KEPT if left else None
 
 
-def _is_wanted_again(m: Moment, pod: Pod) -> bool:
+def _is_desired_again(m: Moment, pod: Pod) -> bool:
     """By another manifest of that name: the mirror is then its worker's (mirrors are looked up by name)."""
     newest = m.world.names.get((pod.namespace, pod.name))
     return newest is not None and newest.static and newest.wanted
@@ -61,7 +61,7 @@ def _is_wanted_again(m: Moment, pod: Pod) -> bool:
 
 @observer(on=API_DELETE.either(deleted()))
 def _mirror_is_deleted(m: Moment) -> None:
-    """Take in which mirrors are gone."""
+    """Record which mirrors are gone."""
     pod = pod_of_write(m) or m.pod
     if pod is not None and pod.static:
         pod.note(_Mirror).deleted = True
@@ -72,7 +72,7 @@ _MAKES = call("RunPodSandbox", "CreateContainer", "StartContainer")
 
 @contract("CLEANUP-06", on=LISTING_FAILED, needs=(CRI, PODS))
 def failed_listing_ends_housekeeping(m: Moment) -> Findings:
-    """As long as listings fail, housekeeping kills nothing that nobody wants."""
+    """As long as listings fail, housekeeping kills no pod that no source has."""
     if not m.node.kubelet_up or not _orphans(m):
         return None
     rpc = m.call.rpc
@@ -111,7 +111,7 @@ def finished_pod_is_not_run_again(_: Moment, pod: Pod, status: PodStatus) -> Fin
 
 @finished_pod_is_not_run_again.clause("later", on=_MAKES)
 def ended_pod_is_not_made_again(m: Moment, pod: Pod) -> Findings:
-    """Nor does a kubelet that comes back later begin it again."""
+    """A kubelet that starts later does not start a finished pod again either."""
     if not pod.finished or pod.static or not pod.born or not pod.wanted:
         return None
     return broken(f"{m.call.rpc} for {pod.name}, which is {pod.finished}", pod.status_seq)
@@ -119,8 +119,8 @@ def ended_pod_is_not_made_again(m: Moment, pod: Pod) -> Findings:
 
 @contract("CLEANUP-08", on=call("StopContainer"), needs=(CRI, PODS), clause="not-early")
 def orphans_are_not_killed_at_once(m: Moment, pod: Pod, container: Container) -> Findings:
-    """A kubelet that starts kills what nobody wants at its first housekeeping, 2 s after its start at the
-    earliest; the sandbox is stopped after the containers.
+    """A kubelet that starts kills pods that no source has at its first housekeeping, 2 s after its start at
+    the earliest; the sandbox is stopped after the containers.
     """
     started = m.node.started_t
     if started is None or known_to_kubelet(pod, m.node):
@@ -128,17 +128,17 @@ def orphans_are_not_killed_at_once(m: Moment, pod: Pod, container: Container) ->
     if container.state != "running" or container.stops or container.started_t is None:
         return None
     if container.started_t >= started:
-        return None  # This kubelet started it, and need not find out that nobody wants it.
+        return None  # This kubelet started it, and need not notice that no source has it.
     if pod.termination is not None and pod.termination.seq > m.node.started_seq:
-        return None  # It went in the very moment of the start: this kubelet may have been told of it.
+        return None  # It was removed at the moment of the start: this kubelet may have received it.
     if m.t - started < HOUSEKEEPING - SAME_MOMENT:
-        return broken(f"{pod.name}, which nobody wants, is killed {m.t - started:.1f} s after the start")
+        return broken(f"{pod.name}, which no source has, is killed {m.t - started:.1f} s after the start")
     return KEPT
 
 
 @orphans_are_not_killed_at_once.clause("order", on=call("StopPodSandbox"))
 def orphans_sandbox_is_stopped_last(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """Its containers have been stopped before."""
+    """The sandbox is stopped after its containers."""
     if m.node.started_t is None or known_to_kubelet(pod, m.node):
         return None
     if sandbox.state != "ready" or sandbox.stops or not sandbox.born:
@@ -152,12 +152,12 @@ def orphans_sandbox_is_stopped_last(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
 
 
 _YOUNG = 2 * HOUSEKEEPING
-"""A container this young may be missing in what the kubelet has in store of the runtime."""
+"""A container this young may be missing in the kubelet's runtime cache."""
 
 
 @contract("CLEANUP-02", on=call("StopContainer"), needs=(CRI, PODS), clause="young")
 def young_container_is_no_orphan(m: Moment, pod: Pod, container: Container) -> Findings:
-    """A container that was just started is not taken for one that nobody wants: housekeeping lets it live."""
+    """A container that was just started is not taken for an orphan: housekeeping does not stop it."""
     if container.started_t is None or container.stops:
         return None
     if m.t - container.started_t > _YOUNG or may_be_unknown(pod, m.node) or explained(m):
@@ -167,7 +167,7 @@ def young_container_is_no_orphan(m: Moment, pod: Pod, container: Container) -> F
 
 @young_container_is_no_orphan.clause("lives-on", on=LIFE_ENDS)
 def young_containers_live_on(m: Moment) -> Iterator[Finding]:
-    """It outlives the next housekeeping."""
+    """A young container still runs after the next housekeeping."""
     for container in m.world.containers.values():
         begun = container.started_t
         if begun is None or container.state != "running" or container.pod is None or not container.born:

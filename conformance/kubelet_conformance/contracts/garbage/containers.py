@@ -36,11 +36,11 @@ from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_vi
 
 REMOVE = call("RemoveContainer")
 GC_SLACK = 15.0
-"""A round of garbage collection on a loaded machine, and its wait for the pod's worker."""
+"""How long one garbage collection may take on a loaded machine, with its wait for the pod's worker."""
 
 
 def lives_on(pod: Pod) -> bool:
-    """The pod is wanted, and not evicted: its newest records tell its past."""
+    """The pod is desired, and not evicted: the kubelet needs its newest records."""
     evicted = disruption_of(pod) is not None or (pod.status is not None and pod.status.reason == "Evicted")
     return pod.wanted and pod.termination is None and not evicted
 
@@ -49,7 +49,7 @@ def lives_on(pod: Pod) -> bool:
 def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findings:
     """Of the dead records of one container of a living pod the oldest is removed first.
 
-    What one more death makes superfluous goes newest first, and before what was never started (LOOP-10).
+    Those beyond the limit after one more exit are removed newest first, before those never started (LOOP-10).
     """
     if not pod.born or not lives_on(pod):
         return None
@@ -59,20 +59,20 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
     if len(records) < 2:  # noqa: PLR2004 - there is an order only among several
         return None
     if records[0] is not container and not _made_due_by_a_death(m, container, records):
-        text = f"expected attempt {records[0].attempt} of {container.name} to go before {container.attempt}"
+        text = f"attempt {container.attempt} of {container.name} is removed before {records[0].attempt}"
         return broken(text, records[0].create.seq if records[0].create else None)
     return KEPT
 
 
 class _Removals:
-    """When the kubelet last had to wait for a removal: those it has in mind come after it."""
+    """When the kubelet last waited for a removal: others of the same garbage collection follow it."""
 
     def __init__(self) -> None:
         self.waited_t = 0.0
 
 
 def _made_due_by_a_death(m: Moment, container: Container, records: list[Container]) -> bool:
-    """A newer instance has died, or died before this kubelet came, and was heard of no longer ago."""
+    """A newer instance has died, or was already dead when this kubelet started, no longer ago than that."""
     newer = [c for c in records[records.index(container) + 1 :] if c.state == "exited" and c.exit is not None]
     if container.state != "exited" or not newer:
         return False
@@ -89,7 +89,7 @@ def _waits_are_remembered(m: Moment) -> None:
 
 @contract("GC-10", on=REMOVE, needs=(CRI, PODS), clause="newest-kept")
 def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings:
-    """While a pod lives, the newest record of each of its containers is kept, and one older than the newest
+    """While a pod exists, the newest record of each of its containers is kept, and one older than the newest
     dead one is removed soon after a death.
     """
     if not pod.born or not lives_on(pod):
@@ -98,12 +98,12 @@ def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings
         return None
     if container is pod.newest(container.name) and not _may_all_go(m, pod):
         create = container.create.seq if container.create else None
-        return broken(f"the newest record of {container.name} is removed while its pod lives", create)
+        return broken(f"the newest record of {container.name} is removed while its pod exists", create)
     return KEPT
 
 
 def _disk_is_short(m: Moment) -> bool:
-    """The node removes whatever it can do without (EVICT-01)."""
+    """The node is short of disk and removes all that it can (EVICT-01)."""
     return any(low.of_disk for low in distress(m).low.values())
 
 
@@ -113,13 +113,13 @@ def _may_all_go(m: Moment, pod: Pod) -> bool:
 
 
 def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
-    """What is asked to go, and no answer has come yet."""
+    """The removals in progress."""
     return {m.world.called.get(call.id) for call in pod.calls_open.values() if call.rpc == "RemoveContainer"}
 
 
 @newest_record_is_kept.clause("older-removed", on=exited())
 def older_dead_record_is_removed(m: Moment, pod: Pod, container: Container) -> Findings:
-    """The record before the one that died goes."""
+    """The record before the newest dead one is removed."""
     if container is not pod.newest(container.name):
         return None
     dead = [one for one in pod.containers[container.name] if one is not container and one.state == "exited"]
@@ -174,7 +174,7 @@ def unknown_container_is_stopped_before_it_goes(_: Moment, container: Container)
     return KEPT
 
 
-class _Told:
+class _Reported:
     """Whether the runtime has ever said that the state of a container is unknown."""
 
     def __init__(self) -> None:
@@ -183,18 +183,18 @@ class _Told:
 
 @observer(on=read_as("unknown"))
 def _unknown_states_are_remembered(m: Moment) -> None:
-    """Remember it: once stopped, the container is told as exited."""
+    """Record it: once stopped, the container is reported as exited."""
     record = m.response(ContainerStatusReply).status
     if m.container is not None and record is not None and record.state == "CONTAINER_UNKNOWN":
-        m.container.note(_Told).unknown = True
+        m.container.note(_Reported).unknown = True
 
 
 def _was_unknown(container: Container) -> bool:
-    return container.state == "unknown" or container.note(_Told).unknown
+    return container.state == "unknown" or container.note(_Reported).unknown
 
 
 class _Return:
-    """When a pod that was gone was wanted again: a round of collection just before does not know."""
+    """When a pod that was gone came back: a garbage collection just before does not know that."""
 
     def __init__(self) -> None:
         self.is_gone = False
@@ -217,7 +217,7 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
     if sandbox.containers:
         left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
-    # Of a pod that was deleted and has come to its end everything goes, a moment before its object does.
+    # Everything of a deleted pod that has ended is removed, a moment before its object is.
     over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
     is_back = m.t <= informed_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
     if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
@@ -235,7 +235,7 @@ def _pod_comes_back(m: Moment, pod: Pod) -> None:
 
 @sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())
 def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
-    """The sandboxes of a pod that is gone go within a minute."""
+    """The sandboxes of a pod that is gone are removed within a minute."""
     if not pod.born or pod.static or not m.node.kubelet_up:
         return None
     sandbox = pod.sandbox

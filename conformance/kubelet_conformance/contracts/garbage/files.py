@@ -1,4 +1,4 @@
-"""GC and CLEANUP: the files of pods and containers, and when they go."""
+"""GC and CLEANUP: when the files of pods and containers are removed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _PODS, _LOGS = "pods", "/pods/"
 
 
 class _Paths:
-    """Paths of pods and of their logs: whether each is there, as far as the trace tells."""
+    """Paths of pods and of their logs: whether each is there, as far as the trace shows."""
 
     def __init__(self) -> None:
         self.there = Latest[str, bool]()
         self.seq = 0
 
     def take(self, record: Disk) -> None:
-        """Something appeared or went."""
+        """A file appeared or was removed."""
         if record.op not in {"folder", "written", "removed"} or _LOGS not in record.path:
             return
         self.there[record.path] = record.op != "removed"
@@ -74,7 +74,7 @@ def _folder_of(pod: Pod) -> str:
 
 @contract("GC-07", on=deleted(), needs=(CRI, PODS))
 def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
-    """The folder of a pod's logs goes within a minute once the pod is gone."""
+    """The folder of a pod's logs is removed within a minute once the pod is gone."""
     if pod.static or not m.node.kubelet_up:
         return None
     path = _folder_of(pod)
@@ -91,7 +91,7 @@ def log_folder_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
 
 
 def _forced_grace(m: Moment, pod: Pod) -> float:
-    """What a deletion by force leaves the containers, once the sync that is under way has used up its own."""
+    """What a forced deletion leaves the containers, once the sync in progress has used up its own grace."""
     grace = deletion_grace(m, pod) if forced(pod) else 0
     return grace if grace is not None else pod.spec.grace_seconds if pod.spec is not None else 0
 
@@ -104,13 +104,13 @@ def _pod_of_logs(m: Moment) -> Pod | None:
 
 
 @log_folder_of_a_gone_pod_goes.clause("not before", on=REMOVED)
-def log_folder_of_a_wanted_pod_stays(m: Moment) -> Findings:
-    """As long as the pod is wanted it stays."""
+def log_folder_of_a_desired_pod_stays(m: Moment) -> Findings:
+    """The log folder of a desired pod is not removed."""
     pod = _pod_of_logs(m)
     if pod is None or not pod.wanted or not pod.born:
         return None
     over = pod.termination is not None or bool(pod.finished)
-    return None if over else broken(f"the logs of {pod.name}, which is wanted, are removed", pod.set_seq)
+    return None if over else broken(f"the logs of {pod.name}, which is desired, are removed", pod.set_seq)
 
 
 def _pod_of_folder(m: Moment) -> Pod | None:
@@ -121,7 +121,7 @@ def _pod_of_folder(m: Moment) -> Pod | None:
 
 @contract("CLEANUP-03", on=REMOVED, needs=(CRI, PODS))
 def folder_of_a_running_pod_stays(m: Moment) -> Findings:
-    """The folder of a pod goes only when no container of the pod runs."""
+    """The folder of a pod is removed only when no container of the pod runs."""
     pod = _pod_of_folder(m)
     if pod is None or not pod.born:
         return None
@@ -181,7 +181,7 @@ def cgroup_stays_with_its_volumes(m: Moment) -> Findings:
 
 @observer(on=pod_set())
 def _pod_has_volumes(m: Moment) -> None:
-    """Take in which pods have volumes."""
+    """Record which pods have volumes."""
     if m.manifest is None or not m.manifest.metadata.uid or not m.manifest.spec.volumes:
         return
     known = m.node.note(_Specs).with_volumes

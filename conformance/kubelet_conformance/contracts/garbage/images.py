@@ -20,7 +20,7 @@ MINIMUM_AGE = 120.0
 """An image younger than this stays (imageMinimumGCAge)."""
 _SIGNAL = "imagefs.available"
 _LOW_PERCENT = 15
-"""What is left of a disk that is filled to 85 percent (imageGCHighThresholdPercent)."""
+"""The free share of a disk that is filled to 85 percent (imageGCHighThresholdPercent)."""
 _IMAGES_REMEMBERED = 2000
 
 
@@ -31,10 +31,10 @@ class _Seen:
         self.image = image
         self.first_t = t
         self.used_t = -math.inf
-        """When it was last seen in the lists beside a container that was made from it."""
+        """When it was last seen in the lists beside a container that was created from it."""
 
     def has_one_of(self, names: set[str]) -> bool:
-        """It can be asked for by one of these."""
+        """Its id, or one of its tags or digests, is one of these names."""
         image = self.image
         if image.id in names:
             return True
@@ -54,7 +54,7 @@ class _Images:
 
 
 def _in_use(m: Moment) -> set[str]:
-    """The images that some container was made from that is still recorded."""
+    """The images that some container was created from that is still recorded."""
     return {c.config.image.image for c in m.world.containers.values() if c.config is not None}
 
 
@@ -62,7 +62,7 @@ def _in_use(m: Moment) -> set[str]:
 def unused_images_go_the_longest_unused_first(m: Moment) -> Findings:
     """An image that is removed is not in use, not pinned and known for two minutes.
 
-    Of two that may go the one unused for longer goes first.
+    Of two removable images the one unused for longer is removed first.
     """
     images = m.node.note(_Images)
     image = images.find(m.request(RemoveImageRequest).image.image)
@@ -82,7 +82,7 @@ def unused_images_go_the_longest_unused_first(m: Moment) -> Findings:
 def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
     """What forbids the removal of an image; "" if nothing does."""
     if image.has_one_of(used):
-        return "and a container was made from it"
+        return "and a container was created from it"
     if image.image.pinned:
         return "which is pinned"
     return f"{t - image.first_t:.0f} s after it was first seen" if t - image.first_t < MINIMUM_AGE else ""
@@ -90,7 +90,7 @@ def _why_it_stays(image: _Seen, used: set[str], t: float) -> str:
 
 @observer(on=done("ListImages"))
 def _images_are_listed(m: Moment) -> None:
-    """Take in what is there, and what of it is in use."""
+    """Record which images there are, and which are in use."""
     known, used = m.node.note(_Images), _in_use(m)
     listed = m.response(ListImagesReply).images
     for gone in known.seen.keys() - {image.id for image in listed}:
@@ -113,14 +113,14 @@ def _memory_is_lost(m: Moment) -> None:
 
 
 def _may_go(m: Moment) -> bool:
-    """Some image that was listed may go by now."""
+    """Some listed image may be removed by now."""
     used = _in_use(m)
     return any(not _why_it_stays(one, used, m.t) for one in m.node.note(_Images).seen.values())
 
 
 @unused_images_go_the_longest_unused_first.clause("room is made", on=FAULT)
 def room_is_made(m: Moment) -> Findings:
-    """When the disk is filled to 85 percent an image goes that may, within the next round."""
+    """When the disk is filled to 85 percent a removable image is removed in the next garbage collection."""
     low = distress(m).low.get(_SIGNAL)
     if low is None or low.seq != m.seq or not low.available.endswith("%") or not m.node.kubelet_up:
         return None
@@ -131,5 +131,5 @@ def room_is_made(m: Moment) -> Findings:
         within=ROUND + _SLACK,
         unless=FAULT,
         whole_node=True,
-        text="an image is removed from a disk that has run full",
+        text="an image is removed from the full disk",
     )

@@ -1,4 +1,4 @@
-"""GC: how many dead containers may stay, what never ran, and rounds that fail."""
+"""GC: limits on dead containers, containers that never ran, and garbage collections that fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _most(m: Moment) -> int:
 
 
 def _dead(m: Moment) -> list[Container]:
-    """The dead containers of all pods that go on, the oldest first."""
+    """The dead containers of all pods that are not terminated, the oldest first."""
     every = (c for c in m.world.containers.values() if c.pod is not None and lives_on(c.pod))
     found = [c for c in every if c.state in {"exited", "created"} and c.created_t is not None]
     return sorted(found, key=lambda c: c.created_t or 0.0)
@@ -28,8 +28,8 @@ def _dead(m: Moment) -> list[Container]:
 
 @contract("GC-03", on=REMOVE, needs=(CRI, PODS))
 def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
-    """Where more dead containers are there than may stay, the oldest of all go, each container keeping one
-    for as long as that is possible.
+    """Where more dead containers are there than may stay, the oldest of all are removed, each container
+    keeping one for as long as that is possible.
     """
     if _most(m) < 0 or container.pod is None or not lives_on(container.pod):
         return None
@@ -47,7 +47,7 @@ def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
 
 @oldest_of_all_goes_first.clause("goes", on=exited())
 def too_many_do_not_stay(m: Moment) -> Findings:
-    """The next round leaves no more than may stay."""
+    """The next garbage collection leaves at most as many dead containers as may stay."""
     most = _most(m)
     if most < 0 or not m.node.kubelet_up or m.container is None or len(_dead(m)) < most:
         return None
@@ -62,7 +62,7 @@ def too_many_do_not_stay(m: Moment) -> Findings:
 
 @contract("GC-08", on=done("CreateContainer"), needs=(CRI, PODS))
 def container_that_never_ran_goes(m: Moment, pod: Pod) -> Findings:
-    """Of a container's instances one that was made and never started is removed like any dead one.
+    """Of a container's instances one that was created and never started is removed like any dead one.
 
     The newest of those that do not run stays.
     """
@@ -93,8 +93,8 @@ class _Rounds:
 
 
 @contract("GC-11", on=failed("ListContainers"), needs=(CRI, EVERY_EVENT))
-def failed_round_is_told(m: Moment) -> Findings:
-    """That a round of garbage collection has failed is told by an event of the node, ContainerGCFailed."""
+def failed_gc_has_an_event(m: Moment) -> Findings:
+    """A failed garbage collection is reported by an event of the node, ContainerGCFailed."""
     rounds = m.node.note(_Rounds)
     if rounds.failing or not m.node.kubelet_up:
         return None
@@ -104,7 +104,7 @@ def failed_round_is_told(m: Moment) -> Findings:
         within=GC_PERIOD + GC_SLACK,
         unless=done("ListContainers").either(FAULT),
         whole_node=True,
-        text="ContainerGCFailed is told while containers cannot be listed",
+        text="an event ContainerGCFailed is written while containers cannot be listed",
     )
 
 

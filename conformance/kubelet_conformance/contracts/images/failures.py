@@ -1,4 +1,4 @@
-"""IMAGE: what an image keeps from starting, and what is told on the way to a container."""
+"""IMAGE: what a failing image prevents, and which events come before a container starts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from kubelet_conformance.trace.world.views import ImageKnown, Latest
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/:@+-]|^[:/@.-]|::|/:|[:/@]$")
 _SIZE = re.compile(r"Image size: \d+ bytes")
 _PULLED = "Successfully pulled"
-_TELLS_SIZE_SINCE = (1, 29)
+_SIZE_SINCE = (1, 29)
 
 
 @lru_cache(maxsize=1024)
 def is_no_name(image: str) -> bool:
-    """The text can certainly not be read as the name of an image."""
+    """The text is certainly no valid image name."""
     return bool(image) and _NO_NAME.search(image) is not None
 
 
@@ -40,7 +40,7 @@ def _waits_for(name: str, reason: str) -> Predicate:
 
 
 @contract("IMAGE-05", on=done("RunPodSandbox"), needs=(CRI, PODS, STATUS), clause="told")
-def unreadable_name_is_told(m: Moment, spec: PodSpec) -> Findings:
+def unreadable_name_is_reported(m: Moment, spec: PodSpec) -> Findings:
     """A container whose image has a name that cannot be read waits for InvalidImageName, and the runtime is
     not asked for it.
     """
@@ -57,16 +57,16 @@ def unreadable_name_is_told(m: Moment, spec: PodSpec) -> Findings:
     )
 
 
-@unreadable_name_is_told.clause("not-asked", on=call("ImageStatus"))
+@unreadable_name_is_reported.clause("not-asked", on=call("ImageStatus"))
 def unreadable_name_is_not_looked_for(m: Moment) -> Findings:
-    """Nobody can have such an image."""
+    """ImageStatus is not asked for an image whose name cannot be read."""
     image = m.request(ImageStatusRequest).image.image
     return broken(f"ImageStatus is asked for {image!r}") if is_no_name(image) else None
 
 
-@unreadable_name_is_told.clause("not-pulled", on=call("PullImage"))
+@unreadable_name_is_reported.clause("not-pulled", on=call("PullImage"))
 def unreadable_name_is_not_pulled(m: Moment) -> Findings:
-    """Nor can it be pulled."""
+    """An image whose name cannot be read is not pulled."""
     image = m.request(PullImageRequest).image.image
     return broken(f"{image!r} is pulled") if is_no_name(image) else None
 
@@ -82,12 +82,12 @@ def sibling_is_started_all_the_same(m: Moment, pod: Pod) -> Findings:
         by=creation_of(sibling.name),
         within=REACTION,
         unless=HELD_UP.either(failed("ImageStatus")),
-        text=f"{sibling.name} is made, though {image} could not be pulled",
+        text=f"{sibling.name} is created, though {image} could not be pulled",
     )
 
 
 def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
-    """The app container right after the last that needs this image, if nothing is known to hold it up."""
+    """The app container right after the last that needs this image, if nothing is known to delay it."""
     specs = list(pod.spec.containers) if pod.spec is not None else []
     users = [place for place, one in enumerate(specs) if reference(one.image) == image]
     if len(users) != 1 or users[0] + 1 >= len(specs) or pod.sandbox is None:
@@ -103,8 +103,8 @@ def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
     return sibling
 
 
-class _Told:
-    """What was told of each container since it was started last."""
+class _Reported:
+    """The events of each container since it was started last."""
 
     def __init__(self) -> None:
         self.of: dict[str, set[str]] = {}
@@ -114,39 +114,39 @@ class _Told:
     "IMAGE-18", on=event("Pulled", "Created", "Started"), needs=(CRI, PODS, EVERY_EVENT), clause="order"
 )
 def events_come_in_order(m: Moment, pod: Pod) -> Findings:
-    """On the way to a container the events Pulling, Pulled, Created and Started come in this order; that of a
-    pull tells how long it took, and from 1.29 on how much it brought.
+    """The events Pulling, Pulled, Created and Started of a container come in this order; that of a
+    pull says how long it took, and from 1.29 on the size of the image.
     """
     record = m.record
     if not isinstance(record, Event) or not pod.born or not record.container:
         return None
-    told = pod.note(_Told).of.get(record.container, set[str]())
+    reported = pod.note(_Reported).of.get(record.container, set[str]())
     before = {"Pulled": "Pulling", "Created": "Pulled", "Started": "Created"}[record.reason]
     if record.reason == "Pulled" and not record.message.startswith(_PULLED):
         return None
-    return KEPT if before in told else broken(f"{record.reason} is told, and {before} was not")
+    return KEPT if before in reported else broken(f"event {record.reason} comes without {before} before it")
 
 
 @observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
 def _events(m: Moment) -> None:
-    """Remember what was told."""
+    """Record the events."""
     record, pod = m.record, m.pod
     if isinstance(record, Event) and pod is not None and record.container:
-        told = pod.note(_Told).of.setdefault(record.container, set())
-        told.add(record.reason)
+        reported = pod.note(_Reported).of.setdefault(record.container, set())
+        reported.add(record.reason)
         if record.reason == "Started":
-            told.clear()
+            reported.clear()
 
 
 @events_come_in_order.clause("size", on=event("Pulled"))
-def size_is_told(m: Moment) -> Findings:
-    """How much it brought is a number of bytes."""
+def size_is_reported(m: Moment) -> Findings:
+    """The image size in the event is a number of bytes."""
     record = m.record
     if not isinstance(record, Event) or not record.message.startswith(_PULLED):
         return None
-    if m.kubernetes is None or m.kubernetes < _TELLS_SIZE_SINCE:
+    if m.kubernetes is None or m.kubernetes < _SIZE_SINCE:
         return None
-    return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} does not tell the size")
+    return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} has no image size")
 
 
 class _Users:
@@ -158,7 +158,7 @@ class _Users:
 
 @contract("IMAGE-22", on=call("CreateContainer"), needs=(CRI, PODS))
 def root_is_kept_out(m: Moment, pod: Pod) -> Findings:
-    """A container that must not run as root, and names no user, is made only if its image has a user by
+    """A container that must not run as root, and names no user, is created only if its image has a user by
     number that is not root.
     """
     spec = pod.container_spec(asked(m).metadata.name)
@@ -169,7 +169,9 @@ def root_is_kept_out(m: Moment, pod: Pod) -> Findings:
         return None
     if user.isdigit() and int(user):
         return KEPT
-    return broken(f"{spec.name} must not run as root and is made, the user of its image is {user or 'root'}")
+    return broken(
+        f"{spec.name} must not run as root and is created, the user of its image is {user or 'root'}"
+    )
 
 
 def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
@@ -182,7 +184,7 @@ def _must_not_be_root(pod: Pod, spec: ContainerSpec) -> bool:
 
 @observer(on=done("ImageStatus"))
 def _users(m: Moment) -> None:
-    """Remember the user of an image."""
+    """Record the user of an image."""
     image = m.response(ImageStatusReply).image
     users = m.node.note(_Users).of
     name = m.request(ImageStatusRequest).image.image

@@ -1,4 +1,4 @@
-"""IMAGE: an image is looked for or pulled before each container, and what was found is what is used."""
+"""IMAGE: an image is looked up or pulled before each container, which is created from the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kubelet_conformance.trace.world.views import ImageAnswer, ImageKnown
 USER_IMAGE = ByVersion({"<=1.26": False, ">=1.32": True})
 """CreateContainer carries the manifest's image beside the one that was found."""
 ASKS_BEFORE_ALWAYS = ByVersion({"1.23..1.26": True})
-"""With the policy Always the image is looked for before it is pulled."""
+"""With the policy Always the image is looked up before it is pulled."""
 CHECKS_CREDENTIALS_SINCE = (1, 33)
 """From here on a present image may be pulled to prove the pod's right to it (KEP-2535)."""
 
@@ -64,7 +64,7 @@ def containers_of(pod: Pod, image: str) -> list[ContainerSpec]:
 
 
 class _Use:
-    """The image of a container that is made: how it was looked for since the pod's last creation."""
+    """The image of a container that is created: how it was looked up since the pod's last creation."""
 
     __slots__ = ("answers", "image", "known", "name", "policy", "pulled", "since")
 
@@ -80,13 +80,13 @@ class _Use:
 
 
 class _Looked(NamedTuple):
-    """What was found at a creation, so that it is looked for once for all contracts."""
+    """What was found at a creation, computed once for all contracts."""
 
     use: _Use | None
 
 
 def _use(m: Moment) -> _Use | None:
-    """None where the trace does not tell which image it is."""
+    """None where the trace does not show which image it is."""
     if m.memo is None:
         m.memo = _Looked(_found(m))
     looked: _Looked = m.memo
@@ -102,18 +102,18 @@ def _found(m: Moment) -> _Use | None:
     sure = bool(asked(m).image.user_specified_image) or pod.kind_of(spec.name) == "ephemeral"
     if sure or not may_follow_a_former_version(m):
         return use
-    # Others may have looked for the image that the pod has now.
+    # Other pods may have looked up the image that the pod has now.
     return use if asked(m).image.image in {use.known.id, use.known.pulled_ref} - {""} else None
 
 
 @contract("IMAGE-01", on=call("CreateContainer"), needs=(CRI, PODS))
 def image_is_ensured_before_each_container(m: Moment) -> Findings:
-    """Before each container is made, each time, its image was asked for by ImageStatus or pulled."""
+    """Before each container is created, each time, its image was asked for by ImageStatus or pulled."""
     use = _use(m)
     if use is None:
         return None
     if not use.answers and not use.pulled:
-        return broken(f"{use.name} is made, and nobody has looked for {use.image} for it", use.since)
+        return broken(f"{use.name} is created, and {use.image} was not looked up for it", use.since)
     return KEPT
 
 
@@ -135,7 +135,7 @@ def pull_policy_decides(m: Moment) -> Findings:
         return broken(
             f"{image} is pulled with the policy {', '.join(sorted(policies))}: {rows[0].why}", _seq(m, last)
         )
-    wrong, seq = _pulled_in_vain(m, image) if "Always" not in policies else ("", 0)
+    wrong, seq = _pull_failed(m, image) if "Always" not in policies else ("", 0)
     return broken(wrong, seq) if wrong else KEPT
 
 
@@ -153,8 +153,8 @@ def _seq(m: Moment, last: ImageAnswer | None) -> int:
 def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSeen, ImageStep]]:
     """What may be done with this policy, by what the runtime said last.
 
-    An error is the business of IMAGE-06. Where a pod has to prove its right to an image, nobody sees whether
-    it has.
+    An error is the business of IMAGE-06. Where a pod has to prove its right to an image, the trace does not
+    show whether it has.
     """
     present: Presence = "present" if policy != "Always" and last is not None and last.present else "absent"
     checks = m.kubernetes is not None and m.kubernetes >= CHECKS_CREDENTIALS_SINCE
@@ -162,15 +162,15 @@ def _rows(m: Moment, policy: str, last: ImageAnswer | None) -> list[Row[ImageSee
     return [IMAGES.row(each) for each in sights]
 
 
-def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
-    """Why a pull with the policy IfNotPresent was not called for, and the record that shows it."""
+def _pull_failed(m: Moment, image: str) -> tuple[str, int]:
+    """Why a pull with the policy IfNotPresent was not due, and the record that shows it."""
     known, own = m.world.images.get(image), m.pod.pulls.get(image) if m.pod is not None else None
     last = known.last if known is not None else None
     if last is None:
-        return f"{image} is pulled before anybody looked for it", 0
+        return f"{image} is pulled before it was looked up", 0
     if own is not None and last.seq < max(own.pulled_seq, own.failed_seq) and not is_another_try(m):
         return (
-            f"{image} is pulled again, and nobody looked for it in between",
+            f"{image} is pulled again, and was not looked up in between",
             own.pulled_seq or own.failed_seq,
         )
     return "", 0
@@ -178,7 +178,7 @@ def _pulled_in_vain(m: Moment, image: str) -> tuple[str, int]:
 
 @pull_policy_decides.clause("used", on=call("CreateContainer"))
 def used_image_was_pulled_or_present(m: Moment) -> Findings:
-    """A container is made from an image that was pulled or found."""
+    """A container is created from an image that was pulled or found."""
     use = _use(m)
     if use is None:
         return None
@@ -186,11 +186,11 @@ def used_image_was_pulled_or_present(m: Moment) -> Findings:
         return KEPT
     if use.policy == "Always":
         return broken(
-            f"{use.name} is made, and {use.image} was not pulled, with the policy Always", use.since
+            f"{use.name} is created, and {use.image} was not pulled, with the policy Always", use.since
         )
     absent = next((answer for answer in use.answers[-2:] if not answer.present), None)
     if absent is not None:
-        return broken(f"{use.name} is made, and {use.image} was absent and not pulled", absent.seq)
+        return broken(f"{use.name} is created, and {use.image} was absent and not pulled", absent.seq)
     return KEPT if use.answers else None
 
 
@@ -213,7 +213,7 @@ def never_pull_is_the_policys(m: Moment) -> Iterator[Finding]:
 
 
 def _not_tried_since(m: Moment, name: str, absent_seq: int) -> bool:
-    """The image was absent when the container was to be made, and only the sync that tells this made it."""
+    """The image was absent when the container was due, and only the sync of this status created it."""
     if not absent_seq or m.pod is None:
         return False
     newest = m.pod.newest(name)
@@ -235,7 +235,7 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[ContainerSpec, ImageKnown
 
 @contract("IMAGE-03", on=call("PullImage"), needs=(CRI, PODS), versions=ASKS_BEFORE_ALWAYS)
 def always_asks_first(m: Moment, pod: Pod) -> Findings:
-    """With the policy Always, up to 1.26, the image is looked for before each pull all the same."""
+    """With the policy Always, up to 1.26, the image is also looked up before each pull."""
     image = pulled_image(m)
     if not pod.born or "Always" not in {spec.pull_policy for spec in containers_of(pod, image)}:
         return None
@@ -244,7 +244,7 @@ def always_asks_first(m: Moment, pod: Pod) -> Findings:
     since = max(pod.create.seq if pod.create else 0, failed_seq)
     last = known.last if known is not None else None
     if last is None or last.seq < since:
-        return broken(f"{image} is pulled, and nobody looked for it before", since)
+        return broken(f"{image} is pulled, and was not looked up before", since)
     return KEPT
 
 
@@ -282,7 +282,7 @@ def failed_inspection_is_no_absence(m: Moment) -> Findings:
 def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
     """ImageInspectError needs a failed ImageStatus."""
     if m.t <= m.node.cut_off_until:
-        return  # It may have found nobody at the socket, which leaves no trace.
+        return  # The call may not have reached the runtime, which leaves no trace.
     for spec, known in _waiting(m, "ImageInspectError"):
         failed = known.failed_seq > 0
         if not failed and m.pod is not None and not never_updated(m.pod):
@@ -303,13 +303,13 @@ def container_is_made_from_what_was_found(m: Moment) -> Findings:
     found = {use.known.id, use.known.pulled_ref} if use.pulled else {use.known.id}
     if given.image not in found - {""}:
         return broken(
-            f"{use.name} is made from {given.image}, found was {' or '.join(sorted(found))}", use.since
+            f"{use.name} is created from {given.image}, expected {' or '.join(sorted(found))}", use.since
         )
     spec = m.pod.container_spec(use.name) if m.pod is not None else None
     if USER_IMAGE.get(m.kubernetes) and spec is not None and m.pod is not None and never_updated(m.pod):
         named = given.user_specified_image
         if named != spec.image:
-            return broken(f"{use.name} is said to want {named!r}, not {spec.image}")
+            return broken(f"the request for {use.name} names the image {named!r}, expected {spec.image}")
     return KEPT
 
 
@@ -324,7 +324,7 @@ def policy_follows_from_the_tag(m: Moment, pod: Pod) -> Findings:
         return None
     if use.policy == "Always":
         if not use.pulled:
-            return broken(f"{use.name} is made, and {use.image} was not pulled", use.since)
+            return broken(f"{use.name} is created, and {use.image} was not pulled", use.since)
         return KEPT
     pulled_seq = _pulled_for(m, use.image)
     if pulled_seq <= use.since or not use.answers:
@@ -337,13 +337,13 @@ def policy_follows_from_the_tag(m: Moment, pod: Pod) -> Findings:
 
 
 def _was_due(m: Moment, use: _Use) -> bool:
-    """The image was absent, and the pull of it had to wait for others."""
+    """The image was absent, and its pull had to wait for others."""
     own = m.pod.pulls.get(use.image) if m.pod is not None else None
     return own is not None and own.due_since(use.since) is not None
 
 
 def _pulled_for(m: Moment, image: str) -> int:
-    """The last pull for this pod's sake; 0 where there is none, or it may have been for the policy Always."""
+    """The last pull for this pod; 0 where there is none, or it may have been for the policy Always."""
     pulls = m.pod.pulls.get(image) if m.pod is not None else None
     if m.pod is None or pulls is None or any(c.pull_policy == "Always" for c in containers_of(m.pod, image)):
         return 0
@@ -354,7 +354,7 @@ def _pulled_for(m: Moment, image: str) -> int:
 def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     """Once the image is ensured, ImageStatus is asked once more.
 
-    Only if it finds the image is the container made.
+    Only if it finds the image is the container created.
     """
     use = _use(m)
     if use is None or not (use.answers or use.pulled):
@@ -366,8 +366,8 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
         [answer for answer in later if answer.seq > use.known.pulled_seq] if use.pulled else sorted(later)[1:]
     )
     if not after:
-        return broken(f"{use.name} is made, and {use.image} was not asked for once more", use.since)
+        return broken(f"{use.name} is created, and {use.image} was not asked for once more", use.since)
     last = max(after)
     if last.present:
         return KEPT
-    return broken(f"{use.name} is made, though ImageStatus did not find it", last.seq)
+    return broken(f"{use.name} is created, though ImageStatus did not find it", last.seq)

@@ -1,4 +1,4 @@
-"""IMAGE: how many images are pulled at a time, how often, for which sandbox, and with whose credentials."""
+"""IMAGE: how many images are pulled in parallel, at which rate, for which sandbox, with which credentials."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDED = done("PullImage").either(failed("PullImage"))
 
 
 def _at_a_time(header: Header) -> float | None:
-    """How many images may be pulled at a time; None where the configuration is not known."""
+    """How many images may be pulled in parallel; None where the configuration is not known."""
     given = header.configuration
     if given is None:
         return None
@@ -38,7 +38,7 @@ def _at_a_time(header: Header) -> float | None:
 
 
 class UnderWay:
-    """The pulls that are under way, by call, and when one ended last."""
+    """The pulls that are in progress, by call, and when one ended last."""
 
     def __init__(self) -> None:
         self.calls: dict[str, int] = {}
@@ -47,26 +47,26 @@ class UnderWay:
 
 @contract("IMAGE-11", on=call("PullImage"), needs=(CRI, PODS))
 def pulls_wait_for_their_turn(m: Moment) -> Findings:
-    """Images are pulled one after another on the whole node; where the configuration allows for more at a
-    time, no more than it says.
+    """Images are pulled one after another on the whole node; where the configuration allows more in
+    parallel, at most that many.
     """
     limit, pulls = _at_a_time(m.header), m.node.note(UnderWay)
     if limit is None:
         return None
     if len(pulls.calls) >= limit:
-        return broken(f"more than {limit:g} images are pulled at a time", *pulls.calls.values())
+        return broken(f"more than {limit:g} images are pulled in parallel", *pulls.calls.values())
     return KEPT if pulls.calls or 0 <= m.t - pulls.ended_t <= SAME_MOMENT else None
 
 
 @observer(on=call("PullImage"), last=True)
 def _begins(m: Moment) -> None:
-    """A pull is under way."""
+    """Record that a pull is in progress."""
     m.node.note(UnderWay).calls[m.call.id] = m.seq
 
 
 @observer(on=_ENDED)
 def _ends(m: Moment) -> None:
-    """It is over."""
+    """Record that the pull ended."""
     pulls = m.node.note(UnderWay)
     pulls.calls.pop(m.call.id, None)
     pulls.ended_t = m.t
@@ -79,7 +79,7 @@ def _begins_anew(m: Moment) -> None:
 
 
 class _Bucket:
-    """How many pulls may be made at once, in one life of the kubelet."""
+    """The token bucket of pulls, in one run of the kubelet."""
 
     def __init__(self) -> None:
         self.left = 0.0
@@ -87,7 +87,7 @@ class _Bucket:
         self.life = -1
 
     def take(self, m: Moment, rate: float, burst: float) -> float:
-        """Make one more pull; what is left, negative for one too many."""
+        """Take one token for a pull; return what is left, negative for one too many."""
         if self.life != m.node.lives:
             self.left, self.life = burst, m.node.lives
         else:
@@ -116,7 +116,7 @@ def pulls_are_limited(m: Moment) -> Findings:
 
 @pulls_are_limited.clause("at-once", on=event("Pulling"))
 def pull_too_many_fails_at_once(m: Moment) -> Findings:
-    """Where pulls do not wait for each other, they wait for nothing else either."""
+    """Where parallel pulls have no limit, each that is announced by an event is called or fails at once."""
     if _at_a_time(m.header) != float("inf") or m.header.channels.events != "full" or m.pod is None:
         return None
     return answered(
@@ -152,7 +152,7 @@ def _awaited(m: Moment) -> bool:
 
 @every_credential_is_tried.clause("next", on=Pattern(frozenset({"expect"})).where(_awaited))
 def next_credential_is_tried(m: Moment) -> Findings:
-    """What secrets hold no trace tells: whoever has made them knows what must follow."""
+    """No trace shows the content of secrets: only the scenario that made them knows what must follow."""
     expected = m.record
     if not isinstance(expected, Expect):
         return None
@@ -163,7 +163,7 @@ def next_credential_is_tried(m: Moment) -> Findings:
     "IMAGE-14", on=event("FailedToRetrieveImagePullSecret"), needs=(CRI, PODS, EVERY_EVENT), clause="told"
 )
 def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
-    """A pull secret that is not there keeps nothing from being pulled; an event may tell it."""
+    """A pull secret that is not there keeps nothing from being pulled; an event may report it."""
     if not to_run(m) or _first_to_pull(pod) is None or pod.sandbox is not None:
         return None
     return answered(
@@ -176,7 +176,7 @@ def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
 
 @missing_secret_is_tolerated.clause("pulls", on=done("RunPodSandbox"))
 def image_is_pulled_without_it(m: Moment, pod: Pod) -> Findings:
-    """The image is pulled all the same."""
+    """The image is pulled even if a pull secret is missing."""
     image = _first_to_pull(pod)
     if image is None or not to_run(m) or m.node.note(UnderWay).calls:
         return None
@@ -202,7 +202,7 @@ def _first_to_pull(pod: Pod) -> str | None:
 
 
 @contract("IMAGE-15", on=call("PullImage"))
-def pull_is_told_the_sandbox(m: Moment) -> Findings:
+def pull_carries_the_sandbox(m: Moment) -> Findings:
     """PullImage carries the config of the pod's sandbox, and the pod's annotations with the image."""
     pod, request = m.pod, m.request(PullImageRequest)
     if not request.sandbox_config.metadata.uid:
@@ -213,17 +213,17 @@ def pull_is_told_the_sandbox(m: Moment) -> Findings:
     wrong = told_otherwise(pod, sandbox.config, request.sandbox_config)
     if wrong:
         return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
-    given, told = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
-    return KEPT if given == told else broken(f"image annotation {differing(given, told)}")
+    given, reported = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
+    return KEPT if given == reported else broken(f"image annotation {differing(given, reported)}")
 
 
 class _Owners:
-    """Of each image that came by pulls of this trace: whether anybody may use it, and else who."""
+    """For each image pulled in this trace: whether every pod may use it, and otherwise which pods."""
 
     def __init__(self) -> None:
         self.open = Latest[str, None]()
         self.closed = Latest[str, set[str]]()
-        """The UIDs of those that live."""
+        """The UIDs of the pods that exist."""
         self.seqs = Latest[str, int]()
 
 
@@ -249,13 +249,14 @@ def image_of_others_is_not_used(m: Moment, pod: Pod) -> Findings:
     if pod.uid in owners.closed[image]:
         return KEPT
     return broken(
-        f"{spec.name} is made from {image}, which came by the secrets of another", owners.seqs[image]
+        f"{spec.name} is created from {image}, pulled with the secrets of another pod",
+        owners.seqs[image],
     )
 
 
 @image_of_others_is_not_used.clause("asked", on=call("PullImage"))
 def right_to_an_image_is_proven(m: Moment, pod: Pod) -> Findings:
-    """The registry is asked whether the pod may have it."""
+    """An image of another pod's secrets is pulled: the registry decides whether this pod may have it."""
     image, owners = pulled_image(m), m.node.note(_Owners)
     if image not in owners.closed or image in owners.open or pod.uid in owners.closed[image]:
         return None
@@ -264,7 +265,7 @@ def right_to_an_image_is_proven(m: Moment, pod: Pod) -> Findings:
 
 @observer(on=done("PullImage"))
 def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
-    """Remember with whose credentials an image came."""
+    """Record with which pod's credentials an image was pulled."""
     image, owners = pulled_image(m), m.node.note(_Owners)
     if m.request(PullImageRequest).auth and spec.image_pull_secrets:
         others = owners.closed.get(image, set[str]())
@@ -275,14 +276,14 @@ def _owners(m: Moment, pod: Pod, spec: PodSpec) -> None:
 
 
 @observer(on=done("RemoveImage"))
-def _nobody_owns(m: Moment) -> None:
-    """An image has gone; which, does not matter."""
+def _has_no_owner(m: Moment) -> None:
+    """An image was removed: all that is known of owners is dropped."""
     owners = m.node.note(_Owners)
     owners.open.clear()
     owners.closed.clear()
 
 
 def _is_verified(header: Header) -> bool:
-    """Proof is asked for, as far as is known."""
+    """Pods must prove their right to an image, as far as is known."""
     given = header.configuration
     return given is not None and given.get("imagePullCredentialsVerificationPolicy") != "NeverVerify"

@@ -36,17 +36,17 @@ from kubelet_conformance.trace.world.views import Pulls
 BASE, CAP = 10.0, 300.0
 """The first delay after a failed pull, and the longest (kubelet.go)."""
 EXPIRY = 2 * CAP
-"""So long after the last failure the delays begin anew (backoff.go)."""
-TELLS_WHY = ByVersion({"1.23..1.26": False, ">=1.32": True})
-"""ImagePullBackOff tells the error of the pull before."""
+"""So long after the last failure the delays start again with the first (backoff.go)."""
+_SHOWS_ERROR = ByVersion({"1.23..1.26": False, ">=1.32": True})
+"""Whether the message of ImagePullBackOff has the error of the pull before."""
 
 
 TOO_OFTEN = "pull QPS exceeded"
-"""What is told of a pull that failed without a call (images/helpers.go)."""
+"""The message for a pull that failed without a call (images/helpers.go)."""
 
 
 class _Series:
-    """The back-off of one pod for its images, in one life of the kubelet."""
+    """The back-off of one pod for its images, in one run of the kubelet."""
 
     def __init__(self) -> None:
         self.delay: dict[str, float] = {}
@@ -66,7 +66,7 @@ class _Series:
 
 
 def _delay_at(m: Moment, pod: Pod) -> float:
-    """Take a failed pull in, once for all judges: the delay that follows."""
+    """Record a failed pull, once for all judges; return the delay that follows."""
     image, series = pulled_image(m), lasting(m, pod, _Series)
     if series.seq == m.seq:
         return series.delay[image]
@@ -132,7 +132,7 @@ def _waiting(m: Moment, reason: str) -> Iterator[tuple[str, Waiting, Pulls | Non
 
 
 def _may_be_of_another(pod: Pod | None) -> bool:
-    """What is told may be of the image that the container had before."""
+    """The status may be about the image that the container had before."""
     return pod is not None and not never_updated(pod)
 
 
@@ -147,8 +147,8 @@ def _needed(pod: Pod, spec: ContainerSpec) -> Iterator[str]:
 
 
 @failed_pull_is_retried.clause("told", on=REFUSED)
-def failed_pull_is_told(m: Moment) -> Iterator[Finding]:
-    """ErrImagePull needs a failed pull, and tells its error."""
+def failed_pull_is_shown(m: Moment) -> Iterator[Finding]:
+    """ErrImagePull needs a failed pull, and its message is that pull's error."""
     for name, waiting, pulls in _waiting(m, "ErrImagePull"):
         if waiting.message.endswith(TOO_OFTEN):
             continue
@@ -179,8 +179,8 @@ def _rest_of(error: RpcError) -> str:
 
 @contract("IMAGE-10", on=REFUSED, needs=(CRI, PODS, STATUS), versions=since("1.27"))
 def well_known_errors_are_reasons(m: Moment) -> Iterator[Finding]:
-    """A pull error that begins with RegistryUnavailable or SignatureValidationFailed is told by that reason,
-    with a message that explains it.
+    """A pull error that begins with RegistryUnavailable or SignatureValidationFailed is shown with that
+    reason, with a message that explains it.
     """
     for name, _, pulls in _waiting(m, "ErrImagePull"):
         if _may_be_of_another(m.pod):
@@ -221,27 +221,29 @@ def good_pull_clears_no_other_back_off(m: Moment, pod: Pod) -> Findings:
     if brought.image in {"", image} or brought.t < series.failed_t[image]:
         return None
     if m.t - series.failed_t[image] < series.delay[image] - SAME_MOMENT:
-        return broken(f"{image} is pulled before its back-off is over, since another has come", brought.seq)
+        return broken(
+            f"{image} is pulled before its back-off is over, since another image was pulled", brought.seq
+        )
     return KEPT
 
 
 @observer(on=failed("PullImage"))
 def _bad_pulls(m: Moment) -> None:
-    """Take failures in."""
+    """Record failures."""
     if m.pod is not None and m.pod.born:
         _delay_at(m, m.pod)
 
 
 @observer(on=done("PullImage"))
 def _good_pulls(m: Moment) -> None:
-    """Remember the last good pull."""
+    """Record the last good pull."""
     brought = m.node.note(_Brought)
     brought.image, brought.t, brought.seq = pulled_image(m), m.t, m.seq
 
 
 @contract("IMAGE-08", on=REFUSED, needs=(CRI, PODS, STATUS))
 def back_off_is_the_pods_own(m: Moment) -> Iterator[Finding]:
-    """The back-off of an image is one for all containers of a pod, and no other pod's."""
+    """All containers of a pod share the back-off of an image, and no other pod does."""
     for name, _, pulls in _waiting(m, "ImagePullBackOff"):
         if pulls:
             yield KEPT
@@ -258,7 +260,7 @@ class _Limited:
 
 @observer(on=event("Failed").either(REFUSED), last=True)
 def _limited_pulls(m: Moment) -> None:
-    """Remember a pull that failed without a call (IMAGE-12)."""
+    """Record a pull that failed without a call (IMAGE-12)."""
     texts = [m.record.message] if isinstance(m.record, Event) else []
     for reason in ("ErrImagePull", "ImagePullBackOff"):
         texts += [waiting.message for _, waiting, _ in _waiting(m, reason)]
@@ -268,7 +270,7 @@ def _limited_pulls(m: Moment) -> None:
 
 @back_off_is_the_pods_own.clause("shared", on=call("PullImage"))
 def back_off_is_shared_in_the_pod(m: Moment, pod: Pod) -> Findings:
-    """The containers of a pod share it."""
+    """The containers of a pod share the back-off of an image."""
     image = pulled_image(m)
     pulls = pod.pulls.get(image) if pod.born else None
     if pulls is None or not pulls.errors or not containers_of(pod, image)[1:]:
@@ -283,10 +285,10 @@ def back_off_is_shared_in_the_pod(m: Moment, pod: Pod) -> Findings:
     return KEPT
 
 
-@contract("IMAGE-09", on=REFUSED, needs=(CRI, PODS, STATUS), versions=TELLS_WHY)
-def back_off_tells_the_failure(m: Moment) -> Iterator[Finding]:
+@contract("IMAGE-09", on=REFUSED, needs=(CRI, PODS, STATUS), versions=_SHOWS_ERROR)
+def back_off_shows_the_failure(m: Moment) -> Iterator[Finding]:
     """The message of ImagePullBackOff holds the error of the pull before from 1.32 on, not up to 1.26."""
-    expected = TELLS_WHY.at(m.kubernetes)
+    expected = _SHOWS_ERROR.at(m.kubernetes)
     for name, waiting, pulls in _waiting(m, "ImagePullBackOff"):
         if pulls is None:
             continue

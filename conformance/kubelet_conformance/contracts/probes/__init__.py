@@ -1,1 +1,9 @@
-"""probes."""
+"""When probes and lifecycle hooks run, their requests, and what their results change.
+
+effects: PROBE-02, PROBE-06, PROBE-09, PROBE-10, PROBE-11, PROBE-13, PROBE-22, PROBE-24, PROBE-25, PROBE-26.
+execution: PROBE-01, PROBE-03, PROBE-04, PROBE-05, PROBE-08, PROBE-14, PROBE-15, PROBE-23, PROBE-27.
+hook_requests: HOOK-08, HOOK-09, HOOK-10, HOOK-11, HOOK-12, HOOK-13.
+hooks: HOOK-01, HOOK-02, HOOK-03, HOOK-04, HOOK-05, HOOK-06, HOOK-07, HOOK-14, TERM-08.
+requests: PROBE-16, PROBE-17, PROBE-18, PROBE-19, PROBE-20, PROBE-21.
+values: PROBE-07, PROBE-12, PROBE-28.
+"""

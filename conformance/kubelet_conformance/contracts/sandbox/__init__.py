@@ -1,1 +1,9 @@
-"""sandbox."""
+"""When a pod's sandbox is created, its configuration and addresses, its end and its replacement.
+
+addresses: SANDBOX-22, START-10, START-13, SYNC-12, SYNC-22.
+config: SANDBOX-11, SANDBOX-12, SANDBOX-13, SANDBOX-14, SANDBOX-15, SANDBOX-16, SANDBOX-17, SANDBOX-24.
+creation: SANDBOX-01, SANDBOX-02, SANDBOX-04, SANDBOX-09, SANDBOX-10.
+kill: SANDBOX-18, SANDBOX-19, SANDBOX-20, SANDBOX-21, SANDBOX-26.
+pod_cgroups: SYNC-17.
+replacement: SANDBOX-03, SANDBOX-05, SANDBOX-06, SANDBOX-07, SANDBOX-08, SANDBOX-23.
+"""

@@ -1,4 +1,4 @@
-"""COND: the conditions of a pod, held against the container statuses they are written with."""
+"""COND: the conditions of a pod, compared with the container statuses that are written with them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEEDS = (STATUS, PODS)
 
 
 class Expected(NamedTuple):
-    """A condition as it should stand."""
+    """An expected condition: status, reason and message."""
 
     status: str
     reason: str = ""
@@ -51,14 +51,14 @@ def _not_so(reason: str, *messages: str) -> Expected:
 
 
 def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
-    """The condition is one of those expected; they are made one after another if that takes long."""
+    """The condition is one of those expected; they are computed one after another if that takes long."""
     said = now.status.condition(kind)
     if said is None:
         return broken(f"condition {kind} is missing")
-    told = said.status, said.reason, said.message
+    reported = said.status, said.reason, said.message
     others: list[Expected] = []
     for one in expected:
-        if told == one:
+        if reported == one:
             return KEPT
         others.append(one)
     text = " or ".join(f"{e.status} {e.reason} {e.message}".strip() for e in others)
@@ -82,8 +82,8 @@ def _initialized(
 ) -> Expected:
     """The condition Initialized for a generated phase.
 
-    A startup probe that succeeds is told at once, and the condition follows with the next sync: with `before`
-    sidecars count as started if that status said so, and those in `late` do without.
+    A startup probe that succeeds is reported at once, and the condition follows with the next sync: with
+    `before` sidecars count as started if that status said so, and those in `late` do without.
     """
     unknown: list[str] = []
     incomplete: list[str] = []
@@ -117,7 +117,7 @@ def _waited(said: ContainerStatus | None) -> bool:
 
 
 def _is_ended_with_its_pod(now: Written) -> bool:
-    """A container is told as ended only because its pod has: it was never made, or waited in back-off.
+    """A container is shown as ended only because its pod has: it was never created, or waited in back-off.
 
     The conditions stay as they were before that (status_manager.go TerminatePod).
     """
@@ -157,7 +157,7 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
 
 
 class _Synced:
-    """The last status that told more than results of probes, and when the first of these came after it."""
+    """The last status that changed more than results of probes, and when the first of these came after it."""
 
     def __init__(self) -> None:
         self.status: PodStatus | None = None
@@ -167,8 +167,8 @@ class _Synced:
 def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
     """By which statuses a sidecar may count as started.
 
-    Results of several probes may be told before the next sync, which waits for a relist; a kubelet that hears
-    events may wait 5 s. Only a sync says anew what is initialized.
+    Results of several probes may be reported before the next sync, which waits for a relist; a kubelet that
+    receives events may wait 5 s. Only a sync computes anew what is initialized.
     """
     before, synced = now.pod.status, now.pod.note(_Synced)
     if before is None or synced.status is None or _by_syncs(before) != _by_syncs(now.status):
@@ -176,15 +176,15 @@ def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
     elif synced.until_t is None:
         synced.until_t = m.t
     is_soon = synced.until_t is None or m.t - synced.until_t <= REACTION
-    return (None, before, synced.status) if is_soon or _hears_events(m) else (None, before)
+    return (None, before, synced.status) if is_soon or _receives_events(m) else (None, before)
 
 
-def _hears_events(m: Moment) -> bool:
+def _receives_events(m: Moment) -> bool:
     return bool(m.header.feature_gates.get(EVENTS_GATE))
 
 
 def _by_syncs(status: PodStatus) -> tuple[list[tuple[str, str, ContainerState]], Expected | None]:
-    """What a status tells that no result of a probe changes by itself."""
+    """The fields of a status that no result of a probe changes by itself."""
     stages = [(one.name, one.runtime_id, one.state) for one in status.every_container]
     said = status.condition("Initialized")
     return stages, Expected(said.status, said.reason, said.message) if said is not None else None
@@ -223,7 +223,7 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
 
 
 def _ends_by_the_kubelet(m: Moment) -> bool:
-    """The pod is Failed already for the kubelet that kills it, and for nobody else as long as it runs."""
+    """The kubelet that kills the pod treats it as Failed already; no written status says so while it runs."""
     if m.pod is None or m.status is None or m.status.terminal:
         return False
     return is_ended_by_the_kubelet(m, m.pod)
@@ -285,7 +285,7 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Findings:
 
 @ready_to_start_means_a_usable_sandbox.clause("in the end", on=deleted())
 def sandbox_is_gone_in_the_end(m: Moment, pod: Pod) -> Findings:
-    """The last status of a pod that was stopped does not tell of a sandbox."""
+    """The last status of a pod that was stopped does not say that it has a sandbox."""
     if pod.static or not pod.born or not pod.sandboxes or m.header.channels.api != "full":
         return None
     said = pod.status.condition(READY_TO_START) if pod.status is not None else None
@@ -316,29 +316,29 @@ def _true(m: Moment, now: Written) -> Finding:
 
 
 def _may_be_old(m: Moment, now: Written, gone_t: float) -> bool:
-    """The status tells of the sandbox as before, which no sync can have looked at since."""
+    """The status shows the sandbox as before, which no sync can have read since."""
     before = now.before.condition(READY_TO_START) if now.before is not None else None
     return may_be_old(m, gone_t, is_same=before is not None and before.status == "True")
 
 
 def _may_be_stopped(sandbox: Sandbox) -> bool:
-    """A stop of it is under way, or has failed and may have taken place: its status was not read since."""
+    """A stop of it is in progress, or has failed and may have taken place: its status was not read since."""
     stop = sandbox.stops[-1] if sandbox.stops else None
     return stop is not None and (stop.end_t is None or (sandbox.status_t or 0.0) <= stop.end_t)
 
 
 def _is_in_use(now: Written) -> bool:
-    """The status is built from a container of the newest sandbox, which nobody has tried to stop."""
+    """The status is built from a container of the newest sandbox, which no call has tried to stop."""
     newest, status = now.pod.sandboxes[-1], now.status
     every = status.lasting_containers
     return any(said.runtime_id in newest.containers for said in every) and not _may_be_stopped(newest)
 
 
 @contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=TOLD_AT_ONCE)
-def new_sandbox_is_told_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
+def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Up to 1.35 PodReadyToStartContainers comes with the next sync, which a long pull puts off.
 
-    From 1.36 on it is told as soon as the sandbox runs, before any image is pulled.
+    From 1.36 on it is reported as soon as the sandbox runs, before any image is pulled.
     """
     said = status.condition(READY_TO_START)
     if said is None or said.status != "True" or not pod.born:
@@ -348,7 +348,7 @@ def new_sandbox_is_told_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus)
         return None
     if TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(m, pod):
         return KEPT
-    return broken(f"{READY_TO_START} is True while the sync that made the sandbox still pulls an image")
+    return broken(f"{READY_TO_START} is True while the sync that created the sandbox still pulls an image")
 
 
 def _still_in_first_sync(m: Moment, pod: Pod) -> bool:
@@ -366,23 +366,23 @@ def _is_pulled_again(pod: Pod, pull: Call, run: Call) -> bool:
     return earlier is not None and earlier.failed_seq > run.seq
 
 
-@new_sandbox_is_told_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
-def new_sandbox_is_told_at_once(m: Moment, pod: Pod) -> Findings:
-    """Nothing that the sync has to wait for puts it off any more."""
+@new_sandbox_is_reported_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
+def new_sandbox_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
+    """From 1.36 on the condition does not wait for the sync that created the sandbox."""
     if not TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
         return None
     said = pod.status.condition(READY_TO_START) if pod.status is not None else None
     if said is not None and said.status == "True":
         return None
 
-    def tells(n: Moment) -> bool:
-        told = n.status.condition(READY_TO_START) if n.status is not None else None
-        return n.pod is pod and told is not None and told.status == "True"
+    def shows(n: Moment) -> bool:
+        reported = n.status.condition(READY_TO_START) if n.status is not None else None
+        return n.pod is pod and reported is not None and reported.status == "True"
 
     return answered(
-        by=status().where(tells),
+        by=status().where(shows),
         within=REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), happened("sandbox-died", "removed")),
         whole_node=True,
-        text=f"that {pod.name} has a sandbox is told",
+        text=f"{pod.name} is reported to have a sandbox",
     )

@@ -21,7 +21,7 @@ STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 
 
 class _Counted:
-    """The restart counts of the last status, by name, and its seq; what removed records said, by id."""
+    """The restart counts of the last status, by name, and its seq; those of removed records, by id."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -70,7 +70,7 @@ _REMOVED_REMEMBERED = 16
 
 @observer(on=call("RemoveContainer"))
 def _number_goes(m: Moment) -> None:
-    """The status of the sync that removes a record comes later, and tells of that record."""
+    """The status of the sync that removes a record comes later, and shows that record."""
     record = m.container.record if m.container is not None else None
     is_lost = record is not None and record.state == "CONTAINER_UNKNOWN"
     if m.pod is not None and m.container is not None and not is_lost:
@@ -81,9 +81,9 @@ def _number_goes(m: Moment) -> None:
 
 
 def _is_forgotten(m: Moment, pod: Pod) -> bool:
-    """A new kubelet has the last status of an API pod from its object, and of a static pod from nowhere.
+    """A new kubelet reads the last status of an API pod from its object, and has none of a static pod.
 
-    One whose file is back begins anew.
+    A static pod whose file is back starts without one.
     """
     started_t = m.node.started_t
     if pod.wanted and last_told_in_a_former_life(m, pod):
@@ -141,7 +141,7 @@ def _made(m: Moment) -> None:
 
 @observer(on=call("RemoveContainer"))
 def _removed(m: Moment) -> None:
-    """Its creation may have gone unheard, and the status of the sync that removes it comes later."""
+    """The kubelet may not know of its creation, and the status of the sync that removes it comes later."""
     if m.pod is not None and m.container is not None:
         m.pod.note(_Made).ids[m.container.id] = None
 
@@ -167,7 +167,7 @@ def ids_are_of_containers_of_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
                 yield (
                     KEPT
                     if one_id in ids
-                    else broken(f"{said.name} has containerID {full}, which nobody created")
+                    else broken(f"{said.name} has containerID {full}, which was not created for the pod")
                 )
 
 

@@ -1,4 +1,4 @@
-"""CSTAT: what a status says of each container, held against the runtime's records."""
+"""CSTAT: what a status says of each container, compared with the runtime's records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNKNOWN_END_CODE = 137
 
 
 def _ends(m: Moment) -> bool:
-    """At a pod's end containers that were never seen get an invented state."""
+    """At a pod's end containers without a record get an invented state."""
     return m.pod is None or m.pod.termination is not None or bool(m.status and m.status.terminal)
 
 
@@ -158,9 +158,9 @@ def _state_is_read(m: Moment) -> None:
 
 @state_is_that_of_the_record.clause("as read", on=status())
 def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """What is said of a container follows from a state that its record was read in (table 27.8)."""
+    """The state of a container in a status follows from a state that its record was read in (table 27.8)."""
     if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
-        return  # Events of the runtime tell states too.
+        return  # Events of the runtime report states too.
     for entry in kubelets_entries(m):
         container = entry.container
         if container is None or not container.born or container.state == "removed":
@@ -170,11 +170,11 @@ def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
             continue
         if end_is_made_up(m, pod, entry.status):
             continue
-        told, before = shown(entry.status), said(entry.before)
-        if told in may_be_shown(read, before):
+        reported, before = shown(entry.status), said(entry.before)
+        if reported in may_be_shown(read, before):
             yield KEPT
         else:
-            text = f"{entry.status.name} is shown as {told}, it was read as {', '.join(sorted(read))}"
+            text = f"{entry.status.name} is shown as {reported}, it was read as {', '.join(sorted(read))}"
             yield broken(text, _started(container))
 
 
@@ -196,7 +196,7 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
             continue
         state = entry.status.state.terminated
         if before is container and state is not None and not state.container_id:
-            continue  # It waited to be run again when its pod went: that it never was is no record's end.
+            continue  # It waited for a restart at its pod's end: this end is of no record.
         if before.attempt >= container.attempt:
             yield broken(f"lastState of {container.name} is not of an earlier record", _started(container))
         elif any(before.attempt < c.attempt < container.attempt for c in _records(m, container.name)):
@@ -233,7 +233,7 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
 
 
 def _was_made_up(m: Moment, entry: Entry) -> bool:
-    """What has moved is the end that was made up when its pod had to go, which is back; no record is left."""
+    """The end in lastState was invented when its static pod, now back, was terminated; no record is left."""
     last, container = entry.status.last_state.terminated, entry.container
     if last is None or last.reason != UNKNOWN_END or container is None or container.state != "removed":
         return False
@@ -241,13 +241,13 @@ def _was_made_up(m: Moment, entry: Entry) -> bool:
 
 
 def _read_as_unknown(container: Container) -> bool:
-    """The kubelet's last look at it found it in no known state."""
+    """The kubelet last read it in an unknown state."""
     return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
 
 
 @contract("CSTAT-05", on=status(), needs=NEEDS)
 def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
-    """An init container whose newest record exited with 0 stays terminated, whatever befalls the others."""
+    """An init container whose newest record exited with 0 stays terminated, whatever the others do."""
     for entry in kubelets_entries(m):
         container = entry.container
         if entry.kind != "init" or container is None or container.exit is None or container.exit.code != 0:
@@ -290,7 +290,7 @@ def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
     """LastState is of a record: it goes with that record once the status is built from the remaining one.
 
-    So does the end that was invented for a vanished record. restartCount stays.
+    The same holds for the end that was invented for a vanished record. restartCount stays.
     """
     for entry in kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before

@@ -1,4 +1,4 @@
-"""STATUS: that statuses follow each other as what they tell of did."""
+"""STATUS: consecutive statuses follow the order of the changes that they show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = 2.0
 
 
 def _course(said: ContainerStatus) -> int | None:
-    """How far a container has come in its life; None where its state is not known."""
+    """The stage of a container: 1 for running, 2 for ended; None where it is another one or not known."""
     if said.state.terminated is not None:
         return None if said.state.terminated.reason == UNKNOWN_END else 2
     return 1 if said.state.running is not None else None
@@ -48,7 +48,11 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
             continue
         if not said.container_id:
             is_there = old.state.running is not None and old.runtime_id in m.world.containers
-            yield broken(f"{said.name} was made and has no id any more", _before_seq(m)) if is_there else KEPT
+            yield (
+                broken(f"{said.name} was created and has no id any more", _before_seq(m))
+                if is_there
+                else KEPT
+            )
             continue
         if said.container_id == old.container_id:
             was, is_ = _course(old), _course(said)
@@ -65,32 +69,32 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
 
 
 @contract("STATUS-13", on=PROBES, needs=(CRI, PODS, EVERY_STATUS))
-def readiness_is_told_at_once(m: Moment, pod: Pod) -> Findings:
-    """The result of a readiness probe is told at once, whatever the pod's worker is doing meanwhile."""
+def readiness_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
+    """The result of a readiness probe is reported at once, whatever the pod's worker is doing meanwhile."""
     probed = probe_at(m)
     if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
     name, container, ready = probed.container.name, probed.container, probed.outcome == "success"
-    told = pod.status.by_name.get(name) if pod.status is not None else None
-    if told is None or told.runtime_id != container.id or not to_run(m) or told.ready is ready:
+    reported = pod.status.by_name.get(name) if pod.status is not None else None
+    if reported is None or reported.runtime_id != container.id or not to_run(m) or reported.ready is ready:
         return None
-    if told.state.running is None or (ready and not told.started):
+    if reported.state.running is None or (ready and not reported.started):
         return None
 
-    def tells(n: Moment) -> bool:
+    def shows(n: Moment) -> bool:
         said = n.status.by_name.get(name) if n.status is not None else None
         return n.pod is pod and said is not None and said.ready is ready
 
     return answered(
-        by=status().where(tells),
+        by=status().where(shows),
         within=AT_ONCE,
         unless=FAULT.either(no_more_probed(container), TERMINATION_ASKED.where(of(pod))),
         whole_node=True,
-        text=f"that {name} is {'ready' if ready else 'not ready'} is told",
+        text=f"{name} is reported as {'ready' if ready else 'not ready'}",
     )
 
 
-@readiness_is_told_at_once.clause("conditions", on=AGAIN)
+@readiness_is_reported_at_once.clause("conditions", on=AGAIN)
 def conditions_change_with_readiness(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """Ready and ContainersReady change in the same status."""
     before = pod.status
@@ -129,7 +133,7 @@ def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
 
 @contract("STATUS-18", on=status(), needs=(EVERY_STATUS, PODS), versions=since("1.34"))
 def generation_is_one_that_was_sent(_: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """Every status tells the generation of the pod's spec that it was made from."""
+    """Every status carries the generation of the pod's spec that it was built from."""
     meta = pod.manifest.metadata if pod.manifest is not None else None
     if meta is None or not meta.generation or not status.conditions or pod.static:
         return None
@@ -142,7 +146,7 @@ def generation_is_one_that_was_sent(_: Moment, pod: Pod, status: PodStatus) -> F
 
 @generation_is_one_that_was_sent.clause("follows", on=pod_set())
 def generation_is_followed(m: Moment, pod: Pod) -> Findings:
-    """It follows a change of the spec."""
+    """The observed generation follows a change of the spec."""
     meta = m.manifest.metadata if m.manifest is not None else None
     before = pod.manifest.metadata.generation if pod.manifest is not None else None
     generation = meta.generation if meta is not None else None

@@ -1,4 +1,4 @@
-"""EVENTS: what the kubelet tells about its pods, about which container, and in which order."""
+"""EVENTS: which events the kubelet writes about its pods, about which container, and in which order."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _event(m: Moment) -> Event:
 
 @contract("EVENTS-01", on=event(*sorted(_NORMAL | _WARNING | {"BackOff"})), needs=(EVENTS,))
 def events_have_their_type(m: Moment) -> Findings:
-    """An event's type follows from its reason: what goes its way is Normal, what fails is Warning; BackOff is
+    """An event's type follows from its reason: regular steps are Normal, failures are Warning; BackOff is
     Normal for an image and Warning for a restart.
     """
     record = _event(m)
@@ -121,7 +121,7 @@ def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
         return None
     if path != _LISTS.get(kind):
         if path == _LISTS["app"] and may_be_unknown(pod, m.node):
-            return None  # What nobody wants is known from its records alone, and these tell of no list.
+            return None  # A pod that no source has is known from its records alone, and these name no list.
         return broken(f"event {record.reason} is about {record.container}, expected {_LISTS[kind]}{{{name}}}")
     return KEPT
 
@@ -174,7 +174,7 @@ def hook_events_hold_no_output(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 @observer(on=done("ExecSync"))
 def _hook_prints(m: Moment) -> None:
-    """Take in what failing hooks print."""
+    """Record what failing hooks print."""
     if m.pod is None or m.container is None or m.reply.response is None:
         return
     if m.response(ExecSyncReply).exit_code == 0 or not (runs_post_start(m) or runs_pre_stop(m)):
@@ -188,7 +188,7 @@ def _hook_prints(m: Moment) -> None:
         m.pod.note(_Outputs).of[m.container.name] = text, m.seq
 
 
-class _Told:
+class _Reported:
     """How many events of a start a pod's containers have had, by field path."""
 
     def __init__(self) -> None:
@@ -205,39 +205,39 @@ def events_come_in_order(m: Moment, pod: Pod) -> Findings:
     record = _event(m)
     if not pod.born or not record.container or not m.header.from_start:
         return None
-    told, path = pod.note(_Told), record.container
-    told.started[path] = told.started.get(path, 0) + record.count
-    if told.started[path] > told.created.get(path, 0):
+    reported, path = pod.note(_Reported), record.container
+    reported.started[path] = reported.started.get(path, 0) + record.count
+    if reported.started[path] > reported.created.get(path, 0):
         return broken(f"Started of {path} before its Created")
     return KEPT
 
 
 @events_come_in_order.clause("kill", on=event("Killing"))
 def unhealthy_comes_before_killing(m: Moment, pod: Pod) -> Findings:
-    """What is killed for its liveness probe was unhealthy before."""
+    """A container that is killed for its liveness probe has an event Unhealthy before."""
     record = _event(m)
     if not pod.born or "liveness" not in record.message or not m.header.from_start:
         return None
-    if record.container in pod.note(_Told).failing:
+    if record.container in pod.note(_Reported).failing:
         return KEPT
     return broken(f"Killing of {record.container} for its liveness probe without an Unhealthy")
 
 
 @observer(on=event("Created", "Unhealthy"))
 def _event_is_sent(m: Moment, pod: Pod) -> None:
-    """Take events in."""
+    """Record events."""
     record = _event(m)
     if not record.container:
         return
-    told = pod.note(_Told)
+    reported = pod.note(_Reported)
     if record.reason == "Created":
-        told.created[record.container] = told.created.get(record.container, 0) + record.count
+        reported.created[record.container] = reported.created.get(record.container, 0) + record.count
     else:
-        told.failing.add(record.container)
+        reported.failing.add(record.container)
 
 
 @events_come_in_order.clause("told", on=done("StartContainer"))
-def start_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
+def start_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
     """A container that was started gets its Started event."""
     if not container.born or pod.termination is not None:
         return None
@@ -262,38 +262,38 @@ def events_of_static_pods_carry_their_own_uid(m: Moment) -> Findings:
 
 
 @contract("EVENTS-08", on=event("DeadlineExceeded"), needs=(PODS, EVERY_EVENT))
-def deadline_is_told_again_and_again(_: Moment, pod: Pod) -> Findings:
-    """DeadlineExceeded is told at each computation of the status past the deadline, not only once."""
+def deadline_event_is_repeated(_: Moment, pod: Pod) -> Findings:
+    """An event DeadlineExceeded is written at each status computation past the deadline, not only once."""
     if not pod.born:
         return None
-    told = pod.note(_Deadlines)
-    told.count += 1
-    if told.count > 1 or not any(c.state == "running" for c in pod.every_container()):
+    reported = pod.note(_Deadlines)
+    reported.count += 1
+    if reported.count > 1 or not any(c.state == "running" for c in pod.every_container()):
         return None  # Of a pod that has ended by itself no status need be computed any more.
     return answered(
         by=event("DeadlineExceeded"),
         within=REACTION,
         unless=TERMINATION_ASKED,
-        text=f"DeadlineExceeded of {pod.name} is told again",
+        text=f"another event DeadlineExceeded of {pod.name} is written",
     )
 
 
 class _Deadlines:
-    """How often the deadline was told."""
+    """How many events DeadlineExceeded a pod has had."""
 
     def __init__(self) -> None:
         self.count = 0
 
 
 @contract("TERM-09", on=call("StopContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def each_kill_is_told(_: Moment, pod: Pod, container: Container) -> Findings:
+def each_kill_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
     """Each container that is killed gets a Normal event Killing."""
     if pod.manifest is None or container.state != "running":
         return None
     if container.stops or not container.born or not pod.born or container.kind == "unknown":
         return None
     name = container.name
-    if pod.note(_Kills).told.pop(name, None) is not None:
+    if pod.note(_Kills).reported.pop(name, None) is not None:
         return KEPT
     return answered(
         by=event("Killing").where(lambda n: f"{{{name}}}" in (_event(n).container or "")),
@@ -306,19 +306,19 @@ class _Kills:
     """The Killing events that no StopContainer has followed yet, by container name."""
 
     def __init__(self) -> None:
-        self.told: dict[str, int] = {}
+        self.reported: dict[str, int] = {}
 
 
 @observer(on=event("Killing"))
-def _kill_is_told(m: Moment) -> None:
+def _kill_has_an_event(m: Moment) -> None:
     """Take Killing events in: they come before the preStop hook."""
     if m.pod is not None and _event(m).container:
         name = (_event(m).container or "").partition("{")[2].rstrip("}")
-        m.pod.note(_Kills).told[name] = m.seq
+        m.pod.note(_Kills).reported[name] = m.seq
 
 
 @contract("START-03", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def failed_start_is_told(m: Moment, pod: Pod) -> Findings:
+def failed_start_has_an_event(m: Moment, pod: Pod) -> Findings:
     """A container that cannot be created or started gets a Warning event Failed."""
     if not pod.born or pod.manifest is None or pod.termination is not None:
         return None
@@ -331,7 +331,7 @@ def failed_start_is_told(m: Moment, pod: Pod) -> Findings:
 
 
 class _LastFailure:
-    """What the runtime said when it last refused to make or start a container of the pod."""
+    """The error of the runtime when it last refused to create or start a container of the pod."""
 
     def __init__(self) -> None:
         self.message = ""
@@ -345,9 +345,9 @@ def _start_has_failed(m: Moment) -> None:
         memory.message, memory.seq = m.reply.error.message, m.seq
 
 
-@failed_start_is_told.clause("text", on=event("Failed"))
-def failed_start_is_told_without_wrapper(m: Moment, pod: Pod) -> Findings:
-    """The event tells what the runtime said, and not how it was sent."""
+@failed_start_has_an_event.clause("text", on=event("Failed"))
+def failed_start_event_has_no_wrapper(m: Moment, pod: Pod) -> Findings:
+    """The event has the runtime's error message, without the gRPC wrapper."""
     last, said = pod.note(_LastFailure), _event(m).message
     if not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
         return None

@@ -1,4 +1,4 @@
-"""STATUS: what a status keeps from the one before, and what every status has."""
+"""STATUS: which fields a status keeps from the one before, and which fields every status has."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def conditions_of_others_are_kept(m: Moment) -> Iterator[Finding]:
     if pair is None:
         return
     pod, before, now = pair
-    told = pod.manifest.status if pod.manifest is not None else None
-    # What others have written since the last status is told with the pod.
-    latest = told if told is not None and (pod.changed_t or 0) >= (pod.status_t or 0) else before
+    reported = pod.manifest.status if pod.manifest is not None else None
+    # What others have written since the last status comes with the pod.
+    latest = reported if reported is not None and (pod.changed_t or 0) >= (pod.status_t or 0) else before
     foreign = [c.type for c in latest.conditions or () if c.type not in OWNED]
     if not foreign or _is_of_another_writer(before, now):
         return
@@ -146,28 +146,28 @@ _READY = frozenset({"Ready", "ContainersReady"})
 
 
 def _is_probed(pod: Pod, now: PodStatus) -> bool:
-    """A container that runs is not ready, and a readiness probe may have told otherwise a moment ago."""
+    """A container that runs is not ready, and a readiness probe may have reported otherwise a moment ago."""
     specs = ((one, pod.container_spec(one.name)) for one in now.lasting_containers if one.state.running)
     return any(not one.ready and spec is not None and spec.readiness_probe for one, spec in specs)
 
 
 def _was_ready_between(pod: Pod, condition: str) -> Finding:
-    """A sync knew of a probe's success before the loop told its results in turn, and the last comes soon."""
+    """A sync knew of a probe's success before the loop reported all its results, and the last comes soon."""
 
     def is_true(m: Moment) -> bool:
-        told = m.status.condition(condition) if m.status is not None else None
-        return told is not None and told.status == "True"
+        reported = m.status.condition(condition) if m.status is not None else None
+        return reported is not None and reported.status == "True"
 
     return answered(
         by=status().where(is_true),
         within=REACTION,
         unless=exited().either(FAULT, TERMINATION_ASKED),
-        text=f"{condition} of {pod.name}, whose lastTransitionTime has moved, is told as True",
+        text=f"{condition} of {pod.name}, whose lastTransitionTime has moved, is reported as True",
     )
 
 
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
-    """It may have been otherwise in a status that was never written: what it is about was made again since.
+    """It may have been otherwise in a status that was never written: its subject was created again since.
 
     Writes may be left out where the next one follows soon, or while the API server is away. What has ended
     may have become ready just before.
@@ -176,7 +176,7 @@ def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatu
         written = pod.status_t or 0
         is_new = any((each.ready_t or 0) >= written for each in pod.sandboxes)
         if is_new or before.pod_ip != now.pod_ip:
-            return True  # A sandbox has come, and another may have gone before.
+            return True  # A sandbox was created, and another may have been removed before.
     ended = condition in _READY and any(s.state.terminated for s in now.lasting_containers)
     ids = {(s.name, s.container_id) for s in before.lasting_containers}
     others = {(s.name, s.container_id) for s in now.lasting_containers} - ids
@@ -216,8 +216,8 @@ def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterato
 
 
 @ended_container_stays_ended.clause("asked", on=STATUS_WRITE)
-def resurrection_is_not_asked_for(m: Moment) -> Iterator[Finding]:
-    """Nor does the kubelet ask for another status, which the API server refuses."""
+def illegal_transition_is_not_requested(m: Moment) -> Iterator[Finding]:
+    """The kubelet does not write another status either, which the API server would refuse."""
     write, pod = m.record, pod_of_write(m)
     if pod is None or pod.spec is None or pod.status is None or not isinstance(write, ApiWrite):
         return
@@ -273,7 +273,7 @@ def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, statu
     """
     if not status.conditions or status.reason:
         return None
-    # Without an API server a kubelet does not say where the pod is: whoever asks it knows.
+    # Without an API server a kubelet writes no hostIP: a client that asks it knows the host.
     has_host_ip = bool(status.host_ip) or m.header.channels.api == "told"
     if not status.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")
@@ -300,7 +300,7 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
 
 
 def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
-    """What is written during a sync, or before the next one can begin, or be told, was known before it."""
+    """A status written during a sync, or before the next can begin or read, shows what was known before."""
     reads = m.node.note(Reads)
     is_late = worker_is_busy(pod) or bool(being_read(m)) or has_ended_for_good(pod, m.status)
     return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
@@ -317,8 +317,8 @@ def _addresses_given(m: Moment) -> None:
 
 
 @observer(on=EVENT_TOLD)
-def _addresses_told(m: Moment) -> None:
-    """What an event tells may be shown. When it is taken in nobody knows, so it need not be."""
+def _reported_addresses(m: Moment) -> None:
+    """The state in an event may be shown, and need not be: when the kubelet handles it is not known."""
     if m.pod is not None:
         for ip in told_ips(sandbox_told(m)):
             m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)
@@ -334,7 +334,7 @@ class _HostAddresses(msgspec.Struct, rename={"host_ip": "hostIP", "host_ips": "h
 
 
 class _StatusWrite(msgspec.Struct):
-    """What is looked at of a write: to read no more of it is many times as fast."""
+    """The part of a write that is judged: decoding no more of it is many times as fast."""
 
     status: _HostAddresses | None = None
 
@@ -344,15 +344,17 @@ _STATUS_WRITE = msgspec.json.Decoder(_StatusWrite)
 
 @addresses_are_those_of_the_sandbox.clause("host's", on=STATUS_WRITE)
 def host_has_its_addresses(m: Moment) -> Findings:
-    """Whatever writes hostIP writes hostIPs, too; an older API server does not keep them."""
+    """A status write with hostIP also has hostIPs; an older API server does not keep them."""
     write = m.record
     if not isinstance(write, ApiWrite) or not memoryview(write.body) or not _HOST_IPS.get(m.kubernetes):
         return None
-    told = _STATUS_WRITE.decode(write.body).status
-    if told is None or not told.host_ip:
+    reported = _STATUS_WRITE.decode(write.body).status
+    if reported is None or not reported.host_ip:
         return None
-    ips = [one.get("ip") for one in told.host_ips or ()]
-    return KEPT if told.host_ip in ips else broken(f"hostIP {told.host_ip} is written, hostIPs is {ips}")
+    ips = [one.get("ip") for one in reported.host_ips or ()]
+    return (
+        KEPT if reported.host_ip in ips else broken(f"hostIP {reported.host_ip} is written, hostIPs is {ips}")
+    )
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())

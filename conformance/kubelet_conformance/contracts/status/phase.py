@@ -1,4 +1,4 @@
-"""PHASE: what a pod's containers amount to, by the statuses that are written of them."""
+"""PHASE: the phase of a pod, as it follows from its container statuses."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
 
 
 def _follows(now: Written) -> Findings:
-    """What a probe has found is told at once, and the phase with the sync that it brings about."""
+    """The result of a probe is reported at once, and the phase with the sync that it triggers."""
     if worker_is_busy(now.pod):
         return None
     phase = " or ".join(sorted(now.allowed))
@@ -73,12 +73,12 @@ def _follows(now: Written) -> Findings:
         by=status().where(lambda m: m.status is not None and m.status.phase in now.allowed),
         within=REACTION,
         unless=exited().either(TERMINATION_ASKED, FAULT, LIFE_ENDS),
-        text=f"phase {phase} follows what a probe has found",
+        text=f"phase {phase} follows the result of a probe",
     )
 
 
 def _ended(pod: Pod, *, badly: bool) -> bool:
-    """Every container of the pod has ended for good, and one of them badly or not."""
+    """Every container of the pod has ended for good: with `badly` one of them by a failure, else none."""
     if not at_its_end(pod):
         return False
     exits = [c.exit for spec in (pod.spec.containers if pod.spec else ()) if (c := pod.newest(spec.name))]
@@ -90,9 +90,9 @@ _KILLED = done("StopPodSandbox").where(to_run)
 
 
 def _owed(m: Moment, phase: str) -> Findings:
-    """The terminal phase is written soon, for a pod that nobody deletes."""
+    """The terminal phase is written soon, for a pod that is not deleted."""
     if m.pod is None or m.pod.spec is None or m.pod.spec.active_deadline_seconds is not None:
-        return None  # One with a deadline may have failed by that.
+        return None  # A pod with a deadline may have failed by that.
     if has_no_mirror(m, m.pod):
         return None
     return answered(
@@ -228,7 +228,7 @@ def terminal_phase_is_final(m: Moment) -> Findings:
     pod, sent = m.pod, m.pod.manifest.status if m.pod is not None and m.pod.manifest is not None else None
     finished = pod.finished if pod is not None else ""
     if not finished and sent is not None and sent.terminal:
-        finished = sent.phase  # Somebody else has ended it.
+        finished = sent.phase  # Another client has ended it.
     if pod is None or m.status is None or not finished:
         return None
     if m.status.phase == finished:
@@ -240,7 +240,7 @@ def terminal_phase_is_final(m: Moment) -> Findings:
 
 
 def _reaches_its_deadline(m: Moment, pod: Pod) -> bool:
-    """Its time is over just after it has succeeded: its worker may not have heard of the phase by then."""
+    """Its deadline passes just after it has succeeded: its worker may not know of the phase by then."""
     is_told = m.status is not None and m.status.reason == "DeadlineExceeded"
     is_just_over = pod.status_t is not None and m.t - pod.status_t <= REACTION
     return is_told and is_just_over and time_may_be_over(m, pod)

@@ -1,4 +1,4 @@
-"""STATUS: how a kubelet writes statuses, to whom, when again, and when not."""
+"""STATUS: how a kubelet writes statuses, of which pods, when it repeats a write, and when it writes none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kubelet_conformance.trace.world.kubelet_view import informed_by
 
 Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
-"""The lists of a status whose elements are merged, with the field that tells one from another."""
+"""The lists of a status whose elements are merged, with the field that identifies an element."""
 API = Pattern(frozenset({"api"}))
 BATCH = 10.0
 """Period at which the status manager looks at all statuses (status_manager.go)."""
@@ -56,7 +56,7 @@ class _Stored:
     def __init__(self) -> None:
         self.status = ABSENT
         self.is_new = False
-        """No PATCH has come with it yet; which of both is recorded first is open."""
+        """No PATCH has come with it yet; either of the two may be recorded first."""
 
 
 @contract("STATUS-01", on=CHANGES, needs=(EVERY_STATUS,))
@@ -108,7 +108,7 @@ def _is_changed(before: Json, changes: Json) -> bool:
 
 @observer(on=status())
 def _status_is_stored(m: Moment) -> None:
-    """Take the stored status in."""
+    """Record the stored status."""
     if m.pod is not None and isinstance(m.record, Status):
         stored = m.pod.note(_Stored)
         stored.status, stored.is_new = m.record.status, True
@@ -116,18 +116,18 @@ def _status_is_stored(m: Moment) -> None:
 
 @contract("STATUS-03", on=pod_set(), needs=(EVERY_STATUS, PODS))
 def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A phase that somebody else has written is put right with the next batch, 10 s later at the latest."""
-    told = manifest.status
-    if told is None or pod.status is None or not pod.status.conditions:
+    """A phase that another client has written is corrected with the next batch, 10 s later at the latest."""
+    reported = manifest.status
+    if reported is None or pod.status is None or not pod.status.conditions:
         return None
-    if not told.phase or told.terminal or told.phase == pod.status.phase or not m.node.kubelet_up:
+    if not reported.phase or reported.terminal or reported.phase == pod.status.phase or not m.node.kubelet_up:
         return None
     return answered(
-        by=status().where(of(pod)).where(lambda n: n.status is not None and n.status.phase != told.phase),
+        by=status().where(of(pod)).where(lambda n: n.status is not None and n.status.phase != reported.phase),
         within=BATCH + REACTION,
         unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod))),
         whole_node=True,
-        text=f"the phase of {pod.name}, which is {told.phase} by another hand, is put right",
+        text=f"the phase of {pod.name}, which is {reported.phase} by another client, is corrected",
     )
 
 
@@ -153,7 +153,7 @@ def successor_has_its_own_status(m: Moment, pod: Pod, status: PodStatus) -> Find
 
 @observer(on=pod_set())
 def _name_is_taken_over(m: Moment, manifest: Manifest) -> None:
-    """Take in which pod follows which."""
+    """Record which pod follows which."""
     meta = manifest.metadata
     if m.pod is not None:
         return
@@ -171,16 +171,16 @@ class _Missed:
     def __init__(self) -> None:
         self.of: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self.changes = deque[float](maxlen=_MISSES_REMEMBERED)
-        """When containers started and ended: each makes a new status, which is tried."""
+        """When containers started and ended: each makes a new status, which is written."""
 
 
 _MISSES_MAX, _MISSES_REMEMBERED = 5, 50
-"""How often in one batch a status may be tried for a pod that is gone: its last changes."""
+"""How often in one batch a status may be written for a pod that is gone: its last changes."""
 
 
 @contract("STATUS-05", on=MISSED, needs=(EVERY_STATUS,))
 def missing_pod_is_let_be(m: Moment) -> Findings:
-    """That a pod is not there any more is taken for an answer: its status is not tried again and again."""
+    """NotFound for a pod is final: its status is not written again and again."""
     if not isinstance(m.record, ApiWrite):
         return None
     name, known = (m.record.namespace, m.record.name), m.node.note(_Missed).of
@@ -201,7 +201,7 @@ def missing_pod_is_let_be(m: Moment) -> Findings:
 
 @observer(on=done("StartContainer").either(exited()))
 def _container_changes(m: Moment) -> None:
-    """Take in what makes new statuses; with any, each that was not written yet is tried again."""
+    """Record what makes new statuses; with any, each status that was not written yet is tried again."""
     m.node.note(_Missed).changes.append(m.t)
 
 
@@ -218,7 +218,7 @@ _FORGOTTEN = 2 * HOUSEKEEPING + REACTION
 
 @contract("STATUS-14", on=status(), needs=(STATUS, PODS, CRI))
 def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """A pod that no source has any more leaves no status behind: if it comes back it begins anew."""
+    """A pod that no source has any more leaves no status behind: if it comes back it starts without one."""
     origin = seconds(m.header.started)
     if not pod.static or origin is None:
         return None
@@ -230,12 +230,12 @@ def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus)
         return None
     if begun - origin >= removed_t:
         return KEPT
-    return broken(f"the startTime of {pod.name}, which was gone for a while, is that of its former life")
+    return broken(f"the startTime of {pod.name}, which was gone for a while, is that of its former instance")
 
 
 @observer(on=pod_unset())
 def _static_pod_is_removed(m: Moment) -> None:
-    """Take in when static pods go; one that needs long to stop is not forgotten at once."""
+    """Record when static pods are removed; one that needs long to stop is not forgotten at once."""
     pod, known = m.pod, m.node.note(_Removals).t
     if pod is None or not pod.static:
         return
@@ -250,14 +250,14 @@ def _static_pod_is_removed(m: Moment) -> None:
 
 @observer(on=pod_set())
 def _static_pod_is_back(m: Moment) -> None:
-    """Take in which come back so soon, or before they were stopped, that they were never forgotten."""
+    """Record which come back so soon, or before they were stopped, that they were never forgotten."""
     known, name = m.node.note(_Removals).t, sent_static(m)
     if name is not None and (m.t - known.get(name, m.t) < _FORGOTTEN or _was_there_lately(m)):
         known.pop(name, None)
 
 
 def _was_there_lately(m: Moment) -> bool:
-    """The former life of the pod is not over, or only just: it ends with a stop, once its worker is free."""
+    """The former instance of the pod has not ended, or only just: its worker has yet to stop it."""
     pod = m.pod
     if pod is None:
         return False
@@ -269,7 +269,7 @@ def _was_there_lately(m: Moment) -> bool:
 
 @observer(on=LIFE_ENDS)
 def _kubelet_ends(m: Moment) -> None:
-    """Take in which the kubelet had no time to forget."""
+    """Record which the kubelet had no time to forget."""
     known = m.node.note(_Removals).t
     for name in [name for name, t in known.items() if m.t - t < _FORGOTTEN]:
         del known[name]
@@ -293,13 +293,13 @@ def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
 
 @standalone_kubelet_runs_its_pods.clause("writes nothing", on=API)
 def standalone_kubelet_writes_nothing(m: Moment) -> Findings:
-    """It has nowhere to write to."""
+    """A kubelet without an API server writes to none."""
     return broken("a kubelet without an API server writes to one") if m.header.standalone else None
 
 
 @contract("STATUS-19", on=pod_set(), needs=(EVERY_STATUS, PODS, CRI))
 def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """A pod that has ended, and has nothing new to tell, goes within 10 s once it is deleted."""
+    """A pod that has ended and whose last status is written is removed within 10 s once it is deleted."""
     meta = manifest.metadata
     if meta.deletion_timestamp is None or pod.termination is not None:
         return None

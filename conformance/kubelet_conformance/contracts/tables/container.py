@@ -11,17 +11,17 @@ Recorded: TypeAlias = Literal["none", "created", "running", "exited", "unknown"]
 """The state of a container's newest record, as the runtime reports it."""
 AppAct: TypeAlias = Literal["start", "nothing", "stop", "stop and start"]
 InitAct: TypeAlias = Literal["start", "wait", "go on", "stop and start", "end the pod"]
-"""`go on` is to leave it, for it has done its part: the one after it is next, or else the app containers."""
+"""`go on` is to leave it, since it is done: the one after it is next, or else the app containers."""
 Presence: TypeAlias = Literal["present", "absent", "error", "not asked"]
 """What ImageStatus said of the image."""
 ProbeAct: TypeAlias = Literal["execute", "wait"]
 
 
 class AppSeen(NamedTuple):
-    """What decides: the state of the newest record, the policy, and how the container ended, if it did.
+    """Inputs for an app container: the state of the newest record, the policy, and how it ended, if it did.
 
-    `changed` says that another definition is wanted than that of the instance, `given_up` that its liveness
-    or startup probe failed too often.
+    `changed` says that the spec has another definition than that of the instance, `given_up` that its
+    liveness or startup probe failed too often.
     """
 
     record: Recorded
@@ -33,7 +33,7 @@ class AppSeen(NamedTuple):
 
 
 class InitSeen(NamedTuple):
-    """What decides: the state of the newest record, the pod's policy, and how the container fared.
+    """Inputs for an init container: the state of the newest record, the policy, and its result.
 
     `failed` is said of one that has ended, `started` and `given_up` by its probe of a sidecar that runs.
     """
@@ -47,7 +47,7 @@ class InitSeen(NamedTuple):
 
 
 class ImageSeen(NamedTuple):
-    """What decides; `unproven` says that the pod has yet to show its right to an image."""
+    """Inputs for an image; `unproven` says that the pod has yet to prove its right to it."""
 
     policy: str
     presence: Presence
@@ -80,7 +80,7 @@ class ProbeSeen(NamedTuple):
 
 
 APPS = Table[AppSeen, AppAct](
-    Row("B9", lambda c: c.record == "running" and c.changed, "stop and start", "another one is wanted"),
+    Row("B9", lambda c: c.record == "running" and c.changed, "stop and start", "its definition has changed"),
     Row(
         "B11, B13",
         lambda c: c.record == "running" and c.given_up and c.policy == "Never",
@@ -89,20 +89,20 @@ APPS = Table[AppSeen, AppAct](
     ),
     Row("B10, B12", lambda c: c.record == "running" and c.given_up, "stop and start", "its probe gave it up"),
     Row("B15", lambda c: c.record == "running", "nothing", "it runs as it should"),
-    Row("B2", lambda c: c.deleting, "nothing", "the pod goes"),
-    Row("B1", lambda c: c.record == "none", "start", "it has to be made"),
-    Row("B3", lambda c: c.record == "created", "start", "it was made and never started"),
-    Row("B4", lambda c: c.record == "unknown", "stop and start", "nobody knows whether it runs"),
+    Row("B2", lambda c: c.deleting, "nothing", "the pod is being terminated"),
+    Row("B1", lambda c: c.record == "none", "start", "it has to be created"),
+    Row("B3", lambda c: c.record == "created", "start", "it was created and never started"),
+    Row("B4", lambda c: c.record == "unknown", "stop and start", "it is not known whether it runs"),
     Row("B5", lambda c: c.policy == "Always", "start", "it always comes again"),
     Row("B7", lambda c: c.policy == "OnFailure" and c.code == 0, "nothing", "it has succeeded"),
     Row("B6", lambda c: c.policy == "OnFailure", "start", "it has failed"),
     Row("B8", lambda _: True, "nothing", "it has had its run"),
     remembered=1024,
 )
-"""What becomes of an app container in a sandbox that stays (27.3)."""
+"""What is done about an app container in a sandbox that stays (27.3)."""
 INITS = Table[InitSeen, InitAct](
-    Row("N1", lambda c: c.record == "none", "start", "it has to be made"),
-    Row("N2", lambda c: c.record == "created", "start", "it was made and never started"),
+    Row("N1", lambda c: c.record == "none", "start", "it has to be created"),
+    Row("N2", lambda c: c.record == "created", "start", "it was created and never started"),
     Row(
         "N3",
         lambda c: c.record == "running" and c.sidecar and c.given_up,
@@ -115,16 +115,16 @@ INITS = Table[InitSeen, InitAct](
     Row("N7", lambda c: c.record == "exited" and not c.failed, "go on", "it has succeeded"),
     Row("N8", lambda c: c.policy == "Never" and not c.sidecar, "end the pod", "it failed, and had its run"),
     Row("N9", lambda c: c.record == "exited", "start", "it failed, and is tried again"),
-    Row("N10", lambda c: c.record == "unknown", "stop and start", "nobody knows whether it runs"),
+    Row("N10", lambda c: c.record == "unknown", "stop and start", "it is not known whether it runs"),
     remembered=1024,
 )
-"""What becomes of an init container whose turn it is (27.4 and 27.5)."""
+"""What is done about an init container whose turn it is (27.4 and 27.5)."""
 _INSPECT_ERROR = ImageStep("refuse", "ImageInspectError")
 _NEVER_PULL = ImageStep("refuse", "ErrImageNeverPull")
 _BACK_OFF = ImageStep("wait", "ImagePullBackOff")
 _PULL = ImageStep("pull", "ErrImagePull")
 IMAGES = Table[ImageSeen, ImageStep](
-    Row("I1", lambda i: i.presence == "error", _INSPECT_ERROR, "nobody knows whether it is there"),
+    Row("I1", lambda i: i.presence == "error", _INSPECT_ERROR, "it is not known whether it is there"),
     Row("I2", lambda i: i.policy == "Always" and i.backing_off, _BACK_OFF, "a pull has just failed"),
     Row("I3", lambda i: i.policy == "Always", _PULL, "it is pulled each time"),
     Row("I4", lambda i: i.presence == "present" and not i.unproven, ImageStep("use"), "it is there"),
@@ -137,7 +137,7 @@ IMAGES = Table[ImageSeen, ImageStep](
     Row("I6", lambda i: i.backing_off, _BACK_OFF, "a pull has just failed"),
     Row("I7", lambda _: True, _PULL, "it is not there for this pod"),
 )
-"""What is done about an image before a container is made from it (27.11)."""
+"""What is done about an image before a container is created from it (27.11)."""
 TICKS = Table[ProbeSeen, ProbeAct](
     Row("T1", lambda p: p.ended, "wait", "its pod has ended"),
     Row(
@@ -151,7 +151,7 @@ TICKS = Table[ProbeSeen, ProbeAct](
         "T4",
         lambda p: p.going and p.name != "readiness",
         "wait",
-        "its pod is to go, and nothing is to be killed for it any more",
+        "its pod is being terminated, and nothing is killed for a probe any more",
     ),
     Row("T5", lambda p: p.age < p.delay - ROUNDING, "wait", "its initial delay is not over"),
     Row("T6", lambda p: p.started and p.name == "startup", "wait", "its container has started"),

@@ -1,4 +1,4 @@
-"""What becomes of a pod, as far as a trace shows what decides: tables 27.2, 27.6 and 27.10."""
+"""What is done about a pod, as far as a trace shows the inputs: tables 27.2, 27.6 and 27.10."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kubelet_conformance.trace.world.views import Pod
 
 Json: TypeAlias = dict[str, Any]
 Successor: TypeAlias = Literal["none", "with the first init container", "with the app containers"]
-"""Whether another sandbox is run, and what is made in it first."""
+"""Whether another sandbox is run, and what is created in it first."""
 Stage: TypeAlias = Literal["wanted", "terminating", "terminated", "forgotten"]
-"""`terminated` is every state in which nothing of the pod runs, `forgotten` one that nobody wants besides."""
+"""`terminated`: nothing of the pod runs; `forgotten`: and no source has it either."""
 Act: TypeAlias = Literal["make", "remove volumes", "remove folder"]
 Change: TypeAlias = Literal["added", "removed", "deleted", "updated", "reconciled", "nothing"]
 
 
 class Stopped(NamedTuple):
-    """What decides: the policy, whether a container was made, and what there is to run.
+    """Inputs for a sandbox: the policy, whether a container was created, and what there is to run.
 
     `more` says that some app container is left to run, `inits` that the pod has init containers.
     """
@@ -30,7 +30,7 @@ class Stopped(NamedTuple):
 
 
 class StageSeen(NamedTuple):
-    """What decides: is it in a source, was it asked to go, has its run ended, does anything of it run."""
+    """Inputs for a stage: is it in a source, was it asked to end, has its run ended, does it still run."""
 
     wanted: bool = True
     asked: bool = False
@@ -39,7 +39,7 @@ class StageSeen(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A manifest: what of it means something, whether it is on its way out, and its status."""
+    """A manifest: its significant part, whether the pod is being terminated, and its status."""
 
     meaning: Json
     deleting: bool
@@ -47,7 +47,7 @@ class Word(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What a source has last said of a pod, and what it says now; None is no word."""
+    """The manifest of a pod that a source sent last, and the one it sends now; None where it sends none."""
 
     old: Word | None
     new: Word | None
@@ -61,35 +61,40 @@ class Words(NamedTuple):
 SUCCESSORS = Table[Stopped, Successor](
     Row("A1", lambda s: s.policy == "Never" and s.made, "none", "the pod has had its run"),
     Row("A4", lambda s: not s.more, "none", "all of it has succeeded"),
-    Row("A3, A5, A7", lambda s: s.inits, "with the first init container", "initialization begins anew"),
+    Row("A3, A5, A7", lambda s: s.inits, "with the first init container", "initialization starts again"),
     Row("A2, A6", lambda _: True, "with the app containers", "some of them are left to run"),
 )
-"""What becomes of a pod whose sandbox is of no more use (27.2)."""
+"""What is done about a pod whose sandbox cannot be used any more (27.2)."""
 STAGES = Table[StageSeen, Stage](
     Row("S1", lambda s: s.runs and (s.asked or not s.wanted), "terminating", "it has to stop first"),
     Row("S2", lambda s: s.runs and s.ended, "terminating", "its run is over, and something is left"),
     Row("S3", lambda s: not s.wanted, "forgotten", "no source has it, and nothing of it runs"),
     Row("S4", lambda s: s.asked or s.ended, "terminated", "it is over, and nothing of it runs"),
-    Row("S5", lambda _: True, "wanted", "nobody has asked it to go"),
+    Row("S5", lambda _: True, "wanted", "it was not asked to terminate"),
 )
-"""How far a pod's life is, as it shows from outside (27.6)."""
+"""The stage of a pod, as it shows from outside (27.6)."""
 ALLOWED: dict[Stage, frozenset[Act]] = {
     "wanted": frozenset({"make"}),
     "terminating": frozenset(),
     "terminated": frozenset({"remove volumes", "remove folder"}),
     "forgotten": frozenset({"remove volumes", "remove folder"}),
 }
-"""What may be done to a pod at each stage; a sync that is under way as it is asked to go may end first."""
+"""What may be done to a pod at each stage; a sync in progress may end before a termination begins."""
 CHANGES = Table[Words, Change](
     Row("M1", lambda w: w.old is None and w.new is None, "nothing", "the source has never had it"),
     Row("M2", lambda w: w.new is None, "removed", "the source has it no more"),
     Row("M3", lambda w: w.old is None, "added", "the source did not have it"),
     Row("M4", lambda w: w.old == w.new, "nothing", "it was sent again"),
     Row("M5", lambda w: w.mean_the_same, "reconciled", "nothing but its status is new"),
-    Row("M6", lambda w: w.new is not None and w.new.deleting, "deleted", "it is to go, whatever else is new"),
+    Row(
+        "M6",
+        lambda w: w.new is not None and w.new.deleting,
+        "deleted",
+        "it is to be terminated, whatever else changed",
+    ),
     Row("M7", lambda _: True, "updated", "it means something else"),
 )
-"""What a source's new word on a pod is, compared with its last one (27.10)."""
+"""The kind of change between a source's last manifest of a pod and its new one (27.10)."""
 
 
 def stage_seen(pod: Pod) -> StageSeen:
@@ -100,7 +105,7 @@ def stage_seen(pod: Pod) -> StageSeen:
 
 
 def word(pod: Json) -> Word:
-    """What a manifest says; annotations of the kubelet's own mean nothing (CONFIG-05)."""
+    """The parts of a manifest that are compared; the kubelet's own annotations are not (CONFIG-05)."""
     meta: Json = pod.get("metadata") or {}
     annotations: dict[str, str] = meta.get("annotations") or {}
     deletion = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))

@@ -19,7 +19,7 @@ from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerS
 Said: TypeAlias = Literal["nothing", "waiting", "running", "terminated"]
 """The state that the status before had."""
 Shown: TypeAlias = Literal["waiting", "running", "terminated", "lost"]
-"""What the status says now; `lost` is an end that was made up, for nobody has seen it."""
+"""What the status says now; `lost` is an invented end, which no record shows."""
 Seen: TypeAlias = Literal[
     "missing",
     "empty",
@@ -41,7 +41,7 @@ _LOST = "ContainerStatusUnknown"
 
 
 class StateSeen(NamedTuple):
-    """What decides: the state of the newest record, and what was said before."""
+    """Inputs: the state of the newest record, and the state in the status before."""
 
     record: Recorded
     before: Said
@@ -52,7 +52,7 @@ STATES = Table[StateSeen, tuple[Shown, ...]](
         "C1",
         lambda s: s.record == "none" and s.before in {"nothing", "waiting"},
         ("waiting",),
-        "it has to be made",
+        "it has to be created",
     ),
     Row(
         "C2",
@@ -60,8 +60,13 @@ STATES = Table[StateSeen, tuple[Shown, ...]](
         ("terminated", "waiting"),
         "it stays ended till its start fails",
     ),
-    Row("C3", lambda s: s.record == "none", ("waiting",), "its record vanished, and it has to be made again"),
-    Row("C4", lambda s: s.record == "created", ("waiting",), "it was made and never started"),
+    Row(
+        "C3",
+        lambda s: s.record == "none",
+        ("waiting",),
+        "its record vanished, and it has to be created again",
+    ),
+    Row("C4", lambda s: s.record == "created", ("waiting",), "it was created and never started"),
     Row("C5", lambda s: s.record == "running", ("running",), "it runs"),
     Row(
         "C6",
@@ -69,8 +74,8 @@ STATES = Table[StateSeen, tuple[Shown, ...]](
         ("terminated", "waiting"),
         "it has ended, and waits once its next start was refused",
     ),
-    Row("C7", lambda s: s.before == "running", ("lost", "waiting"), "nobody knows how it has ended"),
-    Row("C8", lambda _: True, ("waiting", "lost"), "nobody knows its state"),
+    Row("C7", lambda s: s.before == "running", ("lost", "waiting"), "it is not known how it has ended"),
+    Row("C8", lambda _: True, ("waiting", "lost"), "its state is not known"),
 )
 """What a status says of a container (27.8), by its newest record and by what was said."""
 
@@ -94,7 +99,7 @@ def shown(status: ContainerStatus) -> Shown:
 
 
 def may_be_shown(records: Iterable[Recorded], before: Said) -> set[Shown]:
-    """What a status may say that was made from one of these states of the newest record."""
+    """What a status may say that was built from one of these states of the newest record."""
     return {one for record in records for one in STATES.decide(StateSeen(record, before))}
 
 
@@ -122,7 +127,7 @@ COUNTS: tuple[CountRow, ...] = (
     CountRow("app", ("running", "starting"), ("running",), "runs"),
     CountRow("app", ("ended well",), ("stopped", "succeeded"), "ended with 0"),
     CountRow("app", ("ended badly",), ("stopped",), "ended otherwise"),
-    CountRow("app", ("again after 0", "again"), ("stopped",), "ended, and what it will be is open"),
+    CountRow("app", ("again after 0", "again"), ("stopped",), "ended, and what follows is not known"),
     CountRow("app", ("waiting",), ("waiting",), "was never started"),
 )
 """What a container counts as (27.7)."""

@@ -27,11 +27,11 @@ Situation = Literal[
     "lost record",
 ]
 Base = Literal["asked", "one", "spec", "probe", "told"]
-"""The grace that was asked for, one second, the pod's, the probe's if it has one, or what a record tells."""
+"""The requested grace, one second, the pod's, the probe's if it has one, or that in a record."""
 
 
 class Graces(NamedTuple):
-    """What is known of a pod's graces, in seconds: in its spec, as asked for from outside, of the probe."""
+    """What is known of a pod's graces, in seconds: in its spec, as a deletion asked for, of the probe."""
 
     spec: int
     asked: int | None = None
@@ -68,7 +68,12 @@ _ROWS = (
     StopRow("unknown state", "spec", "container", "the runtime does not know whether it runs"),
     StopRow("postStart failed", "spec", "container", "its postStart hook failed"),
     StopRow("probe failed", "probe", "container", "its liveness or startup probe gave it up"),
-    StopRow("probe failed for good", "spec", "container", "so did it, and the pod ends with it"),
+    StopRow(
+        "probe failed for good",
+        "spec",
+        "container",
+        "its probe gave it up, and the pod ends with it",
+    ),
     StopRow("evicted softly", "asked", "pod", "the node is short of something"),
     StopRow("shut down", "asked", "pod", "the node is shut down"),
     StopRow(
