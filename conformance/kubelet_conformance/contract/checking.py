@@ -184,7 +184,7 @@ class Check:
         return [result.contract for result in self.results.values()]
 
     def add(self, judged: Judged) -> None:
-        """Take in one more trace."""
+        """Add one more trace."""
         self.traces.append(judged.trace)
         version = judged.trace.version or "unknown"
         for contract, outcome in judged.outcomes.items():

@@ -53,7 +53,7 @@ class LatenessPolicy:
         self._now = 0.0
 
     def observe(self, record: Record) -> None:
-        """Take in a record, before the judge does."""
+        """Observe a record, before the judge does."""
         now = self._now = record.t
         # isinstance() is slow where it says no: these are msgspec's structs.
         if type(record) is Call:

@@ -1,4 +1,4 @@
-"""RESIZE: what becomes of a pod that is to have other resources while it runs."""
+"""RESIZE: what happens to a running pod whose resources are changed in its spec."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _IN_PLACE = since("1.27")
 
 
 def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
-    """The running containers that this manifest wants otherwise than they are, with what of them."""
+    """The running containers whose resources this manifest changes, each with the resources that change."""
     pod, manifest = m.pod, m.manifest
     if pod is None or manifest is None or pod.spec is None or pod.static or not to_run(m):
         return
@@ -65,7 +65,7 @@ def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
             continue
         wanted = wants(spec)
         shrinks = bool(wanted.memory) and (not has.memory or wanted.memory < has.memory)
-        # Memory that a container uses is not taken from it, and nobody may know how much that is.
+        # Memory that a container uses is not taken from it, and how much that is may be unknown.
         if wants(old) != wanted and not shrinks and (what := changed(has, wanted)):
             yield container, spec, what
 
@@ -92,7 +92,9 @@ _CALLED_OFF: Pattern = TERMINATION_ASKED.either(status().where(_says_pending), _
 
 @contract("RESIZE-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
 def container_is_resized_while_it_runs(m: Moment) -> Iterator[Finding]:
-    """A container that is to have other CPU, or more memory, is given it as it runs and is not stopped."""
+    """A container whose CPU changes, or that gets more memory, is updated while it runs and is not
+    stopped.
+    """
     for container, spec, what in _resized(m):
         if restarts(spec, what):
             continue
@@ -136,7 +138,7 @@ def _(m: Moment) -> None:
 
 @container_is_made_anew_where_its_policy_says.clause("again", on=done("StopContainer"))
 def resized_container_comes_again(m: Moment, pod: Pod, container: Container) -> Findings:
-    """Stopped for its resize, it is made again in the same sync, with the new resources."""
+    """A container that was stopped for its resize is made again in the same sync, with the new resources."""
     if container.id not in pod.note(_Anew).names or not to_run(m):
         return None
     wanted = pod.note(_Anew).names.pop(container.id)
@@ -180,7 +182,7 @@ def _says_infeasible(m: Moment) -> bool:
 
 @impossible_resize_is_refused.clause("pending", on=_UPDATE)
 def pending_resize_is_not_made(m: Moment, pod: Pod, container: Container) -> Findings:
-    """What is pending by the pod's own status is not given to its containers."""
+    """Resources that are pending by the pod's own status are not given to its containers."""
     if pending(pod) != "Infeasible" or worker_is_busy(pod):
         return None
     spec, has = container.spec, has_now(container)

@@ -1,4 +1,4 @@
-"""WORK: one worker a pod: what it does one after another, what cannot be undone, what is done again.
+"""WORK: one worker per pod: it works in order, does not undo a termination, and repeats what failed.
 
 WORK-04: a pod that was asked to go is not started any more.
 """
@@ -240,7 +240,7 @@ def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
 @contract("WORK-13", on=call("RemoveContainer"), needs=(CRI, PODS), clause="records")
 def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
     """The newest record of each container of a terminating pod stays until the sandbox was stopped, and the
-    final status tells the exit codes that the runtime gave.
+    final status has the exit codes that the runtime gave.
     """
     if not pod.born or pod.termination is None:
         return None
@@ -249,7 +249,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
     if container.sandbox is None or not container.sandbox.born:
         return None
     if container.sandbox.state != "ready" and may_be_unknown(pod, m.node):
-        return None  # Nothing of it runs and no source knows it: nobody kills it.
+        return None  # Nothing of it runs and no source knows it: it is not killed.
     if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
         return broken(
             f"the record of {container.name} is removed before the pod was stopped", pod.termination.seq
@@ -259,7 +259,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
 
 @records_stay_until_the_pod_is_stopped.clause("exit-codes", on=FINISHED)
 def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
-    """The status that is terminal has the codes."""
+    """The terminal status has the exit codes that the runtime gave."""
     if not status.terminal or not pod.born:
         return
     for shown in status.lasting_containers:
@@ -272,7 +272,7 @@ def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> I
             yield KEPT  # It waited to be run again: its end is told as its last one (CSTAT-04).
         elif told is None or told.exit_code != ended.code:
             got = told.exit_code if told else "none"
-            yield broken(f"the exit code of {shown.name} is {ended.code}, told is {got}", ended.seq)
+            yield broken(f"the exit code of {shown.name} is {ended.code}, the status has {got}", ended.seq)
         else:
             yield KEPT
 
@@ -306,7 +306,7 @@ def finished_pod_is_not_stopped_again(m: Moment, pod: Pod) -> Findings:
 
 @finished_pod_is_left_alone.clause("stays", on=END)
 def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
-    """What has ended stays so."""
+    """A pod with a terminal phase keeps it to the end of the trace."""
     for pod in m.world.pods.values():
         if pod.finished and pod.born and pod.status_t is not None and m.t - pod.status_t >= 1.0:
             yield KEPT
@@ -339,7 +339,7 @@ def _is_there(container: Container) -> bool:
 
 
 class _FirstStep:
-    """The life of the kubelet in which the first step was seen."""
+    """The kubelet instance in which the first step was seen."""
 
     def __init__(self) -> None:
         self.life = 0
@@ -371,7 +371,9 @@ _STARTING = (
 )
 _START_OR_STOP_ANSWERED = done(*_STARTING).either(failed(*_STARTING))
 _ASIDE = done("ExecSync", "RemoveContainer").either(failed("ExecSync", "RemoveContainer"))
-"""What a sync waits for in some cases only: hooks, and the records of init containers that are made again."""
+"""Calls that a sync waits for in some cases only: hooks, and the records of init containers that are made
+again.
+"""
 
 
 @contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")

@@ -1,4 +1,4 @@
-"""PROBE: what comes of the results of exec probes: kills, readiness, events."""
+"""PROBE: the effects of exec probe results: kills, readiness, events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KILLING: tuple[Name, ...] = ("liveness", "startup")
 
 
 def _told(m: Moment) -> list[tuple[ContainerStatus, Container]]:
-    """What a status says of containers that were born in the trace and run."""
+    """The status of each running container that was created in the trace."""
     if m.status is None or m.pod is None:
         return []
     found: list[tuple[ContainerStatus, Container]] = []
@@ -81,7 +81,7 @@ def _workers_are_to_come(m: Moment, container: Container) -> bool:
 @contract("PROBE-06", on=call("StopContainer"), needs=(CRI, PODS), clause="kill")
 def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
     """Only as many failures in a row as failureThreshold says make a probe fail, and as many successes in a
-    row as successThreshold says make it succeed; the opposite result begins anew.
+    row as successThreshold says make it succeed; the opposite result begins the count anew.
     """
     if explained(m, probes=False):
         return None
@@ -101,7 +101,7 @@ def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
 
 @failures_in_a_row_count.clause("ready", on=AGAIN)
 def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
-    """Readiness flips with a result that came often enough."""
+    """Readiness changes with a result that came often enough."""
     pod = m.pod
     old = {one.name: one for one in pod.status.every_container} if pod is not None and pod.status else {}
     for one, container in _told(m):
@@ -148,7 +148,7 @@ def unready_container_lives_on(m: Moment) -> Findings:
 
 @unready_container_lives_on.clause("no-kill", on=call("StopContainer"))
 def readiness_kills_nobody(m: Moment, container: Container) -> Findings:
-    """It is not stopped for that."""
+    """The container is not stopped for that result."""
     if runs_of(container, "readiness", m).published is not False:
         return None
     if not without_reason(m):
@@ -180,11 +180,13 @@ def container_that_does_not_run_is_not_ready(m: Moment) -> Iterator[Finding]:
 
 @contract("PROBE-13", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=since("1.22"))
 def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """Once a pod is to go, its liveness and startup probes are executed no more; readiness probes are."""
+    """Once a pod is being terminated, its liveness and startup probes are executed no more; readiness probes
+    are.
+    """
     if pod.termination is not None or not m.node.kubelet_up or not pod.born:
         return
     if pod.static and m.keys[0] != "pod:remove":
-        return  # It is its mirror that goes.
+        return  # Only its mirror goes.
     begun = m.t
     for container in pod.every_container():
         if container.state != "running" or not container.born:
@@ -221,7 +223,7 @@ def each_failure_is_told(m: Moment, pod: Pod) -> Findings:
         by=event("Unhealthy").where(_on(probed.container.name)),
         within=REACTION,
         unless=TERMINATION_ASKED,
-        text=f"an Unhealthy event on {probed.container.name} tells of the failed {probed.name} probe",
+        text=f"an Unhealthy event on {probed.container.name} reports the failed {probed.name} probe",
     )
 
 
@@ -254,7 +256,7 @@ def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
 
 _READY_AFTER_START = ByVersion({"<=1.34": False, ">=1.35": True})
 _LONG_BEFORE = 10.0
-"""How long before the kubelet a container must have started for its readiness to be kept."""
+"""How long before the kubelet's start a container must have started for its readiness to be kept."""
 
 
 @contract("PROBE-25", on=status(), needs=(CRI, PODS, EVERY_STATUS), versions=_READY_AFTER_START)
@@ -275,7 +277,7 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
         if started is None or started > node.started_t - (_LONG_BEFORE if kept else 0.0):
             continue
         runs = runs_of(container, "readiness", m)
-        has_kept = kept and m.pod is not None and not m.pod.static  # A file says nothing of readiness.
+        has_kept = kept and m.pod is not None and not m.pod.static  # A manifest file has no readiness.
         if has_kept and was and runs.published is not False and ever_succeeded(container, "readiness"):
             yield (
                 KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
@@ -291,14 +293,14 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
 
 
 class _Unprobed:
-    """The latest status that showed the container before its probe had a worker in this life."""
+    """The latest status that showed the container before its probe had a worker in this kubelet instance."""
 
     def __init__(self) -> None:
         self.told_seq = 0
 
 
 def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
-    """It is the first status of this life, or that one with what another probe has found since."""
+    """It is the first status of this kubelet instance, or that one with a later result of another probe."""
     if is_first_of_this_life(m):
         return not was or tells_of_others(m, one.name)
     last = m.pod.status_seq if m.pod is not None else 0
@@ -306,7 +308,7 @@ def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *,
 
 
 def _is_replaced(container: Container) -> bool:
-    """Its sandbox is dead: the first sync of this life kills the pod before it has it probed."""
+    """Its sandbox is dead: the first sync of this kubelet instance kills the pod before it is probed."""
     return container.sandbox is None or container.sandbox.state != "ready"
 
 
@@ -345,7 +347,7 @@ def late_result_hits_nobody_else(m: Moment, pod: Pod) -> Findings:
 
 @late_result_hits_nobody_else.clause("no-kill", on=call("StopContainer"))
 def new_instance_is_not_killed(m: Moment, container: Container) -> Findings:
-    """It is not stopped for that."""
+    """The container is not stopped for that result."""
     late = container.note(_Late).t
     if late is None or not without_reason(m):
         return None

@@ -1,4 +1,4 @@
-"""HOOK: when lifecycle hooks run, what waits for them, and what their failure leads to."""
+"""HOOK: when lifecycle hooks run, what waits for them, and the effects of their failure."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def exec_hook_has_no_timeout(m: Moment) -> Findings:
 @contract("HOOK-03", on=_ENDED.where(runs_post_start), needs=(CRI, PODS), clause="kill")
 def failed_post_start_kills(m: Moment, container: Container) -> Findings:
     """A container whose postStart hook fails is killed with its grace, its preStop hook first, and a
-    FailedPostStartHook event tells it.
+    FailedPostStartHook event reports it.
     """
     if container.state != "running" or _succeeded(m):
         return None
@@ -224,7 +224,7 @@ def _stop_is_due(m: Moment) -> Findings:
     if container.stops and container.stops[-1].call.seq > m.call.seq:
         return None
     if container.state == "removed":
-        return None  # Its record vanished meanwhile; what is stopped then cannot be told to be it.
+        return None  # Its record vanished meanwhile; whether it is the one stopped then is not known.
     return answered(
         by=call("StopContainer").where(about(container)),
         within=REACTION,
@@ -234,7 +234,7 @@ def _stop_is_due(m: Moment) -> Findings:
 
 @contract("HOOK-06", on=_ENDED.where(runs_pre_stop), needs=(CRI, PODS), clause="stop")
 def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
-    """When a preStop hook fails, the stop follows all the same, and a FailedPreStopHook event tells it."""
+    """When a preStop hook fails, the stop follows all the same, and a FailedPreStopHook event reports it."""
     return None if _succeeded(m) else _stop_is_due(m)
 
 
@@ -290,7 +290,7 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
 
 
 class _Told:
-    """When the kubelet was told that a container has exited."""
+    """When the exit of a container was reported to the kubelet."""
 
     def __init__(self) -> None:
         self.t: float | None = None

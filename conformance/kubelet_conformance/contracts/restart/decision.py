@@ -1,6 +1,6 @@
 """RESTART: whether an app container that ended, or must end, is run again.
 
-RESTART: nothing of a pod that goes is run again.
+RESTART: nothing of a pod that is being terminated is run again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from kubelet_conformance.trace.world.kubelet_view import informed_by
 
 
 def _app_exit(m: Moment) -> Container | None:
-    """The app container whose own end this is (OWN_END), where it may be made again in its sandbox."""
+    """The app container that ended here by itself (OWN_END), where it may be made again in its sandbox."""
     container = m.container
     if container is None or m.exit is None or m.exit.code is None or container.kind != "app":
         return None
@@ -170,7 +170,7 @@ def _(m: Moment, container: Container) -> Findings:
     return answered(
         # A pod of policy Never in which nothing else runs has failed, and is killed as it is (PHASE-07).
         by=stop_of(container).either(given_up_with_its_pod(container)),
-        # No event tells of an unknown state (PLEG-03): it is the next resync that meets it.
+        # No event reports an unknown state (PLEG-03): the next resync finds it.
         within=RESYNC,
         unless=HELD_UP,
         not_before=creation_of(container.name),
@@ -183,7 +183,7 @@ def _was_unknown(container: Container) -> bool:
 
 
 def _replaced(container: Container) -> Pattern:
-    """Another instance is made while the record of this one is there to forbid it."""
+    """Another instance is made though the record of this one forbids it."""
     return creation_of(container.name).where(lambda _: container.state == "exited")
 
 

@@ -1,4 +1,4 @@
-"""BACKOFF, RESTART and LOOP: what is configured of restarts, what foreign files do, and how the loop is."""
+"""BACKOFF, RESTART and LOOP: configured restart delays, foreign log files, and the health of the loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DELAY = re.compile(r"back-off ((?:\d+h)?(?:\d+m)?(?:[\d.]+s)?) restarting faile
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _HEALTH = "healthz/syncloop"
 _SILENT_MOST, _SLACK = 300.0, 10.0
-"""So long the loop may stand still; Status is asked every 5 s, and the loop looks again within 5 s."""
+"""The longest the loop may stand still; Status is asked every 5 s, and the loop checks again within 5 s."""
 
 
 def _seconds(text: str) -> float:
@@ -66,7 +66,7 @@ _ANCHORED = ByVersion({"1.23..1.26": False, ">=1.27": True})
 
 @contract("RESTART-15", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ANCHORED)
 def foreign_files_do_not_count(m: Moment, pod: Pod) -> Findings:
-    """Of the files among a container's logs only those named <number>.log tell its number; up to 1.26 any
+    """Of the files among a container's logs only those named <number>.log give its number; up to 1.26 any
     name with digits, a character and "log" in it did.
     """
     config = asked(m)

@@ -1,4 +1,4 @@
-"""RESTART: the number of an instance, and the hash that tells whether its definition changed."""
+"""RESTART: the attempt number of an instance, and the hash that shows whether its definition changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubelet_conformance.trace.world.views import Latest
 
 
 def _attempt_is(m: Moment, expected: int, because: str, earlier: Container | None = None) -> Findings:
-    """The attempt that is asked for is this one."""
+    """KEPT if the requested attempt is the expected one, else broken."""
     meta = asked(m).metadata
     if meta.attempt == expected:
         return KEPT
@@ -28,7 +28,7 @@ def next_number(m: Moment) -> Findings:
     present = [one for one in every if one.state != "removed" and one.sandbox is m.sandbox]
     if not present:
         return None
-    # One whose making failed for the kubelet is known from a listing only, which tells nothing of its order.
+    # One whose making failed for the kubelet is known from a listing only, which says nothing of its order.
     newest = max(present, key=lambda one: one.attempt)
     return _attempt_is(m, newest.attempt + 1, f"the newest instance is {newest.attempt}", newest)
 
@@ -62,7 +62,7 @@ def number_from_the_logs(m: Moment, pod: Pod) -> Findings:
     if newest is not None and (not newest.vanished or not newest.born or not newest.started_seq):
         return None
     if not all(map(is_log, log_names(m, pod, name))):
-        return None  # What foreign files do is a rule of its own (RESTART-15).
+        return None  # The effect of foreign files is a rule of its own (RESTART-15).
     if newest is None:
         return _attempt_is(m, 0, "it never had an instance")
     if newest.note(_Removed).was_tried:

@@ -1,4 +1,4 @@
-"""CRI, calls that every runtime answers, and what an answer cannot do without."""
+"""CRI: calls that every runtime answers, and fields that an answer must have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubelet_conformance.trace.format.bodies import ContainerStatusReply, PodSan
 
 
 def _answered(m: Moment) -> Findings:
-    """A runtime that runs answers this."""
+    """A running runtime answers these calls."""
     code = refusal(m)
     return broken(f"{m.call.rpc} is answered by {code}") if code else None
 
@@ -26,7 +26,7 @@ for _contract, _rpc in ((version_is_answered_in_full, "Version"), (status_has_bo
 
 @records_are_whole_and_of_what_was_asked.clause("status", on=done("ContainerStatus", "PodSandboxStatus"))
 def answer_has_a_status(m: Moment) -> Findings:
-    """An answer to ContainerStatus or PodSandboxStatus has a status in it."""
+    """An answer to ContainerStatus or PodSandboxStatus contains a status."""
     if m.call.rpc == "ContainerStatus":
         status: object = m.response(ContainerStatusReply).status
     else:

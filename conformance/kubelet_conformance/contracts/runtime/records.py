@@ -1,4 +1,4 @@
-"""CRI, what the runtime says of its sandboxes and containers: true to what was asked, and to itself."""
+"""CRI: what the runtime reports of its sandboxes and containers: as requested, and consistent over time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _told(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
 
 
 class _Birth:
-    """The creation time first told of a record."""
+    """The creation time first reported for a record."""
 
     def __init__(self) -> None:
         self.created_at = 0
@@ -47,7 +47,7 @@ def _elder(known: Container | Sandbox) -> Container | Sandbox | None:
 def created_at_is_nanoseconds_and_orders_attempts(m: Moment) -> Iterator[Finding]:
     """Every record has created_at in nanoseconds, the same whenever it is read.
 
-    A later attempt has a later one.
+    A later attempt has a later created_at.
     """
     for one in _told(m):
         record, known = one.record, one.known
@@ -114,7 +114,7 @@ def _lacks(record: ContainerRecord) -> list[str]:
 def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
     """Every record has an id, the metadata it was made with and created_at, a container image and image_ref.
 
-    A status is of the id that was asked for.
+    A status has the id that was asked for.
     """
     asked = m.container.id if m.container else None
     for one in m.containers_told:
@@ -239,7 +239,7 @@ def exit_data_is_whole_and_true(m: Moment) -> Iterator[Finding]:
 
 @exit_data_is_whole_and_true.clause("exit", on=happened("exited").either(exited()))
 def exit_agrees_with_status(m: Moment, container: Container) -> Findings:
-    """An exit told after a status tells the same code."""
+    """An exit reported after a status has the same code."""
     code = getattr(m.record, "exit_code", None)
     if container.exit is None or container.exit.code is None or code is None:
         return None
@@ -260,7 +260,7 @@ class _Stood:
 
 @contract("CRI-20", on=told("sandbox"))
 def notready_is_final(m: Moment) -> Iterator[Finding]:
-    """A sandbox that was told to be NOTREADY is never READY again."""
+    """A sandbox that was reported NOTREADY is never READY again."""
     for one in m.sandboxes_told:
         if one.known is None:
             continue
@@ -274,7 +274,7 @@ def notready_is_final(m: Moment) -> Iterator[Finding]:
 
 
 class _Addresses:
-    """Until when sandboxes that were run got wrong addresses on purpose."""
+    """Until when a fault gave wrong addresses to sandboxes."""
 
     def __init__(self) -> None:
         self.broken_until = -math.inf
@@ -360,7 +360,9 @@ def runtime_handler_is_the_one_asked_for(m: Moment) -> Iterator[Finding]:
 
 
 class _Handlers:
-    """The handlers that the runtime's last Status listed; empty if it listed none, so that nobody knows."""
+    """The handlers that the runtime's last Status listed; empty if it listed none, so that they are
+    unknown.
+    """
 
     def __init__(self) -> None:
         self.names = frozenset[str]()
@@ -370,7 +372,7 @@ class _Handlers:
     "unknown", on=done("RunPodSandbox").either(failed("RunPodSandbox"))
 )
 def unknown_handler_is_refused(m: Moment) -> Findings:
-    """A handler that Status does not list is an error."""
+    """RunPodSandbox with a handler that Status does not list is an error."""
     asked, listed = m.request(RunPodSandboxRequest).runtime_handler, m.node.note(_Handlers).names
     if not asked or not listed or asked in listed:
         return None
@@ -382,7 +384,7 @@ runtime_handler_is_the_one_asked_for.clause("seen", on=expected("CRI-35"))(as_ex
 
 @observer(on=done("Status"))
 def _listed_handlers(m: Moment) -> None:
-    """Take in which handlers there are."""
+    """Record the runtime handlers that Status lists."""
     if not m.reply.same:
         names = (handler.name for handler in m.response(StatusReply).runtime_handlers)
         m.node.note(_Handlers).names = frozenset(names)

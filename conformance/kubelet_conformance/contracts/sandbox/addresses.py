@@ -1,4 +1,4 @@
-"""The addresses of a pod: what its containers are told of them, and in which order they are shown."""
+"""The addresses of a pod: which of them its containers get, and in which order they are shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def version_of(text: str) -> int | None:
 
 
 class _Told:
-    """Every address that a sandbox was ever read with, and those that its containers may be told."""
+    """Every address that a sandbox was ever read with, and those that its containers may get."""
 
     def __init__(self) -> None:
         self.ips: set[str] = set()
@@ -48,13 +48,13 @@ def _take_address(m: Moment, sandbox: Sandbox) -> None:
     if ips and told.to_tell.issuperset(ips):
         return
     told.ips.update(ips)
-    # One that has died since, and a sync whose own reading came late, know of no address.
+    # One that has died since, and a sync whose own reading came late, know no address.
     is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
     told.to_tell = told.ips if is_known else set()
 
 
 def _addresses(m: Moment) -> set[str]:
-    """What the sandbox in which a container is made was read with; nothing where it is not all known."""
+    """The addresses that the container's sandbox was read with; none unless all of them are known."""
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.status_t is None:
         return set()
@@ -62,7 +62,9 @@ def _addresses(m: Moment) -> set[str]:
 
 
 def _ip_variables(m: Moment, spec: ContainerSpec) -> list[tuple[str, str]]:
-    """The variables that are to hold the pod's address, and what they hold; nothing where it is secret."""
+    """The environment variables that must hold the pod's address, with their values; none where these are
+    redacted.
+    """
     if not spec.env or m.header.redacted:
         return []
     given = {one.key: one.value for one in asked(m).envs}
@@ -96,7 +98,7 @@ def _old_addresses(m: Moment) -> set[str]:
 
 
 def _hosts_text(m: Moment) -> str | None:
-    """What the managed hosts file of the container that is made holds; None where nobody knows."""
+    """What the managed hosts file of the container that is made holds; None where unknown."""
     texts = files(m).texts
     found = [one for one in asked(m).mounts if one.container_path == HOSTS] if texts else []
     return texts.get(found[0].host_path) if len(found) == 1 else None
@@ -106,7 +108,7 @@ def _hosts_text(m: Moment) -> str | None:
 def replacement_brings_its_own_address(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """The containers of a replaced sandbox get its address, and not that of the one before.
 
-    So say their environment and their hosts file.
+    Their environment and their hosts file have it.
     """
     if not sandbox.attempt:
         return None
@@ -177,7 +179,7 @@ def hosts_file_tells_the_pods_names(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
     due = _aliases(pod.spec) | _own_names(sandbox, _addresses(m))
     if missing := due - _pairs(text):
         ip, name = min(missing)
-        return broken(f"the hosts file of {spec.name} does not tell that {name} is at {ip}", pod.set_seq)
+        return broken(f"the hosts file of {spec.name} does not have {name} at {ip}", pod.set_seq)
     return KEPT if due else None
 
 

@@ -74,7 +74,7 @@ def first_init_comes_first(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox)
 
 
 def _made_container(pod: Pod) -> Container | None:
-    """A container record that the runtime still has."""
+    """The runtime still has this container record."""
     return next((one for one in pod.every_container() if one.state != "removed"), None)
 
 
@@ -160,7 +160,7 @@ _NEVER_RAN_HAS_SUCCEEDED = ByVersion({"<=1.26": True, ">=1.27": False})
 
 
 def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
-    """The container has certainly not succeeded."""
+    """Whether the container has certainly not succeeded."""
     newest = pod.newest(name)
     if newest is None or newest.state == "created":
         return newest is None or _NEVER_RAN_HAS_SUCCEEDED.get(m.kubernetes) is False
@@ -231,7 +231,7 @@ def sandbox_of_a_finished_pod_is_stopped(
 
 
 def _collected(pod: Pod) -> Pattern:
-    """What goes from a folder now the kubelet may never have heard of: it is garbage, and not stopped."""
+    """A pod whose file goes just now may be unknown to the kubelet: then it is garbage, and not stopped."""
 
     def has_just_started(m: Moment) -> bool:
         return m.node.started_t is not None and m.t - m.node.started_t < REACTION
@@ -243,7 +243,9 @@ def _collected(pod: Pod) -> Pattern:
 def ephemeral_container_does_not_keep_the_pod(
     m: Moment, pod: Pod, container: Container, ended: Exit
 ) -> Findings:
-    """When all else of a pod is done, an ephemeral container that still runs is stopped with its sandbox."""
+    """When all other containers of a pod have ended, an ephemeral container that still runs is stopped with
+    its sandbox.
+    """
     if ended.commanded or ended.code is None:
         return None
     running = [one for one in pod.of_kind("ephemeral") if one.seen_running and one.state == "running"]

@@ -117,10 +117,10 @@ def last_delete_names_the_uid(m: Moment) -> Findings:
 
 @contract("TERM-30", on=AGAIN, needs=(CRI, PODS, STATUS))
 def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending.
+    """startTime, podIP, restart counts and last states are kept in the statuses of a pod that is ending.
 
     A kubelet that starts knows no status of a static pod: its manifest has none. Nor does one that has
-    forgotten a pod whose file is gone, where the mirror is gone too, or is told late.
+    forgotten a pod whose file is gone, where the mirror is gone too, or is reported late.
     """
     before = pod.status
     if before is None or not (pod.termination or status.terminal):
@@ -139,7 +139,7 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
 
 
 def _is_told_late(m: Moment, pod: Pod) -> bool:
-    """The pod's file is gone, and the kubelet has yet to hear what it wrote to the mirror itself."""
+    """The pod's file is gone, and the kubelet has not yet received what it wrote to the mirror itself."""
     return pod.static and not pod.wanted and is_watch_late(m.node, m.t)
 
 
@@ -167,7 +167,7 @@ def _lost_count(
 
 
 class _TakenAway:
-    """The containers of a pod of which somebody else has removed a record: what it told is lost."""
+    """The containers of a pod of which another client has removed a record: what it said is lost."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -196,7 +196,7 @@ def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) 
 
 
 def _is_counted_anew(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:
-    """No record was left when it was made in a new sandbox: then only logs tell of its restarts."""
+    """No record was left when it was made in a new sandbox: then only logs show its restarts."""
     one = m.world.containers.get(kept.runtime_id)
     if one is None or one.kind not in {"init", "sidecar"} or not _is_alone(m, pod, kept, old):
         return False
@@ -206,7 +206,7 @@ def _is_counted_anew(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerS
 def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> bool:
     """The newest record has been removed, and an older one is left: only what has run is collected.
 
-    Of a pod that goes the newest record is the first to be removed, and news of that may tell of the others
+    Of a pod that goes the newest record is the first to be removed, and news of that may report the others
     (pod_container_deletor.go, pleg/evented.go).
     """
     if old.runtime_id in m.world.containers:

@@ -89,7 +89,7 @@ class Subjects:
         return self.belongs(namespace, name, uid)
 
     def reply(self, reply: Reply) -> None:
-        """Take in the reply to a call, and what its request tells."""
+        """Record the reply to a call, and what its request tells."""
         if reply.same:
             return
         call, body = reply.call, reply.response.json() if reply.response is not None else None
@@ -106,7 +106,7 @@ class Subjects:
                 self._container(container)
 
     def call(self, call: Call) -> None:
-        """Take in what a call tells that may never be answered."""
+        """Record what a call tells that may never be answered."""
         if call.rpc == "RunPodSandbox":
             config = object_of(_request(call), "config")
             source = text_of(object_of(config, "annotations"), Annotation.SOURCE)
@@ -122,14 +122,14 @@ class Subjects:
                 self.images.add(text_of(object_of(request, "image"), "image"))
 
     def message(self, item: Json) -> None:
-        """Take in an item of a stream."""
+        """Record an item of a stream."""
         for sandbox in sandboxes_in(item):
             self._sandbox(sandbox)
         for container in containers_in(item):
             self._container(container)
 
     def other(self, kind: str, fields: Json) -> None:
-        """Take in any other record."""
+        """Record any other record."""
         if kind == "pod":
             if self.of_change(fields):
                 spec = object_of(object_of(fields, "pod"), "spec")

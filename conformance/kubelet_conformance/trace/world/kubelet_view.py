@@ -59,7 +59,7 @@ class KubeletView:
         self.made_t: float | None = None
         """When it was made, having been missing."""
         self.good_t: float | None = None
-        """When the runtime last said that it is ready, in this life of the kubelet."""
+        """When the runtime last said that it is ready, in this kubelet instance."""
         self.bad_t: float | None = None
         """Since when it says that it is not; None while it is ready."""
         self.network_bad_t: float | None = None
@@ -110,7 +110,7 @@ class KubeletView:
         return bool(self._faults.get(rpc)) or m.call.seq < self._faults_seq.get(rpc, 0)
 
     def observe(self, m: Moment) -> None:
-        """Take in one record with a key of OBSERVED."""
+        """Observe one record with a key of OBSERVED."""
         record = m.record
         if type(record) is Reply:
             self._reply(m, record)
