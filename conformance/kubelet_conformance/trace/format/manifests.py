@@ -26,7 +26,7 @@ class SleepAction(ApiObject, frozen=True):
 
 
 class Handler(ApiObject, frozen=True):
-    """What a hook or a probe does; only the exec kind passes through the runtime."""
+    """The action of a hook or a probe; only the exec kind passes through the runtime."""
 
     exec: ExecAction | None = None
     http_get: dict[str, Any] | None = None
@@ -285,7 +285,7 @@ class PodSpec(ApiObject, frozen=True, dict=True, gc=True):
 
     @once
     def traits(self) -> frozenset[Trait]:
-        """What rules about some pods only may ask for.
+        """The traits that rules about some pods only may require.
 
         These are its kinds of container, hooks, probes, a deadline, readiness gates, and restart policies of
         containers of their own.
