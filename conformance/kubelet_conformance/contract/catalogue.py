@@ -115,7 +115,7 @@ def row(contract: str, /) -> Row:
 def select(patterns: Iterable[str]) -> list[str]:
     """The ids that match any of these ids or globs (`SANDBOX-*`), in upper or lower case.
 
-    They stand in the order of the patterns, and of the catalogue within one pattern; each stands once.
+    They come in the order of the patterns, and of the catalogue within one pattern; each comes once.
 
     Raises:
         UnknownContract: one of the patterns matches nothing.

@@ -1,6 +1,4 @@
-"""Which judges are called at which records: computed once for all traces with equal channels, gates and
-version.
-"""
+"""The index of clauses by records: computed once for all traces with equal channels, gates and version."""
 
 from __future__ import annotations
 

@@ -223,8 +223,7 @@ def contract(  # noqa: PLR0913 - the parts of a contract
 
 
 def observer(*, on: Pattern, last: bool = False) -> Callable[[_Observe], _Observe]:
-    """Keep facts up to date at these moments for all judges: called before the judges, or after them with
-    `last`.
+    """Keep facts up to date at these moments for all judges: before they are called, or after with `last`.
 
     A module that names the fact has imported the observer's module, so the fact is kept. Parameters are as
     those of judges.

@@ -93,9 +93,7 @@ class Judge:
         """Those of the contracts that were broken, or that failed."""
 
     def _waits(self, entity: Entity) -> bool:
-        """Whether an entity waits for the runtime: a pod for any call about it, the node for removals of any
-        pod.
-        """
+        """Whether an entity waits for the runtime: a pod for its calls, the node for removals of any pod."""
         if isinstance(entity, Pod):
             return any(call.rpc != "ExecSync" for call in entity.calls_open.values())
         pods = (*self.world.pods.values(), *self.world.names.values())

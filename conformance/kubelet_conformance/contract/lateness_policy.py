@@ -100,9 +100,7 @@ class LatenessPolicy:
             self._untold(record)
 
     def _api_server(self, more: int) -> None:
-        """The API server becomes unreachable, or reachable again: then the kubelet may still wait for its
-        next retry.
-        """
+        """The API server becomes unreachable, or is back: the kubelet may still wait for its next retry."""
         was_away, self._outages = self._outages > 0, max(0, self._outages + more)
         if not was_away:
             self._away_t = self._now
@@ -111,9 +109,7 @@ class LatenessPolicy:
             self._watched_by = self._now + wait
 
     def _comes_with_a_relist(self, failed: Reply) -> bool:
-        """Whether the change that this event reports is known only after a relist, as nothing repeats it
-        before.
-        """
+        """Whether what this event reports is known only after a relist, as nothing repeats it before."""
         rpc, is_awaited = failed.call.rpc, self._found_at >= failed.t
         return self._evented and (rpc in _INSPECTIONS or (rpc in _LISTS and is_awaited))
 

@@ -141,9 +141,7 @@ class Ledger:
         self.next_due = deadlines[0][0] if deadlines else math.inf
 
     def drop_all(self, entities: Iterable[Entity]) -> None:
-        """The kubelet is down: drop its obligations; those that still apply begin anew with the next
-        instance.
-        """
+        """The kubelet is down: drop its obligations; the next instance may have new ones."""
         for entity in entities:
             entity.owed, entity.awaited = [], frozenset()
         self._deadlines.clear()

@@ -116,9 +116,7 @@ def failed(*rpcs: str) -> Pattern:
 
 
 def late(*rpcs: str) -> Pattern:
-    """One of these calls was answered, with or without an error, so late that its caller was
-    delayed already.
-    """
+    """One of these calls was answered, well or with an error, so late that its caller was delayed."""
     return _named("late", rpcs)
 
 

@@ -295,7 +295,7 @@ def _size_is_told(m: Moment) -> None:
 
 @contract("ADMIT-06", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
 def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
-    """Of two pods that want one host port the newer is refused."""
+    """Of two pods that ask for one host port the newer is refused."""
     pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=False)
     return None if pod is None or holder is None else _is_refused(pod, holder)
 

@@ -217,7 +217,7 @@ def deferred_resize_is_tried_again(m: Moment) -> Iterator[Finding]:
 
 
 def _asked(spec: PodSpec) -> tuple[int, int]:
-    """The CPU and the memory that a pod's containers want together."""
+    """The CPU and the memory that a pod's containers request together."""
     every = [wants(one) for one in spec.containers]
     return sum(one.shares for one in every), sum(one.memory for one in every)
 

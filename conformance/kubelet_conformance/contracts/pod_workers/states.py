@@ -155,7 +155,7 @@ _ALONE = frozenset({"changed", "postStart failed", "probe failed", "unknown stat
 def _is_for_itself(m: Moment) -> bool:
     """The sync that was under way stops a container for a reason of its own, and goes on after that.
 
-    So it may be where no row tells which grace a deletion by force gives.
+    So it may be where no row says which grace a deletion by force gives.
     """
     found = reasons(m)
     return not found or any(reason.situation in _ALONE for reason in found)
@@ -269,7 +269,7 @@ def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> I
             continue
         told, last = shown.state.terminated, shown.last_state.terminated
         if last is not None and last.runtime_id == container.id and last.exit_code == ended.code:
-            yield KEPT  # It waited to be run again: its end is told as its last one (CSTAT-04).
+            yield KEPT  # It waited to be run again: its exit is shown as its last state (CSTAT-04).
         elif told is None or told.exit_code != ended.code:
             got = told.exit_code if told else "none"
             yield broken(f"the exit code of {shown.name} is {ended.code}, the status has {got}", ended.seq)

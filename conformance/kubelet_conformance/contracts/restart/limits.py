@@ -95,13 +95,13 @@ def _number(names: list[str], *, anchored: bool) -> int:
 
 @contract("LOOP-19", on=Pattern(frozenset({"metrics"})), needs=(CRI,))
 def silent_loop_is_not_healthy(m: Moment) -> Findings:
-    """The health of the loop is bad when it has stood still for more than 5 minutes, and good before that."""
+    """The loop is reported unhealthy when it has stood still for more than 5 minutes, and healthy before."""
     if not isinstance(m.record, Metrics) or _HEALTH not in m.record.values or m.node.started_t is None:
         return None
     healthy, down = bool(m.record.values[_HEALTH]), kubelet_view(m).down_since(m.t)
     silent = 0.0 if down is None else m.t - down
     if silent > _SILENT_MOST + _SLACK:
-        return broken(f"the loop stands still for {silent:g} s, and is said to be well") if healthy else KEPT
+        return broken(f"the loop stands still for {silent:g} s, and is reported healthy") if healthy else KEPT
     if silent < _SILENT_MOST - _SLACK:
-        return KEPT if healthy else broken(f"the loop is said to be ill after {silent:g} s")
+        return KEPT if healthy else broken(f"the loop is reported unhealthy after {silent:g} s")
     return None

@@ -34,7 +34,9 @@ def replacement_begins_with_initialization(_: Moment, pod: Pod) -> Findings:
     for container in records:
         if container.state != "removed" and not was_tried(container):
             made = container.create.seq if container.create else None
-            return broken(f"the old record of {container.name} stands when the new sandbox is run", made)
+            return broken(
+                f"the old record of {container.name} still exists when the new sandbox is run", made
+            )
     return KEPT if records else None
 
 

@@ -107,7 +107,7 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
                     TERMINATION_ASKED.where(of(older)), _HINDERED_OTHERWISE.where(of(older))
                 ),
                 whole_node=True,
-                text=f"pod {older.name}, the oldest that wants its port, is run",
+                text=f"pod {older.name}, the oldest that asks for its port, is run",
             )
 
 

@@ -58,7 +58,7 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
                 within=KUBELET_START,
                 unless=FAULT.either(TERMINATION_ASKED, pod_unset()),
                 whole_node=True,
-                text=f"pod {pod.name}, which runs, is refused for the older one that wants its port",
+                text=f"pod {pod.name}, which runs, is refused for the older one that asks for its port",
             )
 
 

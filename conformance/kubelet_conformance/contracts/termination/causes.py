@@ -78,7 +78,7 @@ def grace_and_hook_are_read_back(m: Moment, container: Container) -> Findings:
 
 
 def _restored_hook(annotations: dict[str, str]) -> list[str] | None:
-    """The command of the preStop hook that stands in the annotations."""
+    """The command of the preStop hook that is in the annotations."""
     try:
         raw = annotations.get(Annotation.PRE_STOP_HANDLER, "null")
         handler = msgspec.json.decode(raw, type=Handler | None)

@@ -96,7 +96,7 @@ def object_is_deleted_when_the_pod_has_ended(m: Moment) -> Findings:
     if pod is None or not pod.born or pod.static:
         return None
     if pod.termination is None:
-        return broken(f"pod {pod.name} is deleted though nobody asked for it", pod.set_seq)
+        return broken(f"pod {pod.name} is deleted without a deletion request", pod.set_seq)
     if not pod.finished:
         return broken(f"pod {pod.name} is deleted without a terminal phase", pod.status_seq)
     return KEPT

@@ -105,7 +105,7 @@ class _Kill:
     Attributes:
         of: these.
         whole: it is the kill of all that was asked for, and not that of one container for itself just then.
-        life: the life of the kubelet that began it; the next begins anew with what it reads.
+        life: the kubelet instance that began it; the next begins anew with what it reads.
     """
 
     def __init__(self) -> None:

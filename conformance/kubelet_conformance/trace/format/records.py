@@ -108,7 +108,7 @@ class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
 
 @final
 class CallLine(_Line, frozen=True, gc=False, tag="call"):
-    """A call as it stands in the file."""
+    """A call as it is in the file."""
 
     rpc: Name
     id: Name
@@ -117,7 +117,7 @@ class CallLine(_Line, frozen=True, gc=False, tag="call"):
 
 @final
 class ReplyLine(_Line, frozen=True, gc=False, tag="reply"):
-    """A reply as it stands in the file: one of `response`, `same`, `error`."""
+    """A reply as it is in the file: one of `response`, `same`, `error`."""
 
     rpc: Name
     id: Name
@@ -265,9 +265,7 @@ class Http(_Line, frozen=True, tag="http"):
 
 
 class Metrics(_Line, frozen=True, tag="metrics"):
-    """The result of a scrape of the kubelet's metrics: counters by name and labels, as Prometheus
-    has them.
-    """
+    """The result of a scrape of the kubelet's metrics: counters by name and labels, as in Prometheus."""
 
     values: dict[str, float] = {}
 

@@ -1,4 +1,4 @@
-"""Where secrets stand in manifests, statuses and other objects of the API, by their shape."""
+"""Where secrets are in manifests, statuses and other objects of the API, by their shape."""
 
 from __future__ import annotations
 

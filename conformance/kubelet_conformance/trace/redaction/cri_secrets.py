@@ -1,4 +1,4 @@
-"""Where secrets stand in the messages of the CRI, by the types of their fields.
+"""Where secrets are in the messages of the CRI, by the types of their fields.
 
 A field that the installed messages do not know may hold anything: every string in it is taken for a secret.
 """

@@ -1,6 +1,6 @@
 """Redaction: takes secrets out of traces: values of environment variables, credentials, process output.
 
-Where secrets stand is known from the types of the CRI messages (`cri_secrets`) and from the shape of
+Where secrets are is known from the types of the CRI messages (`cri_secrets`) and from the shape of
 manifests and statuses (`api_secrets`). A secret becomes a keyed digest, so that equal secrets are equal
 within one trace and judges that compare them still work; a reader who has the trace alone cannot test
 guesses, for the key is thrown away with the process that wrote it.
@@ -95,9 +95,7 @@ class Redactor:
         return f"{found['before']}{self.digest(found['secret'])}"
 
     def words(self, command: Any) -> Any:  # noqa: ANN401 - what should be a list of words
-        """A command line without the secrets in it; the value of a flag whose name indicates a
-        secret is one.
-        """
+        """A command line without the secrets in it; the value of a flag such as `--password` is one."""
         if not is_list(command):
             return self.everything(command)
         made: list[Any] = []

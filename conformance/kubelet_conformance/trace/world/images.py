@@ -1,6 +1,4 @@
-"""What a trace shows of images: the answers to ImageStatus, the results of pulls, and the images of
-containers.
-"""
+"""What a trace shows of images: answers to ImageStatus, results of pulls, and the images of containers."""
 
 from __future__ import annotations
 

@@ -181,9 +181,7 @@ class KubeletView:
             self._faults_seq[rpc] = m.seq
 
     def _api_server(self, m: Moment, what: str, *, healed: bool) -> None:
-        """The API server is unreachable, back, or answers by errors: then the kubelet may wait for its next
-        retry.
-        """
+        """The API server is unreachable, back, or returns errors: the kubelet may wait for its next retry."""
         if what == _AWAY and not healed:
             self.api_away_t = m.t
         elif what == _BACK and healed:

@@ -20,9 +20,7 @@ class Mirror:
 
 
 def _pod_of(world: World, mirror: Manifest) -> Pod | None:
-    """The static pod of a mirror by its UID, or by name and content where no sandbox has shown its
-    UID yet.
-    """
+    """The static pod of a mirror: by UID, or by name and content while its UID is unknown."""
     meta = mirror.metadata
     annotations, namespace = meta.annotations or {}, meta.namespace or "default"
     uid = annotations.get(Annotation.MIRROR, "")

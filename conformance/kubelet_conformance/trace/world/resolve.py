@@ -394,9 +394,7 @@ def _look_at_status(moment: Moment, record: Status) -> None:
 
 
 def _version_told_of(moment: Moment, pod: Pod) -> Pod:
-    """A version of a static pod that comes again is found in the existing mirror, which may be of another
-    version.
-    """
+    """A version of a static pod that comes again has the existing mirror, maybe of another version."""
     every = moment.status.every_container if moment.status is not None else ()
     known = (moment.world.containers.get(one.runtime_id) for one in every)
     for other in (container.pod for container in known if container is not None):

@@ -39,9 +39,7 @@ def event_of(moment: Moment) -> ContainerEvent | None:
 
 
 def news_of_containers(moment: Moment) -> list[tuple[Container, ContainerRecord]]:
-    """The known containers that the event reports, each with its record; records older than the known ones
-    are left out.
-    """
+    """The known containers that the event reports, each with its record, unless that is older news."""
     event, known = event_of(moment), moment.world.containers
     if event is None:
         return []
@@ -62,9 +60,7 @@ def records_are_told(moment: Moment) -> None:
 
 
 def _sandbox_is_told(moment: Moment) -> None:
-    """A kubelet that receives an event of a sandbox need not read its status, nor the reply of its
-    RunPodSandbox.
-    """
+    """An event makes a sandbox known, without its status and without the reply of RunPodSandbox."""
     status, world = sandbox_told(moment), moment.world
     if status is None or world.went_since(status.id, 0):
         return
@@ -77,9 +73,7 @@ def _sandbox_is_told(moment: Moment) -> None:
 
 
 def containers_are_told(moment: Moment) -> None:
-    """A kubelet that receives an event of a container being made knows it, even if CreateContainer returned
-    an error.
-    """
+    """An event makes a container known, even if its CreateContainer returned an error."""
     event, world = event_of(moment), moment.world
     if event is None or event.pod_sandbox_status is None:
         return

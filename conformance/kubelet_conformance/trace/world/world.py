@@ -324,9 +324,7 @@ def _too_many(problem: str) -> BodyError:
 
 
 def _sort(sandboxes: list[Sandbox], found: Sandbox, record: SandboxRecord) -> None:
-    """Oldest first, by what the runtime reports of each; one that it has not reported yet was run
-    just now.
-    """
+    """Oldest first, by the runtime's records; one that has none yet was run just now."""
 
     def created_at(one: Sandbox) -> float:
         told = record if one is found else one.record
