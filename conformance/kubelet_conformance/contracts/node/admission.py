@@ -97,7 +97,7 @@ def _fails_for(m: Moment) -> bool:
 
 
 @contract("ADMIT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
-def refused_pod_is_told_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A pod that the node refuses gets a Warning event with the reason and a status with phase Failed, the
     same reason and a message; nothing of it is ever started.
     """
@@ -120,7 +120,7 @@ def refused_pod_is_told_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -
     )
 
 
-@refused_pod_is_told_and_left_alone.clause("failed", on=event(*sorted(REFUSALS)))
+@refused_pod_is_reported_and_left_alone.clause("failed", on=event(*sorted(REFUSALS)))
 def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     """A refusal that an event reports is soon in the pod's status."""
     record = m.record
@@ -143,7 +143,7 @@ def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     )
 
 
-@refused_pod_is_told_and_left_alone.clause("for-ever", on=AGAIN)
+@refused_pod_is_reported_and_left_alone.clause("for-ever", on=AGAIN)
 def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A refused pod stays Failed, with that reason."""
     if pod.status is None or pod.sandboxes or not pod.born:
@@ -284,7 +284,7 @@ def _is_alone(m: Moment, pod: Pod) -> bool:
 
 
 @observer(on=pod_set().either(deleted()))
-def _size_is_told(m: Moment) -> None:
+def _size_is_reported(m: Moment) -> None:
     """Record what pods ask for."""
     sizes, record = m.node.note(_Sizes).of, m.record
     if isinstance(record, PodChange) and m.manifest is not None and m.manifest.metadata.uid:

@@ -107,16 +107,16 @@ def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
 
 
 @evicted_pods_records_go.clause("told-first", on=FINISHED)
-def ends_are_told_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
+def ends_are_reported_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """What the runtime reported of a container's end is in the pod's status."""
     pod = _was_evicted(m)
     if pod is None:
         return
     for one in status.lasting_containers:
-        container, told = pod.newest(one.name), one.state.terminated
+        container, reported = pod.newest(one.name), one.state.terminated
         if container is None or container.exit is None or container.vanished or one.state.running is not None:
             continue
-        lost = told is None or told.reason == UNKNOWN_END
+        lost = reported is None or reported.reason == UNKNOWN_END
         yield broken(f"the status no longer says how {one.name} ended", container.exit.seq) if lost else KEPT
 
 
@@ -167,8 +167,8 @@ def next_kubelet_has_left_it(m: Moment) -> Iterator[Finding]:
 
 def _is_evicted_before(m: Moment, pod: Pod) -> bool:
     """It was evicted by an earlier kubelet than the one that runs now."""
-    told, started = pod.status, m.node.started_t
-    if told is None or told.reason != "Evicted" or not pod.sandboxes or pod.termination is not None:
+    reported, started = pod.status, m.node.started_t
+    if reported is None or reported.reason != "Evicted" or not pod.sandboxes or pod.termination is not None:
         return False
     return started is not None and pod.status_t is not None and pod.status_t < started and pod.wanted
 

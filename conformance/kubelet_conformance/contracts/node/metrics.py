@@ -126,8 +126,8 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
     # What is tried just now may be pulling its image, be made, be started, or run its hook.
     going = any(pod.calls_open for pod in m.world.pods.values())
     if started < tried or errors < missed:
-        told = f"{started:g} {kind} started and {errors:g} failed by the metrics"
-        yield broken(f"{told}, at least {tried} and {missed} by the calls")
+        reported = f"{started:g} {kind} started and {errors:g} failed by the metrics"
+        yield broken(f"{reported}, at least {tried} and {missed} by the calls")
     elif started - errors > ran and not going:
         yield broken(f"{started - errors:g} {kind} started well by the metrics, {ran} by the calls")
     else:

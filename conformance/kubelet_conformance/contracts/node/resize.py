@@ -71,8 +71,8 @@ def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
 
 
 def _runs(container: Container) -> bool:
-    told = container.record
-    return container.state == "running" and told is not None and told.state == "CONTAINER_RUNNING"
+    reported = container.record
+    return container.state == "running" and reported is not None and reported.state == "CONTAINER_RUNNING"
 
 
 def _hears(m: Moment) -> bool:
@@ -232,8 +232,12 @@ def _had(pod: Pod) -> tuple[int, int]:
 @contract("RESIZE-05", on=done("ContainerStats"), needs=(CRI, PODS), versions=_IN_PLACE, gate=GATE)
 def memory_in_use_is_not_taken(m: Moment, container: Container) -> Findings:
     """A memory limit below what the container uses is not set, however often that is tried."""
-    pod, told = m.pod, m.response(ContainerStatsReply).stats.memory
-    used = told.working_set_bytes.value if told is not None and told.working_set_bytes is not None else 0
+    pod, reported = m.pod, m.response(ContainerStatsReply).stats.memory
+    used = (
+        reported.working_set_bytes.value
+        if reported is not None and reported.working_set_bytes is not None
+        else 0
+    )
     spec = container.spec
     if pod is None or spec is None or not to_run(m) or not used:
         return None
@@ -259,7 +263,7 @@ class _Pending:
 
     def __init__(self) -> None:
         self.seq = 0
-        self.told: dict[str, Caps] = {}
+        self.reported: dict[str, Caps] = {}
 
 
 @contract("RESIZE-07", on=call("CreateContainer"), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
@@ -270,7 +274,7 @@ def what_is_allocated_counts(m: Moment, pod: Pod) -> Findings:
     spec = pod.container_spec(config.metadata.name)
     if old is None or spec is None or config.linux.resources is None or not pending(pod):
         return None
-    was, made = pod.note(_Pending).told.get(spec.name), caps_of(config.linux.resources)
+    was, made = pod.note(_Pending).reported.get(spec.name), caps_of(config.linux.resources)
     if was is None or was == wants(spec):
         return None
     if made == wants(spec):
@@ -285,4 +289,6 @@ def _(_: Moment, pod: Pod, spec: PodSpec) -> None:
     noted = pod.note(_Pending)
     newest = {one.name: pod.newest(one.name) for one in spec.containers}
     noted.seq = pod.spec_changed_seq
-    noted.told = {name: has for name, one in newest.items() if one is not None and (has := caps_told(one))}
+    noted.reported = {
+        name: has for name, one in newest.items() if one is not None and (has := caps_told(one))
+    }

@@ -126,7 +126,7 @@ def _(m: Moment, pod: Pod, container: Container) -> None:
             shrunk.resources[what] = m.seq
 
 
-class _Told:
+class _Reported:
     """All resource limits that the runtime has reported for a container."""
 
     def __init__(self) -> None:
@@ -145,22 +145,22 @@ def status_tells_what_is(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Fin
         container = pod.newest(said.name)
         if container is None or container.id != said.runtime_id or said.state.running is None:
             continue
-        finding = _judged(said, container.note(_Told))
+        finding = _judged(said, container.note(_Reported))
         if finding is not None:
             yield finding
 
 
-def _judged(said: ContainerStatus, told: _Told) -> Finding | None:
+def _judged(said: ContainerStatus, reported: _Reported) -> Finding | None:
     limits = (said.resources.limits if said.resources is not None else None) or {}
-    if CPU in limits and told.quotas:
+    if CPU in limits and reported.quotas:
         quota = amount(str(limits[CPU])) * 100_000
-        if not any(abs(quota - one) < _MILLICORE for one in told.quotas):
+        if not any(abs(quota - one) < _MILLICORE for one in reported.quotas):
             return broken(f"{said.name} is shown with {limits[CPU]} CPU, which the runtime never reported")
-    if MEMORY in limits and told.limits and int(amount(str(limits[MEMORY]))) not in told.limits:
+    if MEMORY in limits and reported.limits and int(amount(str(limits[MEMORY]))) not in reported.limits:
         return broken(
             f"{said.name} is shown with {limits[MEMORY]} of memory, which the runtime never reported"
         )
-    return KEPT if (CPU in limits and told.quotas) or (MEMORY in limits and told.limits) else None
+    return KEPT if (CPU in limits and reported.quotas) or (MEMORY in limits and reported.limits) else None
 
 
 @status_tells_what_is.clause("follows", on=done("ContainerStatus"))
@@ -200,19 +200,19 @@ def _shows(container: Container, caps: Caps) -> Predicate:
 def _(m: Moment) -> None:
     caps = _read(m)
     if caps is not None and m.container is not None:
-        told = m.container.note(_Told)
-        told.quotas.add(caps.quota)
-        told.limits.add(caps.memory)
+        reported = m.container.note(_Reported)
+        reported.quotas.add(caps.quota)
+        reported.limits.add(caps.memory)
 
 
 def _read(m: Moment) -> Caps | None:
     record = m.response(ContainerStatusReply).status
-    told = record.resources if record is not None else None
-    return caps_of(told.linux) if told is not None and told.linux is not None else None
+    reported = record.resources if record is not None else None
+    return caps_of(reported.linux) if reported is not None and reported.linux is not None else None
 
 
 @contract("COND-09", on=status(), needs=(STATUS, PODS), versions=since("1.27"))
-def resize_is_told_in_the_words_of_its_version(m: Moment, status: PodStatus) -> Findings:
+def resize_is_reported_in_the_words_of_its_version(m: Moment, status: PodStatus) -> Findings:
     """The conditions PodResizePending and PodResizeInProgress report a resize; up to 1.32 the field `resize`
     does.
     """
@@ -256,7 +256,7 @@ def _inspected_soon(container: Container) -> Finding:
 
 
 @resized_container_is_watched.clause("until", on=done("ContainerStatus"))
-def watched_until_it_is_told(m: Moment, container: Container) -> Findings:
+def watched_until_it_is_reported(m: Moment, container: Container) -> Findings:
     """A resize that is not reported yet is checked again at the next relist; a reported one is not."""
     caps = _read(m)
     watched = container.note(_Watched)

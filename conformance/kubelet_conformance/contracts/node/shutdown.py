@@ -241,7 +241,7 @@ def _is_let_go(m: Moment) -> bool:
 
 
 @shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go))
-def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
+def ends_are_reported_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
     """The kubelet releases the shutdown when the API server has the final statuses of its pods, or the time
     is over.
     """

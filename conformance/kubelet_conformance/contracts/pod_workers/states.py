@@ -267,11 +267,11 @@ def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> I
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
             continue
-        told, last = shown.state.terminated, shown.last_state.terminated
+        reported, last = shown.state.terminated, shown.last_state.terminated
         if last is not None and last.runtime_id == container.id and last.exit_code == ended.code:
             yield KEPT  # It waited to be run again: its exit is shown as its last state (CSTAT-04).
-        elif told is None or told.exit_code != ended.code:
-            got = told.exit_code if told else "none"
+        elif reported is None or reported.exit_code != ended.code:
+            got = reported.exit_code if reported else "none"
             yield broken(f"the exit code of {shown.name} is {ended.code}, the status has {got}", ended.seq)
         else:
             yield KEPT

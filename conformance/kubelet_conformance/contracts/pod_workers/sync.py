@@ -383,7 +383,7 @@ def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=done("Status").where(told_anew))
-def _network_is_told(m: Moment) -> None:
+def _network_is_reported(m: Moment) -> None:
     """Record whether the runtime reports that its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status
     conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}

@@ -123,7 +123,7 @@ _OVER: Pattern = FINISHED.either(deleted())
 @contract(
     "SYNC-14", on=failed("RunPodSandbox"), needs=(CRI, PODS, STATUS, EVERY_EVENT), versions=since("1.22")
 )
-def failed_sandbox_of_a_deleted_pod_is_not_told(m: Moment) -> Findings:
+def failed_sandbox_of_a_deleted_pod_is_not_reported(m: Moment) -> Findings:
     """A sandbox that fails when its pod is to go already is no failure: no event reports it."""
     if not _was_to_go(m):
         return None

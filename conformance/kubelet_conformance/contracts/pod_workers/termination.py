@@ -157,7 +157,7 @@ class _Lost:
 
 
 @contract("WORK-27", on=API_BACK, needs=(CRI, PODS), versions=since("1.27"))
-def worker_is_told_by_housekeeping(m: Moment) -> Iterator[Finding]:
+def worker_is_notified_by_housekeeping(m: Moment) -> Iterator[Finding]:
     """A pod that left its source, of which its worker was not notified as other sources were not ready yet,
     is ended by housekeeping, with the grace of its spec.
     """

@@ -38,7 +38,7 @@ from kubelet_conformance.trace.format.records import Event
 _KILLING: tuple[Name, ...] = ("liveness", "startup")
 
 
-def _told(m: Moment) -> list[tuple[ContainerStatus, Container]]:
+def _reported(m: Moment) -> list[tuple[ContainerStatus, Container]]:
     """The status of each running container that was created in the trace."""
     if m.status is None or m.pod is None:
         return []
@@ -55,7 +55,7 @@ def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
     """Each instance of a container begins as not ready and, with a startup probe, as not started; the first
     success of its own probe changes that.
     """
-    for one, container in _told(m):
+    for one, container in _reported(m):
         probes = exec_probes(container)
         for name, says in (("readiness", one.ready), ("startup", bool(one.started))):
             if name not in probes:
@@ -92,11 +92,11 @@ def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
     tallies = [runs_of(container, name, m) for name in names]
     if any(runs.published is False for runs in tallies):
         return KEPT
-    told = ", ".join(
+    reported = ", ".join(
         f"the {name} probe failed {0 if runs.last else runs.count} of {probes[name].failure_threshold} times"
         for name, runs in zip(names, tallies, strict=True)
     )
-    return to_be_explained(f"there is a reason to stop container {container.name} ({told} in a row)")
+    return to_be_explained(f"there is a reason to stop container {container.name} ({reported} in a row)")
 
 
 @failures_in_a_row_count.clause("ready", on=AGAIN)
@@ -104,7 +104,7 @@ def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
     """Readiness changes with a result that came often enough."""
     pod = m.pod
     old = {one.name: one for one in pod.status.every_container} if pod is not None and pod.status else {}
-    for one, container in _told(m):
+    for one, container in _reported(m):
         before, readiness = old.get(one.name), exec_probes(container).get("readiness")
         if before is None or readiness is None or before.runtime_id != one.runtime_id:
             continue
@@ -214,7 +214,7 @@ def _ready_to_go_on(m: Moment, container: Container) -> bool:
 
 
 @contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
-def each_failure_is_told(m: Moment, pod: Pod) -> Findings:
+def each_failure_is_reported(m: Moment, pod: Pod) -> Findings:
     """Each failed execution gives a Warning event Unhealthy on its container."""
     probed = probe_at(m)
     if probed is None or probed.outcome != "failure" or pod.termination is not None:
@@ -242,7 +242,7 @@ def _on(name: str) -> Predicate:
 @contract("PROBE-24", on=status(), needs=(CRI, PODS, STATUS))
 def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
     """A container without a readiness probe is ready as soon as it runs and has started."""
-    for one, container in _told(m):
+    for one, container in _reported(m):
         if container.kind not in {"app", "sidecar"} or container.spec is None:
             continue
         if container.spec.readiness_probe is not None or container.spec.startup_probe is not None:
@@ -267,10 +267,10 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
     node, kept = m.node, _READY_AFTER_START.at(m.kubernetes)
     if node.lives < 2 or node.started_t is None or probes_have_ended(m):  # noqa: PLR2004 - it started again
         return
-    for one, container in _told(m):
+    for one, container in _reported(m):
         was = _was_ready(m, one)
         if was is None and is_first_of_this_life(m):
-            container.note(_Unprobed).told_seq = m.seq
+            container.note(_Unprobed).reported_seq = m.seq
         if was is None or "readiness" not in exec_probes(container):
             continue
         started = container.started_t
@@ -283,7 +283,7 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
                 KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
             )
         elif one.ready and _has_no_worker_yet(m, one, container, was=was):
-            container.note(_Unprobed).told_seq = m.seq
+            container.note(_Unprobed).reported_seq = m.seq
         elif not kept and runs.published is None and not _is_replaced(container):
             yield (
                 KEPT
@@ -296,7 +296,7 @@ class _Unprobed:
     """The latest status that showed the container before its probe had a worker in this kubelet instance."""
 
     def __init__(self) -> None:
-        self.told_seq = 0
+        self.reported_seq = 0
 
 
 def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
@@ -304,7 +304,7 @@ def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *,
     if is_first_of_this_life(m):
         return not was or tells_of_others(m, one.name)
     last = m.pod.status_seq if m.pod is not None else 0
-    return was and last == container.note(_Unprobed).told_seq and tells_of_probes_only(m)
+    return was and last == container.note(_Unprobed).reported_seq and tells_of_probes_only(m)
 
 
 def _is_replaced(container: Container) -> bool:

@@ -285,8 +285,8 @@ def readiness_out_of_time_has_failed(m: Moment) -> Findings:
 def _is_ready(container: Container) -> Predicate:
     def says(m: Moment) -> bool:
         every = m.status.every_container if m.status is not None else ()
-        told_ready = any(one.runtime_id == container.id and one.ready for one in every)
-        return told_ready and not probes_have_ended(m)
+        shown_ready = any(one.runtime_id == container.id and one.ready for one in every)
+        return shown_ready and not probes_have_ended(m)
 
     return says
 

@@ -118,7 +118,7 @@ def _is_http(m: Moment) -> bool:
 
 
 @plain_answer_is_asked_for.clause("told", on=KNOCK)
-def fallback_is_told(m: Moment) -> Findings:
+def fallback_is_reported(m: Moment) -> Findings:
     """The event is sent."""
     one = _hook(m) if _is_plain(knock(m)) else None
     if one is None or m.header.channels.events == "none":

@@ -138,7 +138,7 @@ def failed_post_start_kills(m: Moment, container: Container) -> Findings:
 
 
 @failed_post_start_kills.clause("event", on=_ENDED.where(runs_post_start))
-def failed_post_start_is_told(m: Moment) -> Findings:
+def failed_post_start_is_reported(m: Moment) -> Findings:
     """The event is sent."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
@@ -239,7 +239,7 @@ def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
 
 
 @failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(runs_pre_stop))
-def failed_pre_stop_is_told(m: Moment, pod: Pod) -> Findings:
+def failed_pre_stop_is_reported(m: Moment, pod: Pod) -> Findings:
     """The event is sent."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
@@ -289,7 +289,7 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
             )
 
 
-class _Told:
+class _Reported:
     """When the exit of a container was reported to the kubelet."""
 
     def __init__(self) -> None:
@@ -300,9 +300,9 @@ class _Told:
 @contract("TERM-08", on=PRE_STOP, needs=(CRI, PODS), clause="running")
 def pre_stop_is_for_running_containers(m: Moment, container: Container) -> Findings:
     """The preStop hook runs only in containers that run, not in one that has exited."""
-    told = container.note(_Told)
-    if told.t is not None and m.t - told.t > RELIST:
-        return broken("the container had exited before its preStop hook", told.seq)
+    reported = container.note(_Reported)
+    if reported.t is not None and m.t - reported.t > RELIST:
+        return broken("the container had exited before its preStop hook", reported.seq)
     return KEPT if container.state == "running" else None
 
 
@@ -311,6 +311,6 @@ def exits_are_remembered(m: Moment) -> None:
     """Remember when the kubelet reads that a container has exited."""
     record = m.response(ContainerStatusReply).status
     if m.container is not None and record is not None and record.state == "CONTAINER_EXITED":
-        told = m.container.note(_Told)
-        if told.t is None:
-            told.t, told.seq = m.t, m.seq
+        reported = m.container.note(_Reported)
+        if reported.t is None:
+            reported.t, reported.seq = m.t, m.seq

@@ -103,7 +103,7 @@ def status_of_http_decides(m: Moment) -> Findings:
 
 
 @status_of_http_decides.clause("redirect", on=KNOCK)
-def redirect_away_is_told(m: Moment) -> Findings:
+def redirect_away_is_reported(m: Moment) -> Findings:
     """A ProbeWarning event reports the redirect to another host."""
     record, one = knock(m), _asker(m, "httpGet")
     if record is None or one is None or not _REDIRECT <= answered_with(record) < _BAD:
@@ -127,7 +127,7 @@ class _Said:
 
 
 @contract("PROBE-17", on=event("Unhealthy"), needs=(CRI, PODS, EVENTS), versions=since("1.21"))
-def body_of_a_failure_is_not_told(m: Moment, pod: Pod) -> Findings:
+def body_of_a_failure_is_not_reported(m: Moment, pod: Pod) -> Findings:
     """The event of a failed HTTP probe contains the status and nothing of the server's response."""
     record = m.record
     if not isinstance(record, Event):

@@ -192,30 +192,32 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
 
 
 @contract("BACKOFF-06", on=REFUSED, needs=(CRI, PODS, STATUS))
-def refusal_is_told(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+def refusal_is_reported(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """While a container is held up its status is Waiting with reason CrashLoopBackOff.
 
     The message names delay, container and pod; lastState has the exit, and restartCount stays that of the
     instance that ended.
     """
     every = status.lasting_containers
-    for told in every:
-        waiting, ended = told.state.waiting, told.last_state.terminated
+    for reported in every:
+        waiting, ended = reported.state.waiting, reported.last_state.terminated
         if waiting is None or waiting.reason != "CrashLoopBackOff":
             continue
-        newest = m.world.containers.get(told.runtime_id)
+        newest = m.world.containers.get(reported.runtime_id)
         if ended is None and newest is not None and newest.state == "created":
             continue  # What was made before it was never started either.
-        if ended is None and not told.container_id and has_come_back(m, pod):
+        if ended is None and not reported.container_id and has_come_back(m, pod):
             continue  # Reasons are kept by the pod's UID, longer than its statuses.
         if ended is None:
-            yield broken(f"{told.name} is in CrashLoopBackOff without a terminated lastState")
+            yield broken(f"{reported.name} is in CrashLoopBackOff without a terminated lastState")
             continue
-        wrong = _message_wrong(m, pod, told.name, waiting.message)
-        gone = next((c for c in pod.containers.get(told.name, ()) if ended.container_id.endswith(c.id)), None)
-        is_newest = gone is not None and told.runtime_id in {"", gone.id}
-        if not wrong and is_newest and gone is not None and told.restart_count != gone.attempt:
-            wrong = f"{told.name} has restartCount {told.restart_count}, expected {gone.attempt}"
+        wrong = _message_wrong(m, pod, reported.name, waiting.message)
+        gone = next(
+            (c for c in pod.containers.get(reported.name, ()) if ended.container_id.endswith(c.id)), None
+        )
+        is_newest = gone is not None and reported.runtime_id in {"", gone.id}
+        if not wrong and is_newest and gone is not None and reported.restart_count != gone.attempt:
+            wrong = f"{reported.name} has restartCount {reported.restart_count}, expected {gone.attempt}"
         yield broken(wrong) if wrong else KEPT
 
 

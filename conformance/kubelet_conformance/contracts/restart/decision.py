@@ -162,8 +162,8 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
 
 @unknown_one_is_stopped_first.clause("replaced", on=read_as("unknown"))
 def _(m: Moment, container: Container) -> Findings:
-    told = m.response(ContainerStatusReply).status
-    if told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
+    reported = m.response(ContainerStatusReply).status
+    if reported is None or reported.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
     if _was_unknown(container) or not to_watch(m) or not in_place(container):
         return None
@@ -398,8 +398,8 @@ def nothing_restarts_in_termination(m: Moment, pod: Pod, container: Container) -
     if m.exit is None or pod.termination is None:
         return None
     asked_t = pod.termination.t
-    is_told = m.t - (asked_t if pod.static else informed_by(m, asked_t)) >= 2 * RELIST
-    aware = bool(container.stops) or is_told
+    is_reported = m.t - (asked_t if pod.static else informed_by(m, asked_t)) >= 2 * RELIST
+    aware = bool(container.stops) or is_reported
     if not aware or container.kind not in {"app", "init"} or stopped_for_itself(m, pod, container):
         return None
     return answered(

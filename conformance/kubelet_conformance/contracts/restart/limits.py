@@ -47,15 +47,15 @@ def configured_delays_are_kept(m: Moment) -> Findings:
     """
     every = m.status.every_container if m.status is not None else ()
     waiting = [(one.name, one.state.waiting.message) for one in every if one.state.waiting is not None]
-    told = [(name, found[1]) for name, text in waiting if (found := _DELAY.match(text))]
-    curve = _curve(m) if told else None
-    return _judged(told, *curve) if curve is not None else None
+    reported = [(name, found[1]) for name, text in waiting if (found := _DELAY.match(text))]
+    curve = _curve(m) if reported else None
+    return _judged(reported, *curve) if curve is not None else None
 
 
-def _judged(told: list[tuple[str, str]], base: float, cap: float) -> Iterator[Finding]:
+def _judged(reported: list[tuple[str, str]], base: float, cap: float) -> Iterator[Finding]:
     """The delays of containers, by name, are of the series that begins and ends with these."""
     right = {min(cap, base * 2.0**power) for power in range(12)}
-    for name, text in told:
+    for name, text in reported:
         delay = _seconds(text)
         yield KEPT if delay in right else broken(f"{name} is held up {delay:g} s, expected {cap:g} at most")
 

@@ -196,7 +196,7 @@ def _take(m: Moment) -> None:
 @contract(
     "COND-10", on=OWN_END, needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE, clause="set"
 )
-def restart_is_told(m: Moment, pod: Pod) -> Findings:
+def restart_is_reported(m: Moment, pod: Pod) -> Findings:
     """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not."""
     container = _restarts_all(m)
     if container is None:
@@ -209,7 +209,7 @@ def restart_is_told(m: Moment, pod: Pod) -> Findings:
     )
 
 
-@restart_is_told.clause("cleared", on=status())
+@restart_is_reported.clause("cleared", on=status())
 def condition_is_cleared(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Once every app container runs again it is True no more."""
     if not pod.note(_Anew).seq or not status.container_statuses:

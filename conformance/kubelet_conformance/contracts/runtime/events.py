@@ -95,7 +95,7 @@ def _misfit(m: Moment, event: ContainerEvent) -> Findings:
 _RUNS_ORDER = (*_RUNS.values(), "CONTAINER_UNKNOWN")
 
 
-def _told_of(container_id: str, step: str) -> Pattern:
+def _reports(container_id: str, step: str) -> Pattern:
     """An event of this container with this step."""
 
     def is_it(m: Moment) -> bool:
@@ -129,7 +129,7 @@ def every_transition_is_told(m: Moment) -> Findings:
     if any(reached >= at for reached, _ in streams.steps.get(container_id, {}).values()):
         return KEPT
     return answered(
-        by=_told_of(container_id, step),
+        by=_reports(container_id, step),
         within=REACTION,
         unless=_ENDS,
         text=f"{step} of {container_id[:12]} is sent on the open stream",
@@ -190,9 +190,9 @@ def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
 
 def _missing(m: Moment, reply: PodSandboxStatusReply, sandbox: Sandbox) -> Findings:
     """A container of the sandbox has no status beside the timestamp, or a wrong one."""
-    told = {record.id: record for record in reply.containers_statuses}
+    reported = {record.id: record for record in reply.containers_statuses}
     for container in sandbox.containers.values():
-        record, created_t = told.get(container.id), container.created_t
+        record, created_t = reported.get(container.id), container.created_t
         if record is None and created_t is not None and created_t < m.call.t:
             made = container.create.seq if container.create else None
             return broken(f"{container.name} of the sandbox has no status beside the timestamp", made)

@@ -91,7 +91,7 @@ class _Removed:
         """All the names of an image, its id included, by each of them: as last reported."""
         self.seq_of: dict[str, int] = {}
 
-    def told(self, names: Iterable[str]) -> None:
+    def reported(self, names: Iterable[str]) -> None:
         """An image has these names."""
         every = frozenset(names)
         self.names_of.update(dict.fromkeys(every, every))
@@ -121,7 +121,7 @@ def removed_image_is_gone(m: Moment) -> Findings:
     if seq is not None and seq < m.call.seq:
         return broken(f"{asked} was removed and is {image.id}", seq) if image else KEPT
     if image is not None and seq is None:
-        removed.told((asked, image.id, *image.repo_tags, *image.repo_digests))
+        removed.reported((asked, image.id, *image.repo_tags, *image.repo_digests))
     return None
 
 

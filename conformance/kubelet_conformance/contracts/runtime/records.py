@@ -20,7 +20,7 @@ LEAST_NANOSECONDS = 10**17
 """1973: a smaller number is a time in a coarser unit."""
 
 
-def _told(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
+def _reported(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
     return m.containers_told or m.sandboxes_told
 
 
@@ -49,7 +49,7 @@ def created_at_is_nanoseconds_and_orders_attempts(m: Moment) -> Iterator[Finding
 
     A later attempt has a later created_at.
     """
-    for one in _told(m):
+    for one in _reported(m):
         record, known = one.record, one.known
         if record.created_at < LEAST_NANOSECONDS:
             yield broken(f"created_at of {record.id[:12]} is {record.created_at}, no nanoseconds since 1970")
@@ -86,7 +86,7 @@ def _difference(what: str, asked: dict[str, str], said: dict[str, str]) -> str |
 @contract("CRI-18", on=told("container", "sandbox"))
 def labels_and_annotations_come_back_unchanged(m: Moment) -> Iterator[Finding]:
     """Labels and annotations of a sandbox and of a container are returned exactly as they were given."""
-    for one in _told(m):
+    for one in _reported(m):
         record, known = one.record, one.known
         given = None if known is None else known.config or known.record
         if known is None or given is None:
@@ -267,8 +267,8 @@ def notready_is_final(m: Moment) -> Iterator[Finding]:
         stood = one.known.note(_Stood)
         ready = one.record.state != "SANDBOX_NOTREADY"
         if stood.notready_seq and stood.notready_seq < m.call.seq:
-            told_before = stood.notready_seq
-            yield broken(f"sandbox {one.record.id[:12]} is READY again", told_before) if ready else KEPT
+            reported_before = stood.notready_seq
+            yield broken(f"sandbox {one.record.id[:12]} is READY again", reported_before) if ready else KEPT
         elif not ready and not stood.notready_seq:
             stood.notready_seq = m.seq
 

@@ -30,7 +30,7 @@ class _Limits:
     """The resources of a container, as last reported and as requested since."""
 
     def __init__(self) -> None:
-        self.told: dict[str, int] = {}
+        self.reported: dict[str, int] = {}
         self.owed: dict[str, int] = {}
         """The values that the next status must have, for what updates named."""
         self.seq = 0
@@ -55,10 +55,10 @@ def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
     limits = container.note(_Limits)
     if limits.under_way or m.call.seq < limits.seq:
         return None
-    limits.told = _given(linux)
+    limits.reported = _given(linux)
     for name, value in limits.owed.items():
-        if limits.told.get(name, 0) != value:
-            said = limits.told.get(name, "not told")
+        if limits.reported.get(name, 0) != value:
+            said = limits.reported.get(name, "not reported")
             return broken(f"{name} of {container.name} has to be {value} and is {said}", limits.seq)
     return KEPT if limits.owed else None
 
@@ -77,9 +77,9 @@ def _(m: Moment, container: Container) -> None:
     if m.reply.error is None:
         limits.owed |= asked
     elif refusal(m) is None:
-        limits.owed, limits.told = {}, {}
+        limits.owed, limits.reported = {}, {}
     else:
-        limits.owed |= {name: limits.told[name] for name in asked if name in limits.told}
+        limits.owed |= {name: limits.reported[name] for name in asked if name in limits.reported}
 
 
 update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)

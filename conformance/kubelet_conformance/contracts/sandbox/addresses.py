@@ -29,7 +29,7 @@ def version_of(text: str) -> int | None:
         return None
 
 
-class _Told:
+class _Reported:
     """Every address that a sandbox was ever read with, and those that its containers may get."""
 
     def __init__(self) -> None:
@@ -44,13 +44,13 @@ _READ: Pattern = done("PodSandboxStatus")
 @observer(on=_READ)
 def _take_address(m: Moment, sandbox: Sandbox) -> None:
     ips = told_ips(m.response(PodSandboxStatusReply).status)
-    told = sandbox.note(_Told)
-    if ips and told.to_tell.issuperset(ips):
+    current = sandbox.note(_Reported)
+    if ips and current.to_tell.issuperset(ips):
         return
-    told.ips.update(ips)
+    current.ips.update(ips)
     # One that has died since, and a sync whose own reading came late, know no address.
-    is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
-    told.to_tell = told.ips if is_known else set()
+    is_known = bool(ips) and all(version_of(ip) is not None for ip in current.ips)
+    current.to_tell = current.ips if is_known else set()
 
 
 def _addresses(m: Moment) -> set[str]:
@@ -58,7 +58,7 @@ def _addresses(m: Moment) -> set[str]:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.status_t is None:
         return set()
-    return set() if pod.spec is None or pod.spec.host_network else sandbox.note(_Told).to_tell
+    return set() if pod.spec is None or pod.spec.host_network else sandbox.note(_Reported).to_tell
 
 
 def _ip_variables(m: Moment, spec: ContainerSpec) -> list[tuple[str, str]]:
@@ -74,16 +74,16 @@ def _ip_variables(m: Moment, spec: ContainerSpec) -> list[tuple[str, str]]:
 
 
 @contract("SYNC-12", on=call("CreateContainer"), needs=(CRI, PODS))
-def container_is_told_the_address_of_its_sandbox(m: Moment, pod: Pod) -> Findings:
+def container_gets_the_address_of_its_sandbox(m: Moment, pod: Pod) -> Findings:
     """The address that a container finds in its environment is one that its sandbox was read with."""
     spec = pod.container_spec(asked(m).metadata.name)
     variables = _ip_variables(m, spec) if spec is not None else []
-    told = _addresses(m) if variables else set[str]()
-    if spec is None or not told:
+    current = _addresses(m) if variables else set[str]()
+    if spec is None or not current:
         return None
-    expected = f"the address of its sandbox is {min(told)}"
+    expected = f"the address of its sandbox is {min(current)}"
     return [
-        KEPT if value in told else broken(f"{name} of {spec.name} is {value!r}, {expected}")
+        KEPT if value in current else broken(f"{name} of {spec.name} is {value!r}, {expected}")
         for name, value in variables
     ]
 
@@ -93,7 +93,7 @@ def _old_addresses(m: Moment) -> set[str]:
     memory, pod = set[str](), m.pod
     for sandbox in pod.sandboxes if pod is not None else ():
         if sandbox is not m.sandbox:
-            memory |= sandbox.note(_Told).ips
+            memory |= sandbox.note(_Reported).ips
     return memory
 
 
@@ -112,8 +112,8 @@ def replacement_brings_its_own_address(m: Moment, pod: Pod, sandbox: Sandbox) ->
     """
     if not sandbox.attempt:
         return None
-    told, spec = _addresses(m), pod.container_spec(asked(m).metadata.name)
-    old = _old_addresses(m) - told if told else set[str]()
+    current, spec = _addresses(m), pod.container_spec(asked(m).metadata.name)
+    old = _old_addresses(m) - current if current else set[str]()
     return _has_no_old_address(m, spec, old) if spec is not None and old else None
 
 
@@ -161,10 +161,10 @@ def _pairs(text: str) -> set[tuple[str, str]]:
     return {(words[0], name) for words in lines if words for name in words[1:]}
 
 
-def _own_names(sandbox: Sandbox, told: set[str]) -> set[tuple[str, str]]:
+def _own_names(sandbox: Sandbox, current: set[str]) -> set[tuple[str, str]]:
     """The name of the pod, at the address that it has now."""
     name = sandbox.config.hostname if sandbox.config is not None else ""
-    return {(sandbox.ip, name)} if name and sandbox.ip in told else set()
+    return {(sandbox.ip, name)} if name and sandbox.ip in current else set()
 
 
 @contract("START-13", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -188,14 +188,14 @@ def addresses_have_the_order_of_the_nodes(_: Moment, pod: Pod, status: PodStatus
     """Of a pod's addresses one of each family is shown, first that of the family of the node's own."""
     if pod.sandbox is None or (pod.spec is not None and pod.spec.host_network):
         return None
-    told = told_ips(pod.sandbox.record) if status.pod_ips else []
-    if len(told) < 2:  # noqa: PLR2004 - one has no order
+    current = told_ips(pod.sandbox.record) if status.pod_ips else []
+    if len(current) < 2:  # noqa: PLR2004 - one has no order
         return None
     shown = [one.ip for one in status.pod_ips or ()]
-    if not set(shown) <= set(told):
+    if not set(shown) <= set(current):
         return None
     first: dict[int, str] = {}
-    for ip in told:
+    for ip in current:
         first.setdefault(version_of(ip) or 0, ip)
     wanted = 6 if version_of(status.host_ip) == 6 else 4  # noqa: PLR2004 - the families' numbers
     expected = [first[family] for family in sorted(first, key=lambda family: family != wanted)]

@@ -160,20 +160,20 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     return KEPT
 
 
-def told_otherwise(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> str | None:
+def told_otherwise(pod: Pod, made: PodSandboxConfig, given: PodSandboxConfig) -> str | None:
     """How the sandbox config of a container differs from its sandbox's; labels may have been updated in
     between.
     """
-    if made == told:
+    if made == given:
         return None
     for name in ("metadata", "hostname", "log_directory", "port_mappings", "linux"):
-        if getattr(made, name) != getattr(told, name):
-            return f"{name} of its sandbox is {getattr(made, name)}, the container gets {getattr(told, name)}"
+        if getattr(made, name) != getattr(given, name):
+            return f"its sandbox has {name} {getattr(made, name)}, it gets {getattr(given, name)}"
     if pod.manifest is not None and not never_updated(pod):
         return None
-    if made.labels != told.labels:
-        return f"label {differing(made.labels, told.labels)}"
-    annotations, got = of_the_pod(made.annotations), of_the_pod(told.annotations)
+    if made.labels != given.labels:
+        return f"label {differing(made.labels, given.labels)}"
+    annotations, got = of_the_pod(made.annotations), of_the_pod(given.annotations)
     return f"annotation {differing(annotations, got)}" if annotations != got else None
 
 

@@ -314,7 +314,7 @@ def old_sandbox_is_stopped_first(_: Moment, pod: Pod) -> Findings:
 
 
 @contract("SANDBOX-09", on=event("SandboxChanged"), needs=(CRI, EVENTS))
-def replacement_is_told(_: Moment, pod: Pod) -> Findings:
+def replacement_is_reported(_: Moment, pod: Pod) -> Findings:
     """An event SandboxChanged reports a replacement, never a pod's first sandbox."""
     if not pod.born:
         return None

@@ -61,8 +61,10 @@ def _kills_the_pod(m: Moment) -> Sandbox | None:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
         return None
-    told = m.container.record if m.container else None
-    if is_dead_orphan(pod, sandbox, m.node) or (told is not None and told.state == "CONTAINER_UNKNOWN"):
+    reported = m.container.record if m.container else None
+    if is_dead_orphan(pod, sandbox, m.node) or (
+        reported is not None and reported.state == "CONTAINER_UNKNOWN"
+    ):
         return None  # A kill leaves it to the sandbox's stop; a stop of its own is another matter (GC-04).
     end, record = pod.termination, sandbox.record
     going = end is not None and m.call.t > end.t
@@ -205,7 +207,7 @@ class _Address:
 
     def __init__(self) -> None:
         self.sandbox: Sandbox | None = None
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
 
 @contract("SANDBOX-20", on=status(), needs=(CRI, STATUS))
@@ -222,7 +224,7 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
     old = pod.status.pod_ip if pod.status and by_this_one else ""
     newest, kept_by = pod.sandbox, memory.sandbox
     if not status.pod_ip or status.pod_ip != old:
-        memory.told |= _addresses(pod.sandboxes)
+        memory.reported |= _addresses(pod.sandboxes)
     if not status.pod_ip:
         stands = newest is not None and newest.state != "removed"
         followed = newest is not None and (newest is kept_by or newest.attempt > 0)
@@ -230,9 +232,9 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
             return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
         return None
     memory.sandbox = newest
-    if status.pod_ip != old and status.pod_ip not in memory.told:
+    if status.pod_ip != old and status.pod_ip not in memory.reported:
         return broken(f"podIP is {status.pod_ip}, which no sandbox of the pod was read with")
-    memory.told = {status.pod_ip} | _addresses(standing(pod))
+    memory.reported = {status.pod_ip} | _addresses(standing(pod))
     return KEPT
 
 
@@ -255,8 +257,8 @@ def invalid_address_is_not_shown(m: Moment, status: PodStatus) -> Findings:
     """Where the runtime reports an IP that is no valid address, no IP is shown."""
     pod = m.pod
     sandbox = pod.sandbox if pod is not None else None
-    told = sandbox.ip if sandbox is not None else ""
-    if not told or _is_address(told):
+    reported = sandbox.ip if sandbox is not None else ""
+    if not reported or _is_address(reported):
         return None
     shown = {status.pod_ip, *(one.ip for one in status.pod_ips or ())}
-    return broken(f"podIP is {told}, which is no address") if told in shown else KEPT
+    return broken(f"podIP is {reported}, which is no address") if reported in shown else KEPT

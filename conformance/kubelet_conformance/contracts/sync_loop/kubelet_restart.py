@@ -152,9 +152,9 @@ def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     if newest.state == "removed":
         return None
     expected = newest.attempt + 1
-    told = config.annotations.get(Annotation.RESTART_COUNT)
-    if config.metadata.attempt != expected or told not in {None, str(expected)}:
-        got = f"attempt {config.metadata.attempt}, restartCount {told}"
+    reported = config.annotations.get(Annotation.RESTART_COUNT)
+    if config.metadata.attempt != expected or reported not in {None, str(expected)}:
+        got = f"attempt {config.metadata.attempt}, restartCount {reported}"
         return broken(f"expected attempt {expected}, got {got}", newest.create.seq if newest.create else None)
     return KEPT
 
@@ -261,9 +261,9 @@ def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Fi
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
     # No manifest has what the kubelet before has reported of a static pod; a stopped sandbox has no address.
-    is_told = not pod.static or pod.sandbox.state == "ready"
+    is_reported = not pod.static or pod.sandbox.state == "ready"
     address = pod.sandbox.ip or before.pod_ip  # The status before may be about another sandbox.
-    if is_told and before.pod_ip and before.pod_ip == address != status.pod_ip:
+    if is_reported and before.pod_ip and before.pod_ip == address != status.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {status.pod_ip or 'gone'}", pod.status_seq)
     return KEPT
 

@@ -132,7 +132,7 @@ def network_stops_nobody_on_the_host(m: Moment) -> Findings:
 
 
 @network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
-def only_others_are_told(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
+def only_others_get_an_event(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Only the others get a NetworkNotReady event."""
     if spec.host_network:
         return broken(f"pod {pod.name} is on the host's network and has a NetworkNotReady event")

@@ -212,11 +212,11 @@ def newest_record_is_the_one_that_counts(m: Moment, pod: Pod, status: PodStatus)
 
 
 def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
-    told = [one for one in pod.containers[said.name] if one.record is not None]
-    shown = next((one for one in told if one.id == said.runtime_id), None)
-    if shown is None or len(told) < 2:  # noqa: PLR2004 - one record has no order
+    reported = [one for one in pod.containers[said.name] if one.record is not None]
+    shown = next((one for one in reported if one.id == said.runtime_id), None)
+    if shown is None or len(reported) < 2:  # noqa: PLR2004 - one record has no order
         return None
-    newer = [one for one in told if _made_at(one) > _made_at(shown)]
+    newer = [one for one in reported if _made_at(one) > _made_at(shown)]
     if not newer:
         return KEPT
     newest = max((one for one in newer if one.state != "removed"), key=_made_at, default=None)

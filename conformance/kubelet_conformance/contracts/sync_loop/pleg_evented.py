@@ -257,8 +257,8 @@ def _heard_late(m: Moment) -> _Heard | None:
 @observer(on=_TOLD)
 def _(m: Moment) -> None:
     event = event_of(m)
-    told = event.pod_sandbox_status if event is not None else None
-    pod = m.world.pods.get(told.metadata.uid) if told is not None else None
+    reported = event.pod_sandbox_status if event is not None else None
+    pod = m.world.pods.get(reported.metadata.uid) if reported is not None else None
     if event is None or pod is None:
         return
     heard = pod.note(_Heard)

@@ -58,12 +58,12 @@ def grace_and_hook_are_read_back(m: Moment, container: Container) -> Findings:
     """A container of which only its record is left is stopped with the grace and the preStop hook that its
     annotations have.
     """
-    told = container.config.annotations if container.config is not None else {}
-    grace = told.get(Annotation.POD_DELETION_GRACE) or told.get(Annotation.POD_GRACE)
+    annotations = container.config.annotations if container.config is not None else {}
+    grace = annotations.get(Annotation.POD_DELETION_GRACE) or annotations.get(Annotation.POD_GRACE)
     if grace is None or not grace.isdecimal():
         return None
-    command = _restored_hook(told)
-    if command is None and told.get(Annotation.PRE_STOP_HANDLER):
+    command = _restored_hook(annotations)
+    if command is None and annotations.get(Annotation.PRE_STOP_HANDLER):
         return None  # A hook that does not pass through the runtime.
     hook = next((one for one in reversed(container.hooks) if one.cmd == command), None)
     if command is not None and hook is None and int(grace) > 0:

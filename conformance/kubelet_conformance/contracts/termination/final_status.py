@@ -125,7 +125,7 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
     before = pod.status
     if before is None or not (pod.termination or status.terminal):
         return None
-    if is_told_nowhere(pod) or _is_told_late(m, pod) or _is_of_another_kubelet(m, pod):
+    if is_told_nowhere(pod) or _is_reported_late(m, pod) or _is_of_another_kubelet(m, pod):
         return None
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
@@ -138,7 +138,7 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
     return _lost_count(m, pod, before.by_name, status.by_name) or KEPT
 
 
-def _is_told_late(m: Moment, pod: Pod) -> bool:
+def _is_reported_late(m: Moment, pod: Pod) -> bool:
     """The pod's file is gone, and the kubelet has not yet received what it wrote to the mirror itself."""
     return pod.static and not pod.wanted and is_watch_late(m.node, m.t)
 

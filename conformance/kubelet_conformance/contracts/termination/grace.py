@@ -293,7 +293,7 @@ def _stops_for_another_reason_are_remembered(m: Moment) -> None:
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())
-def grace_of_a_forced_deletion_told_late(m: Moment, pod: Pod) -> Iterator[Finding]:
+def grace_of_a_forced_deletion_reported_late(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The same rule, where the removal of the object was seen just after the stop that it caused."""
     if not pod.born or pod.static or pod.termination is not None:
         return

@@ -286,8 +286,8 @@ def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
 
 def _has_read_all_ends(pod: Pod) -> bool:
     """The pod has ended, and the exit of every container was reported to the kubelet."""
-    told = [container.record for container in pod.every_container()]
-    return at_its_end(pod) and all(one is not None and one.state == "CONTAINER_EXITED" for one in told)
+    reported = [container.record for container in pod.every_container()]
+    return at_its_end(pod) and all(one is not None and one.state == "CONTAINER_EXITED" for one in reported)
 
 
 @contract("TERM-22", on=TERMINATION_ASKED, needs=(CRI, PODS))
@@ -330,7 +330,7 @@ def _wait_for_volumes(m: Moment, pod: Pod) -> float:
 
 
 @contract("TERM-25", on=failed("StopPodSandbox"), needs=(CRI, PODS, EVENTS))
-def failed_kill_is_told(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+def failed_kill_is_reported(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A kill that fails gives a FailedKillPod event.
 
     The stop of a sandbox that no longer ran may be that of garbage collection, which sends no event.

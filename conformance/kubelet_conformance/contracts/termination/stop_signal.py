@@ -29,16 +29,16 @@ def stop_signal_is_passed_on(m: Moment) -> Findings:
 
 
 @stop_signal_is_passed_on.clause("status", on=status())
-def stop_signal_is_told(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+def stop_signal_is_reported(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """The status of a running container names its stop signal."""
     for one in status.container_statuses or ():
         wanted = _wanted(pod, one.name)
         if wanted and one.state.running is not None:
-            told = one.stop_signal or "none"
+            reported = one.stop_signal or "none"
             yield (
                 KEPT
-                if told == wanted
-                else broken(f"{one.name} has stop signal {told} in its status, expected {wanted}")
+                if reported == wanted
+                else broken(f"{one.name} has stop signal {reported} in its status, expected {wanted}")
             )
 
 

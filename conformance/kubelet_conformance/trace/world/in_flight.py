@@ -128,7 +128,7 @@ def status_is_told(moment: Moment) -> None:
 
 
 def contact_is_lost(moment: Moment) -> None:
-    """The runtime is unreachable; the kubelet does nothing for its pods until Status says that it is ready."""
+    """The runtime is unreachable; the kubelet does nothing for its pods until Status says it is ready."""
     if isinstance(moment.record, Fault) and moment.record.what == RUNTIME_AWAY:
         moment.node.away_t, moment.node.cut_off_until = moment.t, math.inf
 
