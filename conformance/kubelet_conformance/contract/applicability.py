@@ -132,7 +132,7 @@ ALL: ByVersion[bool] = ByVersion({"all": True})
 
 
 def since(version: str) -> ByVersion[bool]:
-    """It holds from this version on."""
+    """The expectation holds from this version on."""
     return ByVersion({f">={version}": True})
 
 

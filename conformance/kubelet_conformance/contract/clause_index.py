@@ -50,10 +50,10 @@ class Plan:
         self.conditions = [(1 << place, condition) for place, condition in enumerate(every)]
         self._where_held: dict[int, Asked] = {}
         self.always = None if every else self._chosen(0)
-        """All of them, where there are no conditions."""
+        """All judges, where there are no conditions."""
 
     def asked(self, moment: Moment, failed: Callable[[Listener, Moment], None]) -> Asked:
-        """Those whose conditions hold now; `failed` is called for each whose conditions raise."""
+        """The judges whose conditions hold now; `failed` is called for each whose conditions raise."""
         held = 0
         for bit, condition in self.conditions:
             try:

@@ -90,7 +90,7 @@ class Judge:
         self._kept: dict[Clause, int] = defaultdict(int)
         """How often each clause was kept."""
         self._outcomes: dict[Contract, Outcome] = {}
-        """Those of the contracts that were broken, or that failed."""
+        """The outcomes of contracts that were broken, or that failed."""
 
     def _waits(self, entity: Entity) -> bool:
         """Whether an entity waits for the runtime: a pod for its calls, the node for removals of any pod."""

@@ -339,13 +339,13 @@ def refused_pod_is_finalized(m: Moment) -> Findings:
 
 @refused_pod_is_finalized.clause("asked-before", on=FINISHED)
 def pod_refused_when_it_was_to_go_is_finalized(m: Moment) -> Findings:
-    """So is a pod that was deleted before the API server received the refusal."""
+    """A refused pod that was deleted before the API server received the refusal is finalized, too."""
     return _is_finalized_late(m)
 
 
 @refused_pod_can_be_deleted.clause("asked-before", on=FINISHED)
 def pod_refused_when_it_was_to_go_can_be_deleted(m: Moment) -> Findings:
-    """So can a pod whose deletion came before the API server received the refusal."""
+    """A refused pod whose deletion came before the API server received the refusal is deleted for good, too."""
     return _is_finalized_late(m)
 
 

@@ -166,7 +166,7 @@ def next_kubelet_has_left_it(m: Moment) -> Iterator[Finding]:
 
 
 def _is_evicted_before(m: Moment, pod: Pod) -> bool:
-    """It was evicted by an earlier kubelet than the one that runs now."""
+    """The pod was evicted by an earlier kubelet instance."""
     reported, started = pod.status, m.node.started_t
     if reported is None or reported.reason != "Evicted" or not pod.sandboxes or pod.termination is not None:
         return False

@@ -1,6 +1,4 @@
-"""ADMIT: room for new pods: which pods are preempted for a critical one, and which pods a node under pressure
-refuses.
-"""
+"""ADMIT: room for new pods: preemption for critical pods, and admission on a node under pressure."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def _asked(spec: PodSpec) -> tuple[int, int]:
 
 
 def _had(pod: Pod) -> tuple[int, int]:
-    """The same of what its containers have."""
+    """The CPU and the memory that a pod's containers have together."""
     newest = [pod.newest(one.name) for one in pod.spec.containers] if pod.spec else []
     every = [has for one in newest if one is not None and (has := has_now(one)) is not None]
     return sum(one.shares for one in every), sum(one.memory for one in every)

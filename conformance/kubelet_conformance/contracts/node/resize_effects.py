@@ -313,7 +313,7 @@ def _stood(pod: Pod, started_t: float) -> bool:
 
 
 def _wants_too_much(pod: Pod) -> bool:
-    """It was resized to what no node has, and has no probe that might stop it."""
+    """The container was resized to what no node has, and has no probe that might stop it."""
     return pod.spec is not None and asks_the_impossible(pod.spec) and "probe" not in (pod.traits or ())
 
 

@@ -119,7 +119,7 @@ def _something_is_begun(m: Moment, pod: Pod) -> None:
 
 @nothing_is_started_for_a_finished_pod.clause("after", on=starts_or_creates().where(has_ended))
 def nothing_follows_the_terminal_phase(m: Moment, pod: Pod) -> Findings:
-    """Nor after its terminal phase was written."""
+    """After the terminal phase of a pod was written nothing of it is begun either."""
     if not pod.born or not pod.finished or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)

@@ -189,7 +189,9 @@ def failed_termination_is_tried_again(m: Moment, pod: Pod) -> Findings:
 
 
 def _was_stopped(pod: Pod, sandbox: Sandbox | None) -> bool:
-    """It was stopped before, and all that ran has ended: this is garbage collection, which has its period."""
+    """The pod was stopped before, and all that ran has ended: this is garbage collection, which has its
+    period.
+    """
     return (
         sandbox is not None and sandbox.stopped and all(c.state != "running" for c in pod.every_container())
     )
@@ -297,7 +299,7 @@ def _is_dead(m: Moment) -> bool:
 
 @finished_pod_is_left_alone.clause("no-stop", on=call("StopContainer").where(has_ended).where(_is_dead))
 def finished_pod_is_not_stopped_again(m: Moment, pod: Pod) -> Findings:
-    """Nor is a container of it, which has ended, stopped (1.23 and 1.26 may do so, by a stale view)."""
+    """No container of a pod that has ended is stopped (1.23 and 1.26 may do so, by a stale view)."""
     is_old = m.kubernetes is None or m.kubernetes < (1, 28)
     if is_old or not pod.finished or not pod.born or may_be_unknown(pod, m.node):
         return None
@@ -334,7 +336,7 @@ def container_is_not_made_twice(m: Moment, pod: Pod) -> Findings:
 
 
 def _is_there(container: Container) -> bool:
-    """Its sandbox was not stopped with it."""
+    """The container's sandbox was not stopped with it."""
     return container.sandbox is None or not container.sandbox.stops
 
 
@@ -414,7 +416,9 @@ def _first_kill(m: Moment, pod: Pod, since_t: float, since_seq: int) -> Call | N
 
 
 def _kills_of(container: Container) -> list[Stop]:
-    """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
+    """A container's stops, except the one that ends its start when the postStart hook fails: the sync goes
+    on.
+    """
     return list(container.stops)[1 if post_start_may_have_failed(container) else 0 :]
 
 

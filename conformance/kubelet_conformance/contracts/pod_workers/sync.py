@@ -144,7 +144,9 @@ def steps_of_a_sync_follow_one_another(m: Moment, pod: Pod) -> Findings:
 
 
 def _collects(pod: Pod, call: Call) -> bool:
-    """It stops an old sandbox that holds nothing any more: that is garbage collection, no step of a sync."""
+    """The call stops an old sandbox that holds nothing any more: that is garbage collection, no step of a
+    sync.
+    """
     old = (one for one in list(pod.sandboxes)[:-1] if not one.containers)
     return any(stop.call is call for one in old for stop in one.stops)
 

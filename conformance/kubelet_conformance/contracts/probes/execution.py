@@ -51,7 +51,9 @@ _AT_ONCE = RELIST + REACTION
 
 
 _POST_START = call("ExecSync").where(runs_post_start)
-"""It holds up the sync of its pod: until it is over, no status informs the prober of a running container."""
+"""A postStart hook holds up the sync of its pod: until it ends, no status informs the prober of a running
+container.
+"""
 
 
 def _has_unseen_hook(pod: Pod) -> bool:

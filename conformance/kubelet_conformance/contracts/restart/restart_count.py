@@ -101,7 +101,7 @@ def new_sandbox_goes_on_counting(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
 
 
 def _past_is_gone(m: Moment, pod: Pod, name: str) -> bool:
-    """It is an init container, whose records and logs went with the old sandbox."""
+    """The container is an init container, whose records and logs went with the old sandbox."""
     old = pod.newest(name)
     if old is None or old.kind not in {"init", "sidecar"} or old.state != "removed" or old.vanished:
         return False

@@ -1,4 +1,4 @@
-"""CRI: what no call shows by itself: a scenario that calls a runtime writes what it expected of it.
+"""CRI: behaviour that no call shows by itself: a scenario that calls a runtime writes what it expected of it.
 
 Only a trace without desired pods can say so: where a kubelet calls, an `expect` is about the kubelet.
 """

@@ -1,4 +1,4 @@
-"""CRI: images: what the runtime reports of an image, and what a pull returns."""
+"""CRI images: what the runtime reports of an image, and what a pull returns."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""CRI: the runtime's lists: they match their filter, hold every record that exists, and none that was
-removed.
-"""
+"""CRI: the runtime's lists: they match their filter, have every record that exists, and no removed one."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ def _misfit(record: ContainerRecord | SandboxRecord, asked: ContainerFilter | Sa
 
 
 def _existed(one: Container | Sandbox, m: Moment) -> bool:
-    """It was there from the begin of the listing to its end."""
+    """The record existed from the begin of the listing to its end."""
     made_t = getattr(one, "created_t", None) or getattr(one, "ready_t", None)
     if one.note(_MayBeGone).is_so or _being_removed(one):
         return False
@@ -270,7 +268,7 @@ def removed_container_has_no_status(m: Moment) -> Findings:
 
 
 class _RemovedSandboxes(_Removed):
-    """The same for sandboxes, and for the containers that went with them."""
+    """The removed sandboxes, and the containers that went with them."""
 
 
 @contract("CRI-06", on=done("RemovePodSandbox"))

@@ -137,7 +137,7 @@ def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
 
 @records_are_whole_and_of_what_was_asked.clause("sandbox", on=told("sandbox"))
 def sandbox_records_are_whole(m: Moment) -> Iterator[Finding]:
-    """The same for sandboxes."""
+    """Every sandbox record has an id, the metadata it was run with and created_at."""
     asked = m.sandbox.id if m.sandbox else None
     for one in m.sandboxes_told:
         record, known = one.record, one.known

@@ -35,7 +35,9 @@ class _Reported:
     def __init__(self) -> None:
         self.ips: set[str] = set()
         self.to_tell: set[str] = set()
-        """All of them; none where it had no address when it was last read, or one that is none."""
+        """The usable addresses; none where the sandbox had no address when it was last read, or an invalid
+        one.
+        """
 
 
 _READ: Pattern = done("PodSandboxStatus")

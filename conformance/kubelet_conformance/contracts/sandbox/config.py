@@ -1,6 +1,4 @@
-"""SANDBOX: the config that a sandbox is run with, and that its containers are made in it with the same
-config.
-"""
+"""SANDBOX: the config that a sandbox is run with, and that its containers are made in it with."""
 
 from __future__ import annotations
 

@@ -137,7 +137,9 @@ def succeeded_container_is_not_run_again_in_a_replacement(m: Moment, pod: Pod, s
 
 
 def _succeeded(pod: Pod, container: Container) -> bool:
-    """It is the newest of its name, and ended by itself with code 0; to stop it after that is not to know."""
+    """The container is the newest of its name and ended by itself with code 0; a later stop shows that the
+    kubelet did not know.
+    """
     ended = container.exit
     if ended is None or recorded(pod, container.name) is not container:
         return False
@@ -146,7 +148,7 @@ def _succeeded(pod: Pod, container: Container) -> bool:
 
 @succeeded_container_is_not_run_again_in_a_replacement.clause("done", on=call("RunPodSandbox"))
 def finished_pod_gets_no_replacement(_: Moment, pod: Pod) -> Findings:
-    """Where everything has succeeded there is no replacement."""
+    """A sandbox whose containers have all succeeded is not replaced."""
     if not pod.born or pod.spec is None or pod.restart_policy != "OnFailure" or not standing(pod):
         return None
     names = [spec.name for spec in pod.spec.containers]
@@ -172,7 +174,9 @@ def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
 
 @succeeded_container_is_not_run_again_in_a_replacement.clause("left", on=done("StopPodSandbox"))
 def unfinished_pod_gets_a_replacement(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """Where something is left to run there is one; from 1.27 on what was made and never ran is left, too."""
+    """A sandbox with a container left to run is replaced; from 1.27 on one that was made and never ran is
+    left to run, too.
+    """
     if pod.spec is None or sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure" or not to_run(m):

@@ -57,7 +57,7 @@ def _again(node: Node) -> bool:
 
 
 def _before(node: Node, t: float | None) -> bool:
-    """It existed before the current kubelet instance."""
+    """The entity existed before the current kubelet instance."""
     return t is not None and node.started_t is not None and t < node.started_t
 
 
@@ -74,7 +74,7 @@ def _settled_pods(m: Moment) -> Iterator[Pod]:
 
 
 def _healthy(container: Container, node: Node) -> bool:
-    """It has run since before the kubelet's start, in a sandbox that is ready."""
+    """The container has run since before the kubelet's start, in a sandbox that is ready."""
     sandbox = container.sandbox
     ready = sandbox is not None and sandbox.state == "ready" and sandbox.born
     return container.state == "running" and _before(node, container.started_t) and ready
@@ -195,7 +195,7 @@ def policy_decides_on_what_exited_meanwhile(m: Moment, pod: Pod) -> Findings:
 
 @policy_decides_on_what_exited_meanwhile.clause("restarted", on=kubelet("started"))
 def what_exited_meanwhile_is_restarted(m: Moment) -> Iterator[Finding]:
-    """It is made again where the policy says so."""
+    """A container that exited while the kubelet was down is made again where the restart policy says so."""
     for pod in list(m.world.pods.values()):
         if not pod.born or not pod.wanted or pod.termination or pod.finished or pod.sandbox is None:
             continue

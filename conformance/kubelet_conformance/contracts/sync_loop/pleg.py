@@ -90,7 +90,7 @@ class _Relist:
 
     @property
     def is_open(self) -> bool:
-        """There is one."""
+        """Such a listing of all sandboxes exists."""
         return self.t is not None
 
 
@@ -195,7 +195,7 @@ def unchanged_pod_is_not_inspected(m: Moment, pod: Pod) -> Findings:
 
 @unchanged_pod_is_not_inspected.clause("changed", on=_CHANGES)
 def pod_was_left_alone_till_it_changed(m: Moment, pod: Pod) -> Findings:
-    """It was left alone for some time before this change."""
+    """The pod was not inspected for some time before this change."""
     quiet = pod.note(_Quiet)
     calm = m.t - quiet.since
     quiet.since = m.t
@@ -306,7 +306,7 @@ def _lacks(sandbox: Sandbox) -> Pattern:
 
 
 def _lacks_container(container: Container) -> Pattern:
-    """The same of a list of all containers."""
+    """A list of all containers lacks it: it was removed by a call that was not answered before the start."""
 
     def lacks(m: Moment) -> bool:
         listed = m.response(ListContainersReply).containers
@@ -316,7 +316,7 @@ def _lacks_container(container: Container) -> Pattern:
 
 
 _THRESHOLD = 180.0
-"""So long after the last good relist the PLEG is not healthy (generic.go)."""
+"""After this time without a good relist the PLEG is not healthy (generic.go)."""
 _EVENTED_THRESHOLD = 600.0
 """The same where container events are received (evented.go)."""
 

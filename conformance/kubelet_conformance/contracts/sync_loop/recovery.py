@@ -1,6 +1,4 @@
-"""RESTARTKUBELET and STATIC: how a kubelet that starts again handles the pods, containers and mirrors it
-finds.
-"""
+"""RESTARTKUBELET and STATIC: how a kubelet that starts again handles the pods and mirrors it finds."""
 
 from __future__ import annotations
 

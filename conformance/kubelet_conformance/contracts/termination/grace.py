@@ -1,6 +1,4 @@
-"""TERM: StopContainer timeouts: which grace a container gets, and what a preStop hook or an order leaves of
-it.
-"""
+"""TERM: the timeout of StopContainer, and what a preStop hook or a stop order leaves of the grace."""
 
 from __future__ import annotations
 

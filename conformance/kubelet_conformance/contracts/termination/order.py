@@ -95,7 +95,7 @@ def containers_are_stopped_before_the_sandbox(m: Moment, sandbox: Sandbox) -> Fi
 
 
 def _is_open(pod: Pod | None, stop: Stop) -> bool:
-    """It waits for its answer, and the kubelet that asked has not gone meanwhile."""
+    """The stop is not answered yet, and the kubelet that sent it has not gone meanwhile."""
     return stop.end_t is None and (pod is None or stop.call.id in pod.calls_open)
 
 

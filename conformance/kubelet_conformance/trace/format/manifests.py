@@ -201,7 +201,7 @@ class Metadata(ApiObject, frozen=True):
 
     @property
     def is_mirror(self) -> bool:
-        """It is of a mirror pod, which stands for a static pod at the API server."""
+        """Whether the object is a mirror pod, which represents a static pod at the API server."""
         return bool(self.annotations) and Annotation.MIRROR in (self.annotations or {})
 
 

@@ -74,7 +74,7 @@ class Standing:
             self._drop([each for each in self._pods if each[:3] == key[:3] and uid in {"", each[3]}])
 
     def _is_clear(self, key: _Key, raw: bytes) -> bool:
-        """It is certain which version of the pod may be running."""
+        """Whether it is certain which version of the pod may be running."""
         if key[0] not in STATIC_SOURCES or key[3]:
             return True
         digest = blake2b(raw, digest_size=16).digest()

@@ -64,7 +64,7 @@ class Subjects:
         """What ImageStatus said of each name it was asked for."""
 
     def belongs(self, namespace: str, name: str, uid: str, *, static: bool = False) -> bool:
-        """The pod of this identity is one of them; add it if so."""
+        """Whether the pod of this identity is one of them; adds it if so."""
         full = f"{name}{self._suffix}" if static and not name.endswith(self._suffix) else name
         by_name = {self._asked.get(f"{namespace}/{form}") for form in (name, full)} - {None}
         by_uid = {self._asked.get(uid)} - {None}
@@ -77,12 +77,12 @@ class Subjects:
         return True
 
     def of_metadata(self, metadata: Json, *, static: bool = False) -> bool:
-        """The same for the metadata of a sandbox or an object."""
+        """As `belongs`, for the metadata of a sandbox or an object."""
         namespace = text_of(metadata, "namespace") or "default"
         return self.belongs(namespace, text_of(metadata, "name"), text_of(metadata, "uid"), static=static)
 
     def of_labels(self, labels: Json) -> bool:
-        """The same for the labels that the kubelet puts on containers."""
+        """As `belongs`, for the labels that the kubelet puts on containers."""
         namespace, name, uid = (
             text_of(labels, label) for label in (Label.POD_NAMESPACE, Label.POD_NAME, Label.POD_UID)
         )

@@ -258,7 +258,7 @@ def _report_containers(moment: Moment, records: Sequence[ContainerRecord], *, wh
 
 
 def _report_sandboxes(moment: Moment, records: Sequence[SandboxRecord], *, whole: bool) -> None:
-    """The same for sandboxes."""
+    """Put the news of sandboxes into the moment, with the key that judges subscribe to."""
     news = moment.world.readings.sandboxes(moment.reply, records, whole=whole)
     if news:
         moment.sandboxes_told = news
