@@ -345,7 +345,7 @@ def pod_refused_when_it_was_to_go_is_finalized(m: Moment) -> Findings:
 
 @refused_pod_can_be_deleted.clause("asked-before", on=FINISHED)
 def pod_refused_when_it_was_to_go_can_be_deleted(m: Moment) -> Findings:
-    """A refused pod whose deletion came before the API server received the refusal is deleted for good, too."""
+    """A refused pod that was to go before the API server received the refusal is deleted for good, too."""
     return _is_finalized_late(m)
 
 

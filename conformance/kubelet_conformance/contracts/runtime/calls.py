@@ -77,6 +77,16 @@ def status_has_both_conditions(m: Moment) -> Findings:
     return broken(f"condition {', '.join(sorted(missing))} is missing") if missing else KEPT
 
 
+def _answered(m: Moment) -> Findings:
+    """A running runtime answers these calls."""
+    code = refusal(m)
+    return broken(f"{m.call.rpc} is answered by {code}") if code else None
+
+
+version_is_answered_in_full.clause("answered", on=failed("Version"))(_answered)
+status_has_both_conditions.clause("answered", on=failed("Status"))(_answered)
+
+
 @contract("CRI-03", on=done("RunPodSandbox"))
 def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
     """RunPodSandbox returns the id of a new sandbox, which is READY when it is read at once."""

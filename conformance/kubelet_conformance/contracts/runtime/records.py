@@ -11,7 +11,13 @@ from kubelet_conformance.contract.definition import KEPT, Finding, Findings, bro
 from kubelet_conformance.contract.patterns import done, exited, failed, happened, told
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
-from kubelet_conformance.trace.format.bodies import ContainerRecord, RunPodSandboxRequest, StatusReply
+from kubelet_conformance.trace.format.bodies import (
+    ContainerRecord,
+    ContainerStatusReply,
+    PodSandboxStatusReply,
+    RunPodSandboxRequest,
+    StatusReply,
+)
 from kubelet_conformance.trace.format.records import Fault
 from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
 
@@ -166,6 +172,16 @@ def image_ref_is_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
             yield KEPT
         else:
             yield broken(f"{one.known.name} was created from {asked}, image_ref is {said}", _made(one.known))
+
+
+@records_are_whole_and_of_what_was_asked.clause("status", on=done("ContainerStatus", "PodSandboxStatus"))
+def answer_has_a_status(m: Moment) -> Findings:
+    """An answer to ContainerStatus or PodSandboxStatus contains a status."""
+    if m.call.rpc == "ContainerStatus":
+        status: object = m.response(ContainerStatusReply).status
+    else:
+        status = m.response(PodSandboxStatusReply).status
+    return None if status is not None else broken(f"{m.call.rpc} is answered without a status")
 
 
 @contract("CRI-19", on=told("container"))
