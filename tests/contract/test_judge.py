@@ -155,7 +155,7 @@ def test_rule_that_ended() -> None:
         ("1.27", Verdict.NOT_APPLICABLE, "unverified for 1.27"),
         ("1.40", Verdict.NOT_APPLICABLE, "unverified for 1.40"),
         ("1.20", Verdict.NOT_APPLICABLE, "since 1.22"),
-        (None, Verdict.NOT_APPLICABLE, "the trace does not tell its Kubernetes version (give --kubernetes)"),
+        (None, Verdict.NOT_APPLICABLE, "the trace does not name its Kubernetes version (give --kubernetes)"),
     ],
 )
 def test_versions(kubernetes: str | None, verdict: Verdict, reason: str) -> None:

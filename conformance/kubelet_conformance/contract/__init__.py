@@ -1,4 +1,4 @@
-"""The frame of contracts and the engine that judges by them; here are the types that judges see."""
+"""Contracts and the engine that judges traces by them; this file exports the types that judges use."""
 
 from __future__ import annotations
 

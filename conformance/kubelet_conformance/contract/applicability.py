@@ -1,8 +1,8 @@
-"""The channels of a trace that a contract cannot do without.
+"""Applicability of contracts: the channels of a trace that a contract needs.
 
-Kubernetes versions: which expectation a contract has for which of them.
+Kubernetes versions: which expectation a contract has for which version.
 
-What each Kubernetes release is held to: which contracts count for it, and which gates it has on.
+Releases: which contracts a Kubernetes release must keep, and which feature gates are on in it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ByVersion(Generic[E]):
     """An expectation per range of versions; a version in no range has none.
 
     `ByVersion({"1.22..1.26": "whole", ">=1.28": "rest"})`. Ranges are those the catalogue has evidence for,
-    so a gap between two ranges is a version nobody has read.
+    so a gap between two ranges is a version without evidence.
     """
 
     def __init__(self, expectations: dict[str, E]) -> None:
@@ -119,7 +119,7 @@ class ByVersion(Generic[E]):
         if self.get(version) is not None:
             return None
         if version is None:
-            return "the trace does not tell its Kubernetes version (give --kubernetes)"
+            return "the trace does not name its Kubernetes version (give --kubernetes)"
         lowest = min(low for low, _, _ in self._ranges)
         if OLDEST_READ <= version < lowest:
             return f"since {version_text(lowest)}"
@@ -132,7 +132,7 @@ ALL: ByVersion[bool] = ByVersion({"all": True})
 
 
 def since(version: str) -> ByVersion[bool]:
-    """It holds from this version on."""
+    """The expectation holds from this version on."""
     return ByVersion({f">={version}": True})
 
 
@@ -149,11 +149,11 @@ ON_SINCE: Mapping[str, Version] = {
     "RestartAllContainersOnContainerExits": (1, 36),
     "SidecarContainers": (1, 29),
 }
-"""Since when a feature gate is on where nobody sets it; one that is not named is off."""
+"""Since which version a feature gate is on by default; one that is not named is off."""
 
 
 def is_on(gate: str, given: Mapping[str, bool], version: Version | None) -> bool:
-    """Whether a feature gate is on in a kubelet of that version with these gates set."""
+    """Whether a feature gate is on in a kubelet of that version with these gates configured."""
     usual = gate in ON_SINCE and version is not None and version >= ON_SINCE[gate]
     return given.get(gate, usual)
 
@@ -167,7 +167,7 @@ def releases() -> tuple[str, ...]:
 
 @cache
 def requirements(release: str) -> frozenset[str] | None:
-    """The ids of the contracts that a release such as "1.32" is held to; None if they are not frozen."""
+    """The ids of the contracts that a release such as "1.32" must keep; None if they are not frozen."""
     if release not in releases():
         return None
     lines = _folder().joinpath(f"{release}.txt").read_text(encoding="utf-8").splitlines()

@@ -17,7 +17,7 @@ from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 BASELINE_BYTES_MAX = 4 * 1024 * 1024
 """A longer baseline is bad input."""
 MAIN_CLAUSE = "main"
-"""How a baseline and a report call the clause that has no name of its own."""
+"""The name in baselines and reports of the clause that has no name of its own."""
 
 _TEXTS = ("id", "clause", "scenario", "reason")
 _KEYS = (*_TEXTS, "sometimes")
@@ -50,7 +50,7 @@ class Deviation:
     sometimes: bool = False
 
     def covers(self, clause: str, scenario: str | None) -> bool:
-        """The entry speaks of this clause, in a trace of this scenario."""
+        """Whether the entry is about this clause, in a trace of this scenario."""
         return self.clause in {None, clause or MAIN_CLAUSE} and self.scenario in {None, scenario}
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Deviation:
 
 
 class Baseline:
-    """The entries, and which of them have been met so far."""
+    """The entries, and which of them have matched a deviation so far."""
 
     def __init__(self, path: str, deviations: Iterable[Deviation]) -> None:
         self.path = path
@@ -77,8 +77,8 @@ class Baseline:
     def read(cls, path: str, contracts: Mapping[str, Contract]) -> Baseline:
         """The baseline in a file, for these contracts by id.
 
-        Raises:
-            BaselineError: the file is none, or names what does not exist.
+        Raises: BaselineError: the file is no baseline, or names a contract, clause or scenario that does not
+        exist.
         """
         text = _text(path)
         try:
@@ -88,7 +88,7 @@ class Baseline:
         return cls(path, _Entries(path, text, contracts).read(document))
 
     def applied(self, contract: str, outcome: Outcome) -> Outcome:
-        """The outcome on one trace as the baseline sees it, which takes note of what was met."""
+        """The outcome on one trace with known deviations marked; the baseline notes which entries matched."""
         entries = self._of.get(contract)
         if not entries:
             return outcome

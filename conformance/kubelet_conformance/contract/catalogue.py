@@ -31,7 +31,7 @@ class Level(StrEnum):
 
 
 class Fate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the suite does about a rule: it is to be judged, or left out for a stated reason."""
+    """What the suite does about a rule: it is judged, or left out for a stated reason."""
 
     state: Literal["planned", "excluded"]
     reason: str = ""
@@ -44,11 +44,11 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         id: its address, an area and a number: `SANDBOX-03`.
         area: the part of the pod's life it belongs to: `SANDBOX`.
         level: how strongly it binds.
-        star: whether it tells apart kubelets that few other rules tell apart.
+        star: whether it distinguishes kubelets that few other rules distinguish.
         addressee: whom it binds; a rule for the suite says what no test may require.
         rule: what holds, in plain sentences.
         stimulus: how to bring the situation about.
-        observation: what is then seen from outside.
+        observation: what is then observed from outside.
         versions: the Kubernetes versions it was read for, in words.
         source: where it was read; kubelet files are named below `pkg/kubelet`.
         mutant: a plausible wrong implementation that breaks it.
@@ -69,7 +69,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fate: Fate
 
 
-class UnknownContract(LookupError):  # noqa: N818 - it names what was met, as LookupError does
+class UnknownContract(LookupError):  # noqa: N818 - named as LookupError is
     """An id or a pattern names no contract.
 
     Attributes:
@@ -115,7 +115,7 @@ def row(contract: str, /) -> Row:
 def select(patterns: Iterable[str]) -> list[str]:
     """The ids that match any of these ids or globs (`SANDBOX-*`), in upper or lower case.
 
-    They stand in the order of the patterns, and of the catalogue within one pattern; each stands once.
+    They come in the order of the patterns, and of the catalogue within one pattern; each comes once.
 
     Raises:
         UnknownContract: one of the patterns matches nothing.

@@ -1,4 +1,4 @@
-"""Judge whole files: one trace at a time, then one verdict a contract over all of them."""
+"""Judge trace files one after another, then give one verdict per contract over all of them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ REPORTED = (
     Verdict.NOT_APPLICABLE,
     Verdict.ERROR,
 )
-"""The verdicts in the order in which reports tell them."""
+"""The verdicts in the order of reports."""
 _AT_LEAST_APPLICABLE = frozenset(Verdict) - {Verdict.NOT_APPLICABLE}
 _WAITS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A scenario's wait that ended without what it waited for."""
+    """A scenario's wait that timed out."""
 
     trace: str
     seq: int
@@ -52,25 +52,25 @@ class Trace:
     kubernetes: Version | None
     """The version it was judged by."""
     told: str | None
-    """The version its header tells."""
+    """The version that its header states."""
     runtime: str | None
     scenario: str | None
     records: int
 
     @property
     def version(self) -> str | None:
-        """The version it was judged by, as people write it."""
+        """The version it was judged by, as text such as 1.32."""
         return None if self.kubernetes is None else f"{self.kubernetes[0]}.{self.kubernetes[1]}"
 
     @property
     def overridden(self) -> bool:
-        """It was judged by another version than its header tells."""
+        """Whether it was judged by another version than its header states."""
         return self.told is not None and parse_version(self.told) != self.kubernetes
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of one trace."""
+    """The result of judging one trace."""
 
     trace: Trace
     outcomes: dict[str, Outcome]
@@ -78,7 +78,7 @@ class Judged:
 
 
 @seldom_collected()
-def judge_file(  # noqa: PLR0913 - what to judge, by what, how, and who is told of it
+def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the progress callback
     path: str,
     contracts: Iterable[Contract],
     *,
@@ -87,7 +87,7 @@ def judge_file(  # noqa: PLR0913 - what to judge, by what, how, and who is told 
     file: BufferedIOBase | None = None,
     patient: bool = False,
 ) -> Judged:
-    """Judge one trace file; `kubernetes` stands in for the version that the header tells.
+    """Judge one trace file; `kubernetes` replaces the version that the header states.
 
     With `file` it is read from there, and `path` only names it. With `patient` nothing is overdue while calls
     fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the number of records.
@@ -129,7 +129,7 @@ def _told_version(reader: Reader) -> Version | None:
 
 
 def _named(record: Record) -> str:
-    """What a reader of a message calls the record."""
+    """The record as an error message names it."""
     if isinstance(record, Call):
         return f"the request of {record.rpc}"
     if isinstance(record, Reply):
@@ -139,25 +139,27 @@ def _named(record: Record) -> str:
 
 @dataclass(slots=True)
 class Result:
-    """What all traces together say of one contract."""
+    """The verdict over all traces for one contract."""
 
     contract: Contract
     outcome: Outcome = field(default_factory=lambda: Outcome(Verdict.NOT_APPLICABLE))
     versions: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
-    """The verdict by each Kubernetes version that was judged for; `unknown` where a trace does not tell."""
+    """The verdict by each Kubernetes version that was judged for; `unknown` where a trace does not
+    state it.
+    """
     reasons: list[str] = field(default_factory=list[str])
     """Why it did not apply, each reason once."""
 
     @property
     def counts(self) -> bool:
-        """A release in which it is broken is held to it; newer rules are told of, and no more."""
+        """Whether a break counts: the release must keep it; breaks of newer rules are only reported."""
         broken = [version for version, verdict in self.versions.items() if verdict is Verdict.BROKEN]
         return any(is_required(self.contract.id, version) for version in broken)
 
     def add(self, outcome: Outcome, version: str) -> None:
-        """Take the outcome on one more trace."""
+        """Add the outcome on one more trace."""
         if outcome.verdict is Verdict.NOT_EXERCISED and self.versions.get(version) in _AT_LEAST_APPLICABLE:
-            return  # It tells nothing new, as most outcomes of a run do.
+            return  # It adds nothing new, as most outcomes of a run.
         earlier = self.versions.get(version, outcome.verdict)
         self.versions[version] = graver(earlier, outcome.verdict)
         if outcome.verdict is Verdict.NOT_APPLICABLE and outcome.reason not in self.reasons:
@@ -166,7 +168,7 @@ class Result:
 
 
 class Check:
-    """The results of a run over several traces; a baseline tells which breaks are known."""
+    """The results of a run over several traces; a baseline names the known breaks."""
 
     def __init__(self, contracts: Iterable[Contract], baseline: Baseline | None = None) -> None:
         place = {contract: number for number, contract in enumerate(rows())}
@@ -184,13 +186,13 @@ class Check:
         return [result.contract for result in self.results.values()]
 
     def add(self, judged: Judged) -> None:
-        """Take in one more trace."""
+        """Add one more trace."""
         self.traces.append(judged.trace)
         version = judged.trace.version or "unknown"
         for contract, outcome in judged.outcomes.items():
             known = outcome if self.baseline is None else self.baseline.applied(contract, outcome)
             self.results[contract].add(known, version)
-        # What was broken in a trace, known or not, explains a wait there that was for no contract by name.
+        # What was broken in a trace, known or not, explains a wait there that names no contract.
         bad = {Verdict.BROKEN, Verdict.ERROR}
         broke = any(outcome.verdict in bad for outcome in judged.outcomes.values())
         waits = (wait for wait in judged.waits if wait.contract or not broke)
@@ -201,7 +203,7 @@ class Check:
         return wait.contract in self.results or wait.contract not in rows()
 
     def totals(self) -> dict[Verdict, int]:
-        """How many contracts have each verdict, in the order in which reports tell them."""
+        """How many contracts have each verdict, in the order of reports."""
         count = Counter(result.outcome.verdict for result in self.results.values())
         return {verdict: count[verdict] for verdict in REPORTED}
 

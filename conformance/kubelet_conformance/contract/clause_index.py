@@ -1,4 +1,4 @@
-"""Which judges wait for what: the same for all traces of one make, so it is worked out once for them."""
+"""The index of clauses by records: computed once for all traces with equal channels, gates and version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Sort: TypeAlias = "tuple[tuple[str, ...], frozenset[Trait] | None]"
 
 
 class Asked(NamedTuple):
-    """Whom to call at a moment, in this order."""
+    """The functions to call at a moment, in this order."""
 
     first: Sequence[Observer]
     clauses: Sequence[tuple[JudgeFunction, Clause]]
@@ -36,9 +36,9 @@ class Asked(NamedTuple):
 
 
 class Plan:
-    """The judges to ask at moments of one sort, in order of writing.
+    """The judges to call at moments of one kind, in the order of their definition.
 
-    Their conditions are asked first, each once, and then the judges whose conditions hold.
+    Their conditions are evaluated first, each once; then the judges whose conditions hold are called.
     """
 
     __slots__ = ("_keys", "_listeners", "_where_held", "always", "conditions")
@@ -50,10 +50,10 @@ class Plan:
         self.conditions = [(1 << place, condition) for place, condition in enumerate(every)]
         self._where_held: dict[int, Asked] = {}
         self.always = None if every else self._chosen(0)
-        """All of them, where there are no conditions."""
+        """All judges, where there are no conditions."""
 
     def asked(self, moment: Moment, failed: Callable[[Listener, Moment], None]) -> Asked:
-        """Those whose conditions hold now; `failed` is told whose conditions cannot be asked."""
+        """The judges whose conditions hold now; `failed` is called for each whose conditions raise."""
         held = 0
         for bit, condition in self.conditions:
             try:
@@ -82,7 +82,7 @@ class Plan:
 
 
 class _Plans(dict[_Sort, Plan]):
-    """The plan for each sort of moments, made on first use."""
+    """The judges for each kind of moment, computed on first use."""
 
     def __init__(self, make: Callable[[_Sort], Plan]) -> None:
         super().__init__()
@@ -104,11 +104,11 @@ class ClauseIndex:
         channels: Channels,
     ) -> None:
         self.outcomes: dict[str, Outcome] = {}
-        """What comes of each contract that is put to no test, by id; nobody may change it."""
+        """The outcome of each contract that such traces do not exercise, by id; must not be changed."""
         self.applicable: list[Contract] = []
         self._listeners: dict[str, list[Listener]] = defaultdict(list)
         self.plans: _Plans = _Plans(self._plan)
-        """Whom to ask at a moment with these keys, about a pod that has these traits."""
+        """The judges to call at a moment with these keys, about a pod that has these traits."""
         self._add(OBSERVERS)
         for contract in contracts:
             reason = _why_not(contract, version, gates, channels)

@@ -1,4 +1,4 @@
-"""Python's garbage collector where much is made, and all of it goes at the end."""
+"""Defers Python's garbage collection in functions that create many objects and drop them all at the end."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _COLLECT_AFTER_OBJECTS = 50_000
 
 @contextmanager
 def seldom_collected() -> Generator[None]:
-    """Let Python look for cycles seldom, at the end, and never among what is there already.
+    """Collect cycles rarely and at the end of the function, and never among objects that existed before.
 
-    Use it as a decorator: what a function holds is gone at its end, and what is left in cycles goes with it.
+    Use it as a decorator: objects of the function are freed at its end, those in cycles included.
     Within another such function it changes nothing.
     """
     before = gc.get_threshold()

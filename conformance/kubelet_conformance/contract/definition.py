@@ -1,10 +1,10 @@
-"""What a contract is: an address, a rule, what it needs, and judges.
+"""Contracts: an id, a rule, the channels it needs, and its judges.
 
-A judge is called at the moments its pattern names and answers with findings: `KEPT`, `broken(...)`, or
+A judge is called at the moments its pattern names and returns findings: `KEPT`, `broken(...)`, or
 `answered(...)` for what must follow. None means that the moment does not concern it. A judge sees the
 trace and nothing else.
 
-What a judge may name as its parameters: it is called only where the moment has all of them.
+Parameters that a judge may name: it is called only where the moment has all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRAITS_OF_AREA: dict[str, frozenset[Trait]] = {
     "PROBE": frozenset({"probe"}),
     "DEADLINE": frozenset({"deadline"}),
 }
-"""The areas whose rules are about some pods only, and what such a pod has."""
+"""The areas whose rules are about some pods only, and the trait of such pods."""
 _TRAITS_OF_RULE: dict[str, frozenset[Trait] | None] = {
     "COND-04": frozenset({"gates"}),
     "INIT-19": frozenset({"deadline"}),
@@ -55,14 +55,14 @@ Where containers decide themselves (since 1.34), or restart their whole pod, RES
 
 @cache
 def _about(rule: str) -> frozenset[Trait] | None:
-    """What a pod has if the rule may say something of it; None where it may of every pod."""
+    """The traits a pod must have for the rule to concern it; None if the rule may concern every pod."""
     return _TRAITS_OF_RULE.get(rule, _TRAITS_OF_AREA.get(rule.partition("-")[0]))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The rule was put to the test here and held."""
+    """The rule was exercised here and held."""
 
 
 @final
@@ -126,7 +126,7 @@ def answered(  # noqa: PLR0913 - each names one way an obligation can end
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listener:
-    """A function that is called at the moments of a pattern that have its subjects."""
+    """A function that is called at the moments of a pattern that have all its subjects."""
 
     on: Pattern
     call: JudgeFunction
@@ -134,7 +134,7 @@ class Listener:
     """Whether a moment has what the function names as its parameters."""
 
     def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
-        """What is left to ask of a moment that has these keys, before the function is called."""
+        """The conditions left to check at a moment that has these keys, before the function is called."""
         return (*self.subjects, *self.on.conditions(keys))
 
 
@@ -156,12 +156,14 @@ class Observer(Listener):
 
 
 OBSERVERS: list[Observer] = []
-"""All of them, in the order in which their modules were imported: what one builds on stands before it."""
+"""All observers, in the order in which their modules were imported: an observer comes after those it builds
+on.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contract:
-    """A rule with its address in the catalogue, and the judges that hold a trace to it."""
+    """A rule with its id in the catalogue, and the judges that check it."""
 
     id: str
     rule: str
@@ -182,14 +184,14 @@ class Contract:
         return str(self.row.level)
 
     def concerns(self, traits: frozenset[Trait] | None) -> bool:
-        """It may say something of a pod that has these; None where they are not known."""
+        """Whether it may concern a pod that has these traits; None where they are not known."""
         if traits is not None and "own restarts" in traits and self.id in _BY_THE_PODS_POLICY:
             return False
         about = _about(self.id)
         return about is None or traits is None or not about.isdisjoint(traits)
 
     def clause(self, name: str, *, on: Pattern) -> Callable[[Callable[..., Findings]], Contract]:
-        """Add a judge of another side of the same rule."""
+        """Add a judge of another clause of the same rule."""
 
         def add(judge: Callable[..., Findings]) -> Contract:
             self.clauses.append(Clause(on, *bound(judge), self, name))
@@ -221,10 +223,10 @@ def contract(  # noqa: PLR0913 - the parts of a contract
 
 
 def observer(*, on: Pattern, last: bool = False) -> Callable[[_Observe], _Observe]:
-    """Keep facts up to date at these moments, for every judge that may ask: before the judges, or `last`.
+    """Keep facts up to date at these moments for all judges: before they are called, or after with `last`.
 
-    Whoever can name the fact has imported its module, and so it is observed. Parameters are as those of
-    judges.
+    A module that names the fact has imported the observer's module, so the fact is kept. Parameters are as
+    those of judges.
     """
 
     def add(observe: _Observe) -> _Observe:
@@ -246,7 +248,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A parameter: its type, where the moment has it, and whether it does."""
+    """A parameter of a judge: its type, how the moment gives it, and whether the moment has it."""
 
     annotation: str
     path: str

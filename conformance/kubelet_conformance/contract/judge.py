@@ -1,4 +1,4 @@
-"""One pass over one trace, with every contract that applies to it."""
+"""The judge: one pass over one trace, with every contract that applies to it."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ EVIDENCE_MAX = 10
 broken; all are counted.
 """
 TEXT_CHARS_MAX = 2000
-"""What a judge says of a break is cut here: it may quote names of any length."""
+"""The evidence text of a break is cut at this length: it may quote names of any length."""
 
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
 _REMOVED = ("pod:remove",)
 _TURNS = _KUBELET_GONE | {"fault", "done:Status"}
-"""The records that may end what is owed, or put it off."""
+"""The records that may end an obligation, or defer it."""
 
 
 def _as_removed(moment: Moment) -> Moment:
-    """The moment as it is for the static pod whose place another one takes: its file goes (file.go)."""
+    """The moment as it is for the static pod that another one replaces: its file goes (file.go)."""
     return Moment(
         moment.world, moment.node, moment.record, moment.seq, moment.t, _REMOVED, pod=moment.replaced
     )
@@ -73,10 +73,10 @@ class Judge:
     ) -> None:
         self.trace = trace
         self.on_break: Callable[[Contract, Evidence], None] | None = None
-        """Is told at once of each break that becomes evidence."""
+        """Called at once with each break that becomes evidence."""
         self.world = World(header, kubernetes)
         self.is_evented = header.feature_gates.get(EVENTS_GATE, False)
-        """The kubelet goes by container events."""
+        """The kubelet uses container events (EventedPLEG)."""
         self.now = 0.0
         """When the record that is judged was written."""
         self.ledger = Ledger(TEACHING)
@@ -88,12 +88,12 @@ class Judge:
         self._plans = self._index.plans
         self.ledger.awaited |= self._index.awaited
         self._kept: dict[Clause, int] = defaultdict(int)
-        """How often each judge was kept."""
+        """How often each clause was kept."""
         self._outcomes: dict[Contract, Outcome] = {}
-        """Those of the contracts that were broken, or that failed."""
+        """The outcomes of contracts that were broken, or that failed."""
 
     def _waits(self, entity: Entity) -> bool:
-        """Whether it waits for the runtime: a pod for any call about it, the node for removals of any pod."""
+        """Whether an entity waits for the runtime: a pod for its calls, the node for removals of any pod."""
         if isinstance(entity, Pod):
             return any(call.rpc != "ExecSync" for call in entity.calls_open.values())
         pods = (*self.world.pods.values(), *self.world.names.values())
@@ -108,11 +108,11 @@ class Judge:
             outcome.reason = outcome.reason or reason
 
     def _outcome(self, contract: Contract) -> Outcome:
-        """Its own outcome, no longer the one that most contracts share."""
+        """The contract's own outcome, in place of the shared one that most contracts have."""
         return self._outcomes.setdefault(contract, Outcome(Verdict.NOT_EXERCISED))
 
     def feed(self, record: Record) -> None:
-        """Judge one record, then learn from it."""
+        """Judge one record, then update the world from it."""
         ledger, world, self.now = self.ledger, self.world, record.t
         if ledger.next_due < record.t:
             ledger.pass_time(record.t, record.seq)
@@ -184,7 +184,7 @@ class Judge:
                 self._failed(one, moment)
 
     def _enter(self, clause: Clause, finding: Finding, moment: Moment) -> None:
-        """Enter one finding."""
+        """Record one finding."""
         if type(finding) is Answered:
             self._owe(clause, finding, moment)
         elif type(finding) is Broken:
@@ -222,11 +222,11 @@ class Judge:
         outcome.broken_clauses.add(place)
 
     def _is_uninformed(self, contract: Contract, pod: Pod | None) -> bool:
-        """Whether the kubelet could not know better: it goes by events about the pod, which were withheld."""
+        """Whether the kubelet could not know: it uses events about the pod, and these were withheld."""
         return contract.gate != EVENTS_GATE and is_untold(self.world.node, pod, self.now)
 
     def outcomes(self) -> dict[str, Outcome]:
-        """The outcome of every contract, by id. What is still owed is pending: not exercised."""
+        """The outcome of every contract, by id. An open obligation is pending: not exercised."""
         kept: dict[Contract, list[Clause]] = defaultdict(list)
         for clause in self._kept:
             kept[clause.contract].append(clause)

@@ -1,9 +1,9 @@
-"""Patience with a kubelet whose calls are held up or fail: what it owes is due once it was let alone.
+"""Lateness policy: a kubelet whose calls are delayed or fail may be late, until they work again for a while.
 
-A scenario is made so that the upper bounds of contracts hold in it. Where faults fall anywhere, as in
-generated histories, any call that comes late or fails may put off whatever the kubelet does next, for as long
-as a retry takes. So an answer that is overdue counts as missing only if nothing of that kind has happened for
-that long. What must never happen is judged as ever.
+Scenarios are made so that the upper bounds of contracts hold in them. Where faults are injected at any time,
+as in generated histories, each call that is late or fails may delay the kubelet's next action by as long as a
+retry takes. So an overdue obligation counts as broken only if no such delay happened for that long. What must
+never happen is judged as usual.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from kubelet_conformance.trace.format.records import ApiWrite, Call, Fault, Reco
 _RETRY_SECONDS = 35.0
 """A worker comes back to a pod at most 15 s after an error, a watch that ended within a few seconds."""
 _FIRST_WATCH, _LONGEST_WATCH = 2.0, 60.0
-"""An API server that was away is asked again after 0.8 s, and after twice as long each time, 30 s at most;
-all of these may be doubled (reflector.go).
+"""An API server that was unreachable is asked again after 0.8 s, and after twice as long each time, 30 s at
+most; all of these may be doubled (reflector.go).
 """
 _PROMPT_SECONDS = 0.5
-"""A call that takes longer was held up."""
+"""A call that takes longer was delayed (s)."""
 _RELIST_SECONDS = 300.0
-"""What a kubelet that hears container events was not told of it finds with the next relist (PLEG-14)."""
+"""A kubelet that uses container events finds changes without an event at the next relist (PLEG-14)."""
 _LISTS = frozenset({"ListPodSandbox", "ListContainers"})
 _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _STREAM = "GetContainerEvents"
 _UNTOLD, _WATCH = "a container event is", "the watch is late"
 _TAKES_ITS_TIME = frozenset({"StopContainer", "StopPodSandbox", "ExecSync", "GetContainerEvents"})
-"""What may take longer all by itself, and holds up no more than its pod."""
+"""Calls that may take long by themselves, and delay only their pod."""
 _SERVER_ERRORS = 500
 _API_SERVER = "the API server"
 _HEALED = "healed: "
 
 
 class LatenessPolicy:
-    """Observes every record before it is judged, and tells until when the kubelet is excused."""
+    """Observes every record before it is judged, and returns until when the kubelet is excused."""
 
     def __init__(self) -> None:
         self._last = -math.inf
@@ -43,17 +43,17 @@ class LatenessPolicy:
         """When the calls began that have no reply yet and should be prompt."""
         self._outages = 0
         self._away_t = 0.0
-        """Since when the API server is away, or last was."""
+        """Since when the API server is unreachable, or last was."""
         self._watched_by = -math.inf
-        """By when the watch is there again after that."""
+        """By when the watch is restored after that."""
         self._late_watches = 0
         self._evented = False
         self._found_at = -math.inf
-        """When the relist comes that finds what no container event told."""
+        """When the relist comes that finds changes without a container event."""
         self._now = 0.0
 
     def observe(self, record: Record) -> None:
-        """Take in a record, before the judge does."""
+        """Observe a record, before the judge does."""
         now = self._now = record.t
         # isinstance() is slow where it says no: these are msgspec's structs.
         if type(record) is Call:
@@ -73,7 +73,7 @@ class LatenessPolicy:
             self._observe_other(record)
 
     def _observe_other(self, record: Record) -> None:
-        """What is no call and no reply."""
+        """Observe a record that is no call and no reply."""
         if isinstance(record, ApiWrite):
             if record.code is not None and (record.code >= _SERVER_ERRORS or record.code == 0):
                 self._last = record.t
@@ -84,13 +84,13 @@ class LatenessPolicy:
             self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Nobody waits for an answer any more; what hung until now has held the kubelet up until now."""
+        """The kubelet ends: open calls no longer count; those that hung have delayed it until now."""
         if self._is_held_up():
             self._last = self._now
         self._open.clear()
 
     def _take_fault(self, record: Fault) -> None:
-        """What stands from now on, or no longer does."""
+        """Observe a fault that is injected or healed."""
         what, more = record.what.removeprefix(_HEALED), -1 if record.what.startswith(_HEALED) else 1
         if what.startswith(_API_SERVER):
             self._api_server(more)
@@ -100,7 +100,7 @@ class LatenessPolicy:
             self._untold(record)
 
     def _api_server(self, more: int) -> None:
-        """It goes, or comes back: then the kubelet may wait for its next try, the longer the more it had."""
+        """The API server becomes unreachable, or is back: the kubelet may still wait for its next retry."""
         was_away, self._outages = self._outages > 0, max(0, self._outages + more)
         if not was_away:
             self._away_t = self._now
@@ -109,17 +109,17 @@ class LatenessPolicy:
             self._watched_by = self._now + wait
 
     def _comes_with_a_relist(self, failed: Reply) -> bool:
-        """Whether what this was to tell is known after a relist only: it is repeated by none before."""
+        """Whether what this event reports is known only after a relist, as nothing repeats it before."""
         rpc, is_awaited = failed.call.rpc, self._found_at >= failed.t
         return self._evented and (rpc in _INSPECTIONS or (rpc in _LISTS and is_awaited))
 
     def _untold(self, record: Fault) -> None:
-        """The kubelet hears of it later, or finds it with a relist."""
+        """The kubelet receives the event later, or finds the change with a relist."""
         seconds = record.values.get("seconds")
         self._found_at = max(self._found_at, record.t + (float(seconds) if seconds else _RELIST_SECONDS))
 
     def _is_held_up(self) -> bool:
-        """Some call should have been answered by now."""
+        """Whether some call should have been answered by now."""
         return any(self._now - t > _PROMPT_SECONDS for t in self._open.values())
 
     def until(self, obligation: Obligation) -> float:

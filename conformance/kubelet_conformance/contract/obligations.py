@@ -12,12 +12,12 @@ from kubelet_conformance.trace.world.views import Entity
 
 
 class Obligation:
-    """One thing owed since a moment."""
+    """One open obligation, and the moment it began."""
 
     __slots__ = ("deadline", "due", "entity", "keys", "on_break", "on_kept", "open", "pod", "seq")
 
     entity: Entity
-    """Who owes it."""
+    """The entity that must meet it."""
 
     def __init__(
         self,
@@ -48,19 +48,19 @@ class Obligation:
             self.on_break(self, moment.seq, f"{due.text} before this")
 
     def overdue(self, seq: int) -> None:
-        """Its deadline has passed."""
+        """The finding when its deadline has passed."""
         self.open = False
         self.on_break(self, seq, f"{self.due.text} within {self.due.within:g} s")
 
 
 class Ledger:
-    """Every open obligation: each with the entity that owes it, and by deadline.
+    """Every open obligation, by the entity that must meet it and by deadline.
 
     Args:
-        awaited: Keys that somebody listens to anyhow.
-        waits: Tells whether an entity waits for the runtime at the moment, whose time is not its own: what is
+        awaited: Keys that some judge listens to in any case.
+        waits: Returns whether an entity waits for the runtime at the moment, so that it cannot act: what is
             due then is due as long again afterwards.
-        excused: Tells until when an obligation may still be met, whatever its deadline.
+        excused: Returns until when an obligation may still be met, whatever its deadline.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Ledger:
         self.next_due = math.inf
         """When the next deadline passes."""
         self.awaited = set(awaited)
-        """Every key that anybody listens to, or some obligation has ever listened to."""
+        """Every key that some judge or obligation listens to, or has ever listened to."""
         self.held_until = -math.inf
         """Nothing is due before."""
         self._deadlines: list[tuple[float, int, Obligation]] = []
@@ -85,7 +85,7 @@ class Ledger:
         return len(self._deadlines)
 
     def owe(self, obligation: Obligation, entity: Entity) -> None:
-        """Remember an obligation of this entity."""
+        """Add an obligation of this entity."""
         obligation.entity, keys = entity, obligation.keys
         entity.owed.append(obligation)
         if not keys <= entity.awaited:
@@ -98,7 +98,7 @@ class Ledger:
             self.next_due = self._deadlines[0][0]
 
     def _due(self, obligation: Obligation) -> float:
-        """When it is due; what no call can meet, but only its `unless`, is not put off."""
+        """When it is due; an obligation that no call can meet, but only its `unless`, is not deferred."""
         deadline = obligation.deadline or 0.0
         return max(deadline, self.held_until) if obligation.due.by.keys else deadline
 
@@ -110,7 +110,7 @@ class Ledger:
         self.next_due = self._deadlines[0][0] if self._deadlines else math.inf
 
     def look(self, moment: Moment, entity: Entity) -> None:
-        """Let the entity's obligations see the moment; none cares where it awaits none of the keys."""
+        """Check the entity's obligations against the moment; skipped where none awaits any of the keys."""
         keys, closed = moment.keys, False
         for obligation in entity.owed:
             if not obligation.keys.isdisjoint(keys):
@@ -141,7 +141,7 @@ class Ledger:
         self.next_due = deadlines[0][0] if deadlines else math.inf
 
     def drop_all(self, entities: Iterable[Entity]) -> None:
-        """The kubelet is down: what it owed, the next one owes anew or not at all."""
+        """The kubelet is down: drop its obligations; the next instance may have new ones."""
         for entity in entities:
             entity.owed, entity.awaited = [], frozenset()
         self._deadlines.clear()
@@ -149,6 +149,6 @@ class Ledger:
 
 
 def _forget_closed(entity: Entity) -> None:
-    """What the entity still owes, and what that waits for."""
+    """The entity's open obligations, and the keys they wait for."""
     entity.owed = [obligation for obligation in entity.owed if obligation.open]
     entity.awaited = frozenset[str]().union(*[obligation.keys for obligation in entity.owed])

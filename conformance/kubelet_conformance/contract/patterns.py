@@ -15,7 +15,7 @@ Predicate = Callable[[Moment], bool]
 
 
 class Pattern:
-    """Records that answer to one of some keys and pass every predicate."""
+    """Records that have one of some keys and pass every predicate."""
 
     def __init__(self, keys: frozenset[str], where: tuple[Predicate, ...] = ()) -> None:
         self.keys = keys
@@ -29,7 +29,7 @@ class Pattern:
         return Pattern(self.keys, (*self._where, predicate))
 
     def matches(self, moment: Moment) -> bool:
-        """The record is one of these."""
+        """Whether the record matches."""
         return not self.keys.isdisjoint(moment.keys) and self._fits(moment)
 
     def _fits(self, moment: Moment) -> bool:
@@ -39,7 +39,7 @@ class Pattern:
         return True
 
     def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:  # noqa: ARG002 - alternatives differ
-        """What is left to ask of a moment that has these keys, one of them the pattern's."""
+        """The predicates left to check at a moment that has these keys, one of them the pattern's."""
         return self._where
 
     def alternatives(self) -> tuple[Pattern, ...]:
@@ -53,7 +53,7 @@ class Pattern:
 
 @cache
 def united(*keys: frozenset[str]) -> frozenset[str]:
-    """All of these keys. Judges ask for the same few unions by the thousand."""
+    """All of these keys. Cached, as judges ask for the same few unions very often."""
     return frozenset[str]().union(*keys)
 
 
@@ -68,7 +68,7 @@ class AnyOf(Pattern):
 
     def conditions(self, keys: tuple[str, ...]) -> tuple[Predicate, ...]:
         """As `Pattern.conditions`: none if an option that these keys reach has none."""
-        self._options = self._leaves()  # One look at each, now that it will be asked for all the time.
+        self._options = self._leaves()  # Each is inspected once, as the result is used all the time.
         each = [one.conditions(keys) for one in self._options if not one.keys.isdisjoint(keys)]
         of_options = () if () in each else each[0] if len(each) == 1 else (self._is_one,)
         return (*of_options, *super().conditions(keys))
@@ -91,7 +91,7 @@ class AnyOf(Pattern):
         return (self,) if self._where else self._leaves()
 
     def _leaves(self) -> tuple[Pattern, ...]:
-        """The options, and in place of those that are several patterns themselves all of these."""
+        """The options, flattened: an option with several patterns is replaced by these."""
         return tuple([one for option in self._options for one in option.alternatives()])
 
 
@@ -116,7 +116,7 @@ def failed(*rpcs: str) -> Pattern:
 
 
 def late(*rpcs: str) -> Pattern:
-    """One of these calls was answered, well or not, when whoever waited for it was held up already."""
+    """One of these calls was answered, well or with an error, so late that its caller was delayed."""
     return _named("late", rpcs)
 
 
@@ -137,13 +137,13 @@ def kubelet(*ops: str) -> Pattern:
 
 @cache
 def exited() -> Pattern:
-    """The trace tells for the first time that a container's process ended."""
+    """The trace reports for the first time that a container's process ended."""
     return Pattern(frozenset({"fact:exited"}))
 
 
 @cache
 def sandbox_died() -> Pattern:
-    """The trace tells for the first time that a sandbox died without being stopped."""
+    """The trace reports for the first time that a sandbox died without being stopped."""
     return Pattern(frozenset({"fact:sandbox-died"}))
 
 
@@ -170,7 +170,7 @@ def status() -> Pattern:
 
 @cache
 def pod_set() -> Pattern:
-    """A pod is wanted: new, changed or being deleted."""
+    """A pod is desired: new, changed or being deleted."""
     return Pattern(frozenset({"pod:set"}))
 
 

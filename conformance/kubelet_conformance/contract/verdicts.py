@@ -1,4 +1,4 @@
-"""Verdicts, never blurred, and how those of several traces become one."""
+"""Verdicts, and how the verdicts of several traces are merged."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ MERGED_EVIDENCE_MAX = 100
 
 
 class Verdict(StrEnum):
-    """What became of a contract, in the order in which one wins over another."""
+    """The verdict on a contract, in order of precedence when several are merged."""
 
     ERROR = "error"
     """The suite itself failed."""
     BROKEN = "broken"
     KNOWN_DEVIATION = "known_deviation"
-    """Broken as the baseline says."""
+    """Broken as the baseline expects."""
     KEPT = "kept"
     NOT_EXERCISED = "not_exercised"
-    """Its precondition never came true, or what it waits for was still open at the end."""
+    """Its precondition never became true, or its obligation was still open at the end."""
     NOT_APPLICABLE = "not_applicable"
-    """Version, channel or feature gate; declared, never inferred from a failure."""
+    """Not applicable by version, channel or feature gate; declared, never inferred from a failure."""
 
     @property
     def words(self) -> str:
-        """As people read it."""
+        """The verdict as text in reports."""
         return self.value.replace("_", " ")
 
 
@@ -59,13 +59,13 @@ class Outcome:
     reason: str = ""
     """Why it is not applicable, or what failed."""
     kept_clauses: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
-    """(clause, scenario) that were put to the test and held there."""
+    """(clause, scenario) that were exercised and held there."""
     broken_clauses: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
     """(clause, scenario) that were broken, those beyond the evidence included."""
 
 
 UNTESTED = Outcome(Verdict.NOT_EXERCISED)
-"""The outcome of every contract that a trace puts to no test; nobody may change it."""
+"""The shared outcome of every contract that a trace does not exercise; must not be changed."""
 
 
 def graver(first: Verdict, second: Verdict) -> Verdict:

@@ -1,1 +1,1 @@
-"""Traces: one ordered record of everything that could be seen of a kubelet and its runtime from outside."""
+"""Traces: one ordered record of everything that was observed of a kubelet and its runtime from outside."""

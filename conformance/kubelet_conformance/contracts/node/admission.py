@@ -1,4 +1,4 @@
-"""ADMIT: pods that the node refuses, and what must never become of them.
+"""ADMIT: pods that the node refuses, and what must never happen to them.
 
 ADMIT: what a kubelet that starts does about pods that were admitted before.
 """
@@ -52,7 +52,7 @@ _STATUS_BATCH = 10.0
 
 
 class _Work:
-    """What was called for a pod, and which Warning events it got, in its first life."""
+    """The calls for a pod and its Warning events, under its first kubelet instance."""
 
     def __init__(self) -> None:
         self.call_seq = 0
@@ -97,7 +97,7 @@ def _fails_for(m: Moment) -> bool:
 
 
 @contract("ADMIT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
-def refused_pod_is_told_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A pod that the node refuses gets a Warning event with the reason and a status with phase Failed, the
     same reason and a message; nothing of it is ever started.
     """
@@ -120,9 +120,9 @@ def refused_pod_is_told_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -
     )
 
 
-@refused_pod_is_told_and_left_alone.clause("failed", on=event(*sorted(REFUSALS)))
+@refused_pod_is_reported_and_left_alone.clause("failed", on=event(*sorted(REFUSALS)))
 def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
-    """What was told is soon in the pod's status."""
+    """A refusal that an event reports is soon in the pod's status."""
     record = m.record
     if not isinstance(record, Event) or record.type != "Warning":
         return None
@@ -143,9 +143,9 @@ def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     )
 
 
-@refused_pod_is_told_and_left_alone.clause("for-ever", on=AGAIN)
+@refused_pod_is_reported_and_left_alone.clause("for-ever", on=AGAIN)
 def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """It stays Failed, with that reason."""
+    """A refused pod stays Failed, with that reason."""
     if pod.status is None or pod.sandboxes or not pod.born:
         return None
     old = pod.status
@@ -179,7 +179,7 @@ def refusals_have_known_reasons(_: Moment, pod: Pod, status: PodStatus) -> Findi
 
 @observer(on=call("RunPodSandbox"))
 def _sandbox_is_tried(m: Moment) -> None:
-    """Take in that the pod was admitted."""
+    """Record that the pod was admitted."""
     if m.pod is not None:
         m.pod.note(_Work).call_seq = m.seq
 
@@ -284,8 +284,8 @@ def _is_alone(m: Moment, pod: Pod) -> bool:
 
 
 @observer(on=pod_set().either(deleted()))
-def _size_is_told(m: Moment) -> None:
-    """Take in what pods ask for."""
+def _size_is_reported(m: Moment) -> None:
+    """Record what pods ask for."""
     sizes, record = m.node.note(_Sizes).of, m.record
     if isinstance(record, PodChange) and m.manifest is not None and m.manifest.metadata.uid:
         sizes[m.manifest.metadata.uid] = _size(msgspec.json.decode(record.pod))
@@ -295,7 +295,7 @@ def _size_is_told(m: Moment) -> None:
 
 @contract("ADMIT-06", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))
 def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
-    """Of two pods that want one host port the newer is refused."""
+    """Of two pods that ask for one host port the newer is refused."""
     pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=False)
     return None if pod is None or holder is None else _is_refused(pod, holder)
 
@@ -339,13 +339,13 @@ def refused_pod_is_finalized(m: Moment) -> Findings:
 
 @refused_pod_is_finalized.clause("asked-before", on=FINISHED)
 def pod_refused_when_it_was_to_go_is_finalized(m: Moment) -> Findings:
-    """So is one that was deleted before the API server was told of the refusal."""
+    """A refused pod that was deleted before the API server received the refusal is finalized, too."""
     return _is_finalized_late(m)
 
 
 @refused_pod_can_be_deleted.clause("asked-before", on=FINISHED)
 def pod_refused_when_it_was_to_go_can_be_deleted(m: Moment) -> Findings:
-    """So can one whose deletion came before the API server was told of the refusal."""
+    """A refused pod that was to go before the API server received the refusal is deleted for good, too."""
     return _is_finalized_late(m)
 
 
@@ -362,7 +362,7 @@ def _is_finalized_late(m: Moment) -> Findings:
 
 @refused_pod_is_finalized.clause("grace", on=API_DELETE)
 def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
-    """The kubelet's own deletion has grace 0."""
+    """The kubelet's own DELETE has grace 0."""
     pod = pod_of_write(m)
     if pod is None or pod.static or pod.sandboxes or pod.status is None or pod.status.phase != "Failed":
         return None
@@ -374,7 +374,9 @@ def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
 
 @contract("ADMIT-11", on=FINISHED, needs=(CRI, PODS, STATUS))
 def admission_comes_first(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """Nothing is asked of the runtime for a pod before it is admitted: one that is refused left no call."""
+    """The kubelet makes no runtime call for a pod before it is admitted: for a refused pod there is
+    no call.
+    """
     if status.phase != "Failed" or pod.finished or not pod.born:
         return None
     if not _is_a_refusal(status.reason) or status.reason in _LATER | {"Evicted", "NodeShutdown"}:
@@ -391,7 +393,7 @@ def admission_comes_first(m: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 @observer(on=call("RunPodSandbox"))
 def _sandbox_is_asked_for(m: Moment) -> None:
-    """Take in that the pod was admitted."""
+    """Record that the pod was admitted."""
     if m.pod is not None:
         m.pod.note(_Work).call_seq = m.seq
 
@@ -401,7 +403,7 @@ _REFUSED = event(*sorted(REFUSALS - {"Evicted"}))
 
 @contract("ADMIT-05", on=kubelet("started"), needs=(CRI, PODS, STATUS), versions=since("1.29"))
 def ended_pods_are_not_admitted_again(m: Moment) -> Iterator[Finding]:
-    """A kubelet that starts admits its pods again, but for those that have ended: they stay as they ended.
+    """A kubelet that starts admits its pods again, except those that have ended: they stay as they ended.
 
     A deadline that has passed meanwhile gives a reason, whatever the phase is (kubelet_pods.go).
     """

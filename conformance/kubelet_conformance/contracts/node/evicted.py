@@ -1,4 +1,4 @@
-"""EVICT: what becomes of a pod that the kubelet has evicted, preempted or shut down."""
+"""EVICT: what happens to a pod after the kubelet evicted it, preempted it or shut it down."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Ran:
 
 
 def _was_evicted(m: Moment) -> Pod | None:
-    """The moment's pod, if this terminal status ends its eviction: it ran, and nobody deleted it."""
+    """The moment's pod, if this terminal status ends its eviction: it ran and was not deleted."""
     pod = m.pod
     disruption = disruption_of(pod) if pod is not None else None
     if pod is None or disruption is None or disruption.reason != "Evicted" or not pod.born:
@@ -67,7 +67,7 @@ _KILLS = event("Evicted", "Preempting")
 
 @observer(on=_KILLS)
 def _take_in(m: Moment) -> None:
-    """Take in whether the pod was running as its kill began."""
+    """Record whether the pod was running as its kill began."""
     pod = m.pod
     if pod is not None and any(c.state == "running" for c in pod.every_container()):
         pod.note(_Ran).seq = m.seq
@@ -93,7 +93,7 @@ def evicted_pod_is_failed(m: Moment, status: PodStatus) -> Iterator[Finding]:
 @contract("EVICT-05", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="goes")
 def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
     """The dead containers of an evicted pod go within a minute, though its object stays, and not before its
-    status has told how they ended.
+    status has reported how they ended.
     """
     pod = _was_evicted(m)
     for container in pod.every_container() if pod is not None else ():
@@ -107,22 +107,22 @@ def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
 
 
 @evicted_pods_records_go.clause("told-first", on=FINISHED)
-def ends_are_told_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
-    """What the runtime knew of an end is in the status."""
+def ends_are_reported_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
+    """What the runtime reported of a container's end is in the pod's status."""
     pod = _was_evicted(m)
     if pod is None:
         return
     for one in status.lasting_containers:
-        container, told = pod.newest(one.name), one.state.terminated
+        container, reported = pod.newest(one.name), one.state.terminated
         if container is None or container.exit is None or container.vanished or one.state.running is not None:
             continue
-        lost = told is None or told.reason == UNKNOWN_END
-        yield broken(f"nobody knows any more how {one.name} ended", container.exit.seq) if lost else KEPT
+        lost = reported is None or reported.reason == UNKNOWN_END
+        yield broken(f"the status no longer says how {one.name} ended", container.exit.seq) if lost else KEPT
 
 
 @contract("EVICT-06", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT))
 def evicted_pods_object_stays(m: Moment) -> Findings:
-    """The object of an evicted pod stays in the API server until somebody else deletes it."""
+    """The object of an evicted pod stays in the API server until another client deletes it."""
     pod = _was_evicted(m)
     if pod is None:
         return None
@@ -136,7 +136,7 @@ def evicted_pods_object_stays(m: Moment) -> Findings:
 
 @contract("EVICT-07", on=FINISHED, needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="stays")
 def evicted_pod_stays_ended(m: Moment) -> Findings:
-    """Nothing of an evicted pod is ever started again, by the next kubelet neither."""
+    """Nothing of an evicted pod is ever started again, not by the next kubelet instance either."""
     pod = _was_evicted(m)
     if pod is None:
         return None
@@ -150,7 +150,7 @@ def evicted_pod_stays_ended(m: Moment) -> Findings:
 
 @evicted_pod_stays_ended.clause("next-kubelet", on=starts_or_creates())
 def next_kubelet_leaves_it(m: Moment, pod: Pod) -> Findings:
-    """The next kubelet finds it Failed, and leaves it."""
+    """The next kubelet instance finds the pod Failed and makes no call for it."""
     if pod.finished != "Failed" or not _is_evicted_before(m, pod):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which was evicted", pod.status_seq)
@@ -158,7 +158,7 @@ def next_kubelet_leaves_it(m: Moment, pod: Pod) -> Findings:
 
 @evicted_pod_stays_ended.clause("left-alone", on=LIFE_ENDS)
 def next_kubelet_has_left_it(m: Moment) -> Iterator[Finding]:
-    """It has lived for a while and done so."""
+    """The next kubelet instance ran for a while, and made no call for the evicted pod."""
     started = m.node.started_t
     for pod in m.world.pods.values():
         if pod.finished == "Failed" and _is_evicted_before(m, pod) and m.t - (started or m.t) > REACTION:
@@ -166,9 +166,9 @@ def next_kubelet_has_left_it(m: Moment) -> Iterator[Finding]:
 
 
 def _is_evicted_before(m: Moment, pod: Pod) -> bool:
-    """It was evicted by an earlier kubelet than the one that runs now."""
-    told, started = pod.status, m.node.started_t
-    if told is None or told.reason != "Evicted" or not pod.sandboxes or pod.termination is not None:
+    """The pod was evicted by an earlier kubelet instance."""
+    reported, started = pod.status, m.node.started_t
+    if reported is None or reported.reason != "Evicted" or not pod.sandboxes or pod.termination is not None:
         return False
     return started is not None and pod.status_t is not None and pod.status_t < started and pod.wanted
 
@@ -204,7 +204,7 @@ def mark_stays(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 @contract("WORK-21", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), versions=since("1.22"))
 def last_kill_decides(_: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """Of several kills with a reason of their own the last one gives the pod its reason."""
+    """If a pod is killed several times, each with a reason, the last kill gives the pod its reason."""
     last = disruption_of(pod)
     if last is None or last.before is None or pod.finished:
         return None

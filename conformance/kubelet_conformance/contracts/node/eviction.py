@@ -1,4 +1,4 @@
-"""EVICT: when the kubelet evicts for lack of memory or disk, whom, and with how much grace."""
+"""EVICT: when the kubelet evicts for lack of memory or disk, which pod, and with what grace period."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from kubelet_conformance.trace.format.records import Event, Fault
 from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
 
 EVICTION_PASS = 10.0
-"""How often the kubelet looks whether a pod has to go (kubelet.go)."""
+"""How often the kubelet checks whether a pod must be evicted (kubelet.go)."""
 _GRACE = ByVersion({"1.22..1.30": "as the pod has it", ">=1.31": "short"})
-"""What a hard eviction gives: 0 seconds were taken for no wish at all up to 1.30."""
+"""The grace of a hard eviction: up to 1.30, 0 seconds were taken for an unset value."""
 
 
 def _is_eviction(m: Moment) -> bool:
@@ -88,7 +88,7 @@ def one_pod_a_pass(m: Moment) -> Findings:
 
 @one_pod_a_pass.clause("acts", on=FAULT)
 def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
-    """Where a pod can be evicted, one is."""
+    """If a pod can be evicted, one is evicted."""
     record, known = m.record, distress(m)
     if not isinstance(record, Fault) or not m.node.kubelet_up or shutdown_of(m.node) is not None:
         return None
@@ -119,7 +119,7 @@ def the_node_helps_itself_first(m: Moment) -> Findings:
 
 @observer(on=FAULT)
 def _what_could_be_freed(m: Moment) -> None:
-    """Take in which containers nobody needs as the disk runs short."""
+    """Record which containers are not needed when the disk runs short."""
     low = next((one for one in distress(m).low.values() if one.seq == m.seq and one.of_disk), None)
     if low is not None:
         ended = [
@@ -214,8 +214,8 @@ def others_stay(m: Moment, pod: Pod) -> Findings:
 
 @contract("WORK-20", on=event("Evicted", "Preempting"), needs=(CRI, PODS, EVERY_EVENT, STATUS))
 def kill_is_not_awaited_for_ever(m: Moment, pod: Pod) -> Findings:
-    """Who has a pod killed waits for that no longer than one and a half times its grace, at least 10 s, and
-    says so then with the event ExceededGracePeriod.
+    """A caller that has a pod killed waits no longer than one and a half times its grace, at least 10 s;
+    after that the event ExceededGracePeriod is sent.
     """
     patience = _patience(m, pod) if pod.sandboxes else None
     if patience is None or not any(c.state == "running" for c in pod.every_container()):
@@ -225,7 +225,7 @@ def kill_is_not_awaited_for_ever(m: Moment, pod: Pod) -> Findings:
         by=event("ExceededGracePeriod"),
         within=patience + REACTION,
         unless=over,
-        text=f"after {patience:g} s it is told that pod {pod.name} is not gone",
+        text=f"after {patience:g} s an event says that pod {pod.name} is not gone",
     )
 
 
@@ -234,7 +234,7 @@ def _is_over(m: Moment) -> bool:
 
 
 def _patience(m: Moment, pod: Pod) -> float | None:
-    """How long the kill is waited for, in seconds; None where that is not certain."""
+    """How long the caller waits for the kill, in seconds; None where that is not certain."""
     if pod.spec is None or not isinstance(m.record, Event):
         return None
     if m.record.reason == "Preempting":
@@ -246,7 +246,7 @@ def _patience(m: Moment, pod: Pod) -> float | None:
 
 @kill_is_not_awaited_for_ever.clause("not-early", on=event("ExceededGracePeriod"))
 def nobody_gives_up_early(m: Moment, pod: Pod) -> Findings:
-    """It is not said any earlier."""
+    """ExceededGracePeriod is not sent any earlier."""
     disruption = disruption_of(pod)
     if disruption is None or pod.spec is None or not pod.born:
         return None
@@ -257,7 +257,7 @@ def nobody_gives_up_early(m: Moment, pod: Pod) -> Findings:
 
 @kill_is_not_awaited_for_ever.clause("goes-on", on=event("ExceededGracePeriod"))
 def the_kill_goes_on(m: Moment) -> Iterator[Finding]:
-    """The kill goes on all the same."""
+    """The kill continues after that event."""
     pod = m.pod
     if pod is not None and any(c.state == "running" for c in pod.every_container()):
         yield answered(

@@ -1,4 +1,4 @@
-"""METRIC: what the kubelet counts, held against the calls of the trace."""
+"""METRIC: the kubelet's counters, compared with the calls of the trace."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 class _Counted:
-    """What this life of the kubelet has asked the runtime for."""
+    """The calls of this kubelet instance to the runtime."""
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
-        """The kubelet starts: it counts from nothing."""
+        """The kubelet starts: its counters begin at 0."""
         self.sandboxes = 0
         self.failed = 0
         self.unwanted = 0
@@ -60,7 +60,7 @@ def _samples(m: Moment, name: str) -> Iterator[tuple[dict[str, str], float]]:
 
 
 def _sum(m: Moment, name: str, kind: str = "") -> float | None:
-    """What a counter has come to, of one type of containers if one is named; None where it is not there."""
+    """The value of a counter, for one type of containers if one is named; None where it is absent."""
     found = list(_samples(m, name))
     if not found:
         return None
@@ -126,8 +126,8 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
     # What is tried just now may be pulling its image, be made, be started, or run its hook.
     going = any(pod.calls_open for pod in m.world.pods.values())
     if started < tried or errors < missed:
-        told = f"{started:g} {kind} started and {errors:g} failed by the metrics"
-        yield broken(f"{told}, at least {tried} and {missed} by the calls")
+        reported = f"{started:g} {kind} started and {errors:g} failed by the metrics"
+        yield broken(f"{reported}, at least {tried} and {missed} by the calls")
     elif started - errors > ran and not going:
         yield broken(f"{started - errors:g} {kind} started well by the metrics, {ran} by the calls")
     else:

@@ -1,4 +1,4 @@
-"""ADMIT: room for new pods: who makes it for a critical one, and whom a node in distress refuses."""
+"""ADMIT: room for new pods: preemption for critical pods, and admission on a node under pressure."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_o
 _STATUS_BATCH = 10.0
 """How often the kubelet sends again what the API server has missed (status_manager.go)."""
 _TRANSITION = 300.0
-"""How long a pressure is believed at least once it was seen (evictionPressureTransitionPeriod)."""
+"""How long a pressure condition is kept at least once it was observed (evictionPressureTransitionPeriod)."""
 _SETTLED = 60.0
-"""Nothing was evicted for so long: the next look at the node comes in its turn."""
+"""Nothing was evicted for this long: the next eviction pass comes at its regular time."""
 _COUNTED = ("cpu", "memory")
 _TAINT = "node.kubernetes.io/memory-pressure"
 
@@ -58,7 +58,7 @@ class _Lately(msgspec.Struct):
 
 
 def _new(m: Moment) -> tuple[Fresh, PodSpec] | None:
-    """The new pod of this record and its spec, if nothing but the node's room can keep it from starting."""
+    """The new pod of this record and its spec, if only lack of room on the node can keep it from starting."""
     pod = fresh_pod(m)
     if pod is None or m.manifest is None or not can_start(m, pod) or shutdown_of(m.node) is not None:
         return None
@@ -137,7 +137,7 @@ def _taken(pods: list[Pod], resource: str) -> float:
 
 @contract("ADMIT-08", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS), clause="room")
 def critical_pod_gets_its_room(m: Moment) -> Findings:
-    """For a critical pod that does not fit, pods that matter less are ended with their own grace, each with
+    """For a critical pod that does not fit, pods of lower priority are ended with their own grace, each with
     the event and the reason Preempting and the phase Failed, and then it starts.
     """
     return _room_is_made(m, static=False)
@@ -145,15 +145,15 @@ def critical_pod_gets_its_room(m: Moment) -> Findings:
 
 @critical_pod_gets_its_room.clause("whom", on=event("Preempting"))
 def only_lesser_pods_have_to_go(_: Moment, pod: Pod) -> Findings:
-    """No critical pod has to go."""
+    """No critical pod is preempted."""
     if not pod.sandboxes:
         return None
-    return broken(f"pod {pod.name} is critical, and has to go") if is_critical(pod) else KEPT
+    return broken(f"pod {pod.name} is critical, and is preempted") if is_critical(pod) else KEPT
 
 
 @critical_pod_gets_its_room.clause("grace", on=STOP)
 def preempted_pod_has_its_grace(m: Moment) -> Findings:
-    """The pod that has to go has its own grace."""
+    """The preempted pod gets its own grace period."""
     pod = _is_preempted(m)
     if pod is None or pod.spec is None or wait_before_stop(m).turns or _has_another_hook(m):
         return None
@@ -181,7 +181,7 @@ def _has_another_hook(m: Moment) -> bool:
 
 @critical_pod_gets_its_room.clause("told", on=FINISHED)
 def preempted_pod_is_failed(m: Moment, status: PodStatus) -> Findings:
-    """The pod that had to go is Failed for that reason."""
+    """The preempted pod is Failed with reason Preempting."""
     pod = _is_preempted(m)
     if pod is None or shutdown_of(m.node) is not None:
         return None
@@ -230,7 +230,7 @@ def _lacks_room(m: Moment, spec: PodSpec) -> bool:
 
 
 def _is_known_by_now(m: Moment, t: float) -> bool:
-    """The kubelet has looked at the node since, and believes what it saw."""
+    """The kubelet has checked the node since, and keeps the pressure condition."""
     if t - m.node.note(_Lately).t < _SETTLED or m.node.started_t is None or m.node.started_t > t:
         return False
     return EVICTION_PASS + REACTION < m.t - t < _TRANSITION
@@ -245,6 +245,6 @@ def _tolerates(spec: PodSpec) -> bool:
 
 @observer(on=EVICTED)
 def _somebody_is_evicted(m: Moment) -> None:
-    """Take in that the kubelet is at it."""
+    """Remember an eviction for which no observed pressure is the reason."""
     if not any(one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in distress(m).low.values()):
         m.node.note(_Lately).t = m.t

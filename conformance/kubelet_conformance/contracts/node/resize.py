@@ -1,4 +1,4 @@
-"""RESIZE: what becomes of a pod that is to have other resources while it runs."""
+"""RESIZE: what happens to a running pod whose resources are changed in its spec."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _IN_PLACE = since("1.27")
 
 
 def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
-    """The running containers that this manifest wants otherwise than they are, with what of them."""
+    """The running containers whose resources this manifest changes, each with the resources that change."""
     pod, manifest = m.pod, m.manifest
     if pod is None or manifest is None or pod.spec is None or pod.static or not to_run(m):
         return
@@ -65,14 +65,14 @@ def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
             continue
         wanted = wants(spec)
         shrinks = bool(wanted.memory) and (not has.memory or wanted.memory < has.memory)
-        # Memory that a container uses is not taken from it, and nobody may know how much that is.
+        # Memory that a container uses is not taken from it, and how much that is may be unknown.
         if wants(old) != wanted and not shrinks and (what := changed(has, wanted)):
             yield container, spec, what
 
 
 def _runs(container: Container) -> bool:
-    told = container.record
-    return container.state == "running" and told is not None and told.state == "CONTAINER_RUNNING"
+    reported = container.record
+    return container.state == "running" and reported is not None and reported.state == "CONTAINER_RUNNING"
 
 
 def _hears(m: Moment) -> bool:
@@ -92,7 +92,9 @@ _CALLED_OFF: Pattern = TERMINATION_ASKED.either(status().where(_says_pending), _
 
 @contract("RESIZE-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
 def container_is_resized_while_it_runs(m: Moment) -> Iterator[Finding]:
-    """A container that is to have other CPU, or more memory, is given it as it runs and is not stopped."""
+    """A container whose CPU changes, or that gets more memory, is updated while it runs and is not
+    stopped.
+    """
     for container, spec, what in _resized(m):
         if restarts(spec, what):
             continue
@@ -136,7 +138,7 @@ def _(m: Moment) -> None:
 
 @container_is_made_anew_where_its_policy_says.clause("again", on=done("StopContainer"))
 def resized_container_comes_again(m: Moment, pod: Pod, container: Container) -> Findings:
-    """Stopped for its resize, it is made again in the same sync, with the new resources."""
+    """A container that was stopped for its resize is made again in the same sync, with the new resources."""
     if container.id not in pod.note(_Anew).names or not to_run(m):
         return None
     wanted = pod.note(_Anew).names.pop(container.id)
@@ -180,7 +182,7 @@ def _says_infeasible(m: Moment) -> bool:
 
 @impossible_resize_is_refused.clause("pending", on=_UPDATE)
 def pending_resize_is_not_made(m: Moment, pod: Pod, container: Container) -> Findings:
-    """What is pending by the pod's own status is not given to its containers."""
+    """Resources that are pending by the pod's own status are not given to its containers."""
     if pending(pod) != "Infeasible" or worker_is_busy(pod):
         return None
     spec, has = container.spec, has_now(container)
@@ -215,13 +217,13 @@ def deferred_resize_is_tried_again(m: Moment) -> Iterator[Finding]:
 
 
 def _asked(spec: PodSpec) -> tuple[int, int]:
-    """The CPU and the memory that a pod's containers want together."""
+    """The CPU and the memory that a pod's containers request together."""
     every = [wants(one) for one in spec.containers]
     return sum(one.shares for one in every), sum(one.memory for one in every)
 
 
 def _had(pod: Pod) -> tuple[int, int]:
-    """The same of what its containers have."""
+    """The CPU and the memory that a pod's containers have together."""
     newest = [pod.newest(one.name) for one in pod.spec.containers] if pod.spec else []
     every = [has for one in newest if one is not None and (has := has_now(one)) is not None]
     return sum(one.shares for one in every), sum(one.memory for one in every)
@@ -230,8 +232,12 @@ def _had(pod: Pod) -> tuple[int, int]:
 @contract("RESIZE-05", on=done("ContainerStats"), needs=(CRI, PODS), versions=_IN_PLACE, gate=GATE)
 def memory_in_use_is_not_taken(m: Moment, container: Container) -> Findings:
     """A memory limit below what the container uses is not set, however often that is tried."""
-    pod, told = m.pod, m.response(ContainerStatsReply).stats.memory
-    used = told.working_set_bytes.value if told is not None and told.working_set_bytes is not None else 0
+    pod, reported = m.pod, m.response(ContainerStatsReply).stats.memory
+    used = (
+        reported.working_set_bytes.value
+        if reported is not None and reported.working_set_bytes is not None
+        else 0
+    )
     spec = container.spec
     if pod is None or spec is None or not to_run(m) or not used:
         return None
@@ -257,7 +263,7 @@ class _Pending:
 
     def __init__(self) -> None:
         self.seq = 0
-        self.told: dict[str, Caps] = {}
+        self.reported: dict[str, Caps] = {}
 
 
 @contract("RESIZE-07", on=call("CreateContainer"), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
@@ -268,7 +274,7 @@ def what_is_allocated_counts(m: Moment, pod: Pod) -> Findings:
     spec = pod.container_spec(config.metadata.name)
     if old is None or spec is None or config.linux.resources is None or not pending(pod):
         return None
-    was, made = pod.note(_Pending).told.get(spec.name), caps_of(config.linux.resources)
+    was, made = pod.note(_Pending).reported.get(spec.name), caps_of(config.linux.resources)
     if was is None or was == wants(spec):
         return None
     if made == wants(spec):
@@ -283,4 +289,6 @@ def _(_: Moment, pod: Pod, spec: PodSpec) -> None:
     noted = pod.note(_Pending)
     newest = {one.name: pod.newest(one.name) for one in spec.containers}
     noted.seq = pod.spec_changed_seq
-    noted.told = {name: has for name, one in newest.items() if one is not None and (has := caps_told(one))}
+    noted.reported = {
+        name: has for name, one in newest.items() if one is not None and (has := caps_told(one))
+    }

@@ -1,4 +1,4 @@
-"""RESIZE: the order of changes, what statuses tell of them, how they are watched, and what restarts keep."""
+"""RESIZE: the order of changes, how statuses report them, how they are checked, and what restarts keep."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")
 _OVER = kubelet("killed", "stopped").either(END)
-"""The life of a kubelet is over, or the trace."""
+"""A kubelet instance ends, or the trace ends."""
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
 _EVENTED = "EventedPLEG"
 _MILLICORE = 100
@@ -69,7 +69,7 @@ class _Shrunk:
         self.resources: dict[str, int] = {}
         self.changed_t = -math.inf
         self.hasty_t = -math.inf
-        """When the spec was last changed twice in a short while: nobody knows which one is acted on."""
+        """When the spec was last changed twice in a short time: it is not known which change is acted on."""
 
 
 @contract("RESIZE-04", on=_UPDATE, needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
@@ -126,8 +126,8 @@ def _(m: Moment, pod: Pod, container: Container) -> None:
             shrunk.resources[what] = m.seq
 
 
-class _Told:
-    """Everything that the runtime has said that a container may use."""
+class _Reported:
+    """All resource limits that the runtime has reported for a container."""
 
     def __init__(self) -> None:
         self.quotas: set[int] = set()
@@ -136,32 +136,36 @@ class _Told:
 
 @contract("RESIZE-06", on=status(), needs=(CRI, STATUS), versions=since("1.32"), gate=GATE)
 def status_tells_what_is(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
-    """A status shows what the runtime has told that a running container has, not what is wanted."""
+    """A status shows the resources that the runtime reported for a running container, not the
+    desired ones.
+    """
     if pod.spec_changed_t is None or not pod.born:
         return
     for said in status.container_statuses or ():
         container = pod.newest(said.name)
         if container is None or container.id != said.runtime_id or said.state.running is None:
             continue
-        finding = _judged(said, container.note(_Told))
+        finding = _judged(said, container.note(_Reported))
         if finding is not None:
             yield finding
 
 
-def _judged(said: ContainerStatus, told: _Told) -> Finding | None:
+def _judged(said: ContainerStatus, reported: _Reported) -> Finding | None:
     limits = (said.resources.limits if said.resources is not None else None) or {}
-    if CPU in limits and told.quotas:
+    if CPU in limits and reported.quotas:
         quota = amount(str(limits[CPU])) * 100_000
-        if not any(abs(quota - one) < _MILLICORE for one in told.quotas):
-            return broken(f"{said.name} is shown with {limits[CPU]} CPU, which the runtime never told")
-    if MEMORY in limits and told.limits and int(amount(str(limits[MEMORY]))) not in told.limits:
-        return broken(f"{said.name} is shown with {limits[MEMORY]} of memory, which the runtime never told")
-    return KEPT if (CPU in limits and told.quotas) or (MEMORY in limits and told.limits) else None
+        if not any(abs(quota - one) < _MILLICORE for one in reported.quotas):
+            return broken(f"{said.name} is shown with {limits[CPU]} CPU, which the runtime never reported")
+    if MEMORY in limits and reported.limits and int(amount(str(limits[MEMORY]))) not in reported.limits:
+        return broken(
+            f"{said.name} is shown with {limits[MEMORY]} of memory, which the runtime never reported"
+        )
+    return KEPT if (CPU in limits and reported.quotas) or (MEMORY in limits and reported.limits) else None
 
 
 @status_tells_what_is.clause("follows", on=done("ContainerStatus"))
 def status_follows_the_runtime(m: Moment, pod: Pod, container: Container) -> Findings:
-    """When the runtime tells of other resources than before, the next status shows them."""
+    """When the runtime reports other resources than before, the next status shows them."""
     now = _read(m)
     before = caps_told(container)
     if now is None or before is None or container.state != "running":
@@ -196,20 +200,22 @@ def _shows(container: Container, caps: Caps) -> Predicate:
 def _(m: Moment) -> None:
     caps = _read(m)
     if caps is not None and m.container is not None:
-        told = m.container.note(_Told)
-        told.quotas.add(caps.quota)
-        told.limits.add(caps.memory)
+        reported = m.container.note(_Reported)
+        reported.quotas.add(caps.quota)
+        reported.limits.add(caps.memory)
 
 
 def _read(m: Moment) -> Caps | None:
     record = m.response(ContainerStatusReply).status
-    told = record.resources if record is not None else None
-    return caps_of(told.linux) if told is not None and told.linux is not None else None
+    reported = record.resources if record is not None else None
+    return caps_of(reported.linux) if reported is not None and reported.linux is not None else None
 
 
 @contract("COND-09", on=status(), needs=(STATUS, PODS), versions=since("1.27"))
-def resize_is_told_in_the_words_of_its_version(m: Moment, status: PodStatus) -> Findings:
-    """PodResizePending and PodResizeInProgress tell of a resize, up to 1.32 the field `resize`."""
+def resize_is_reported_in_the_words_of_its_version(m: Moment, status: PodStatus) -> Findings:
+    """The conditions PodResizePending and PodResizeInProgress report a resize; up to 1.32 the field `resize`
+    does.
+    """
     if m.kubernetes is None:
         return None
     by_condition = status.condition("PodResizePending") or status.condition("PodResizeInProgress")
@@ -217,11 +223,11 @@ def resize_is_told_in_the_words_of_its_version(m: Moment, status: PodStatus) -> 
         return None
     if m.kubernetes >= (1, 33):
         return broken(f"the field resize says {status.resize}") if status.resize else KEPT
-    return broken("a condition tells how a resize stands") if by_condition else KEPT
+    return broken("a condition reports the state of a resize") if by_condition else KEPT
 
 
 class _Watched:
-    """What a container was given last, and when the runtime had told it."""
+    """The resources a container was given last, and when the runtime had reported them."""
 
     def __init__(self) -> None:
         self.wanted: Caps | None = None
@@ -231,7 +237,7 @@ class _Watched:
 
 @contract("PLEG-17", on=_UPDATED, needs=(CRI,), versions=since("1.32"), gate=GATE)
 def resized_container_is_watched(m: Moment, container: Container) -> Findings:
-    """After a resize the pod is inspected at each relist until the runtime tells of it, and then no more."""
+    """After a resize the pod is inspected at each relist until the runtime reports it, and not after that."""
     if m.header.feature_gates.get("EventedPLEG", False):
         return None
     return _inspected_soon(container)
@@ -250,8 +256,8 @@ def _inspected_soon(container: Container) -> Finding:
 
 
 @resized_container_is_watched.clause("until", on=done("ContainerStatus"))
-def watched_until_it_is_told(m: Moment, container: Container) -> Findings:
-    """What is not told yet is looked for again at the next relist; what is told is not."""
+def watched_until_it_is_reported(m: Moment, container: Container) -> Findings:
+    """A resize that is not reported yet is checked again at the next relist; a reported one is not."""
     caps = _read(m)
     watched = container.note(_Watched)
     if watched.wanted is None or caps is None:
@@ -264,7 +270,7 @@ def watched_until_it_is_told(m: Moment, container: Container) -> Findings:
     if watched.met_t is not None and m.t - watched.met_t > _LATE:
         watched.reads.append(m.t)
         if len(watched.reads) > _READS_MAX and m.t - watched.reads[0] < REACTION:
-            return broken(f"{container.name} is inspected on and on, though its resize was told")
+            return broken(f"{container.name} is inspected on and on, though its resize was reported")
     return None
 
 
@@ -281,9 +287,9 @@ _ACTS = call("UpdateContainerResources", "StopContainer")
 
 @contract("RESTARTKUBELET-16", on=_ACTS.either(_OVER), needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
 def allocations_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
-    """A restarted kubelet gives no container what had been given already, or found infeasible."""
+    """A restarted kubelet does not repeat a resize that was done already, nor one found infeasible."""
     node = m.node
-    if node.lives < 2 or node.started_t is None:  # noqa: PLR2004 - the first life has none before it
+    if node.lives < 2 or node.started_t is None:  # noqa: PLR2004 - the first instance has none before it
         return
     if not m.keys[0].startswith("call:"):
         if node.kubelet_up and m.t - node.started_t > KUBELET_START:
@@ -298,7 +304,7 @@ def allocations_outlive_the_kubelet(m: Moment) -> Iterator[Finding]:
 
 
 def _stood(pod: Pod, started_t: float) -> bool:
-    """Nothing was wanted of the pod since, and what it wanted before is settled."""
+    """The pod's spec has not changed since, and every earlier change is completed."""
     if pod.spec is None or pod.spec_changed_t is None or pod.spec_changed_t > started_t:
         return False
     if pod.termination is not None or not pod.wanted:
@@ -307,7 +313,7 @@ def _stood(pod: Pod, started_t: float) -> bool:
 
 
 def _wants_too_much(pod: Pod) -> bool:
-    """It was resized to what no node has, and has no probe that might stop it."""
+    """The container was resized to what no node has, and has no probe that might stop it."""
     return pod.spec is not None and asks_the_impossible(pod.spec) and "probe" not in (pod.traits or ())
 
 
@@ -327,7 +333,7 @@ class _Mirrored:
 
 @contract("STATIC-24", on=_UPDATE.either(_OVER), needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
 def static_pod_is_not_resized(m: Moment) -> Iterator[Finding]:
-    """A static pod keeps its resources, whatever becomes of its mirror."""
+    """A static pod keeps its resources, whatever happens to its mirror."""
     if m.keys[0] != "call:UpdateContainerResources":
         for pod in m.world.pods.values():
             sent_t = pod.note(_Mirrored).t

@@ -38,7 +38,7 @@ from kubelet_conformance.trace.world.disruption import SHUTDOWN, disruption_of, 
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 LET_GO = "nothing holds the shutdown up"
-"""How a fault says that the kubelet lets the machine go down."""
+"""The fault text that says that the kubelet releases the shutdown."""
 _STATUS_BATCH = 10.0
 """How often the kubelet sends again what the API server has missed (status_manager.go)."""
 _KILL: Pattern = call("StopContainer", "ExecSync", "StopPodSandbox")
@@ -61,7 +61,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 def groups(m: Moment) -> list[Group] | None:
-    """The groups by rising priority, none where nothing is set; None where nobody knows what is set."""
+    """The groups by rising priority, none where nothing is set; None where the setting is unknown."""
     total, critical = (
         setting(m, "shutdownGracePeriod", "0s"),
         setting(m, "shutdownGracePeriodCriticalPods", "0s"),
@@ -85,7 +85,7 @@ def _group_of(pod: Pod, every: list[Group]) -> Group | None:
 
 
 class _Then:
-    """How the pod was when the shutdown was announced."""
+    """The pod's state when the shutdown was announced."""
 
     def __init__(self) -> None:
         self.ran = False
@@ -93,7 +93,7 @@ class _Then:
 
 
 def _going_down(m: Moment) -> float | None:
-    """How long the shutdown has been on, in this life of the kubelet."""
+    """How long the shutdown has been on, in this kubelet instance."""
     record, started = shutdown_of(m.node), m.node.started_t
     if record is None or not m.node.kubelet_up or (started is not None and started > record.t):
         return None
@@ -142,13 +142,13 @@ def lesser_pods_go_first(m: Moment) -> Findings:
     if since_then < group.begins - ROUNDING:
         for one in earlier:
             if one.termination is None and any(c.state == "running" for c in one.every_container()):
-                return broken(f"pod {one.name}, which matters less than {pod.name}, still runs")
+                return broken(f"pod {one.name}, which has a lower priority than {pod.name}, still runs")
     return KEPT if earlier else None
 
 
 @pods_are_ended_in_groups.clause("grace", on=STOP)
 def time_of_the_group_is_the_grace(m: Moment, container: Container) -> Findings:
-    """No pod gets more time than its group, or than it wants itself."""
+    """No pod gets more time than its group has, or than its own grace period."""
     ended = _ended_by_it(m)
     if ended is None or wait_before_stop(m).turns or container.spec is None:
         return None
@@ -195,7 +195,7 @@ def no_new_pod_is_taken(m: Moment) -> Findings:
 
 @observer(on=ANNOUNCED)
 def _how_pods_are(m: Moment) -> None:
-    """Take in which pods run, and which have succeeded by themselves."""
+    """Record which pods run, and which have succeeded by themselves."""
     for pod in every_pod(m):
         then = pod.note(_Then)
         then.ran = then.ran or runs(pod)
@@ -203,7 +203,7 @@ def _how_pods_are(m: Moment) -> None:
 
 
 def _has_succeeded(m: Moment, pod: Pod) -> bool:
-    """Every app container has ended well by itself, and the kubelet has had time to read that."""
+    """Every app container has exited with 0 by itself, and the kubelet has had time to read that."""
     if pod.restart_policy == "Always" or pod.spec is None or pod.finished or not pod.born:
         return False
     newest = [pod.newest(one.name) for one in pod.spec.containers]
@@ -224,7 +224,7 @@ def shut_down_pod_is_failed(m: Moment, status: PodStatus) -> Findings:
 
 @shut_down_pod_is_failed.clause("succeeded", on=FINISHED)
 def success_stays(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """What has succeeded stays Succeeded."""
+    """A pod that has succeeded stays Succeeded."""
     if pod.finished or not pod.note(_Then).had_succeeded or not groups(m):
         return None
     if pod.termination is not None or _going_down(m) is None:
@@ -241,15 +241,17 @@ def _is_let_go(m: Moment) -> bool:
 
 
 @shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go))
-def ends_are_told_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
-    """The kubelet lets the machine go when the API server knows how its pods ended, or the time is over."""
+def ends_are_reported_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
+    """The kubelet releases the shutdown when the API server has the final statuses of its pods, or the time
+    is over.
+    """
     every, since_then = groups(m), _going_down(m)
     if not every or since_then is None or since_then > every[-1].begins + every[-1].seconds - ROUNDING:
         return
     for pod in m.world.pods.values():
         if pod.note(_Then).ran and pod.termination is None and not pod.static:
             yield (
-                KEPT if pod.finished else broken(f"nobody was told how pod {pod.name} ended", pod.status_seq)
+                KEPT if pod.finished else broken(f"no status says how pod {pod.name} ended", pod.status_seq)
             )
 
 
@@ -260,7 +262,7 @@ _DISK_WORKS = "healed: the disk works at "
 
 
 class _Volumes:
-    """What becomes of a pod's volumes."""
+    """The volumes of a pod that cannot be removed."""
 
     def __init__(self) -> None:
         self.stuck_seq = 0
@@ -269,7 +271,7 @@ class _Volumes:
 
 @observer(on=FAULT)
 def _volumes_are_stuck(m: Moment) -> None:
-    """Take in whose volumes cannot be removed."""
+    """Record which pods have volumes that cannot be removed."""
     what = m.record.what if isinstance(m.record, Fault) else ""
     if not what.startswith((_DISK_FAILS, _DISK_WORKS)):
         return
@@ -335,14 +337,16 @@ def next_group_waits_for_volumes(m: Moment) -> Findings:
         its, seq = _group_of(one, every), _stuck_seq(m, one)
         if seq and its is not None and its.priority < group.priority and one.note(_Then).ran:
             early = since_then < group.begins - ROUNDING
-            text = f"pod {pod.name} is stopped, and volumes of {one.name}, which matters less, are left"
+            text = f"pod {pod.name} is stopped, and volumes of {one.name}, of a lower priority, are left"
             return broken(text, seq) if early else KEPT
     return None
 
 
 @contract("SHUT-04", on=ANNOUNCED, needs=(CRI, PODS, STATUS), clause="lives-on")
 def shutdown_is_not_graceful_by_itself(m: Moment) -> Iterator[Finding]:
-    """A kubelet that was given no time for a shutdown ends no pod for it, and goes on to admit pods."""
+    """A kubelet that is configured with no shutdown time ends no pod for a shutdown, and continues to admit
+    pods.
+    """
     if groups(m) != [] or not m.node.kubelet_up:
         return
     for pod in m.world.pods.values():

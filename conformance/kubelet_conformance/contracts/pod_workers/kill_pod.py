@@ -1,4 +1,4 @@
-"""SYNC: a pod that has come to its end is only reported and terminated.
+"""SYNC: a pod that has ended is only reported and terminated.
 
 SYNC: a healthy pod is left alone, and a kill that fails ends the sync.
 """
@@ -73,7 +73,7 @@ class _End:
 
 @contract("SYNC-08", on=FINISHED, needs=(CRI, PODS, STATUS))
 def nothing_is_started_for_a_finished_pod(_: Moment, pod: Pod) -> Findings:
-    """A pod that has come to its end is only reported and terminated.
+    """A pod that has ended is only reported and terminated.
 
     After the last of its containers ended no sandbox is run, no image pulled and no container made or
     started.
@@ -119,16 +119,16 @@ def _something_is_begun(m: Moment, pod: Pod) -> None:
 
 @nothing_is_started_for_a_finished_pod.clause("after", on=starts_or_creates().where(has_ended))
 def nothing_follows_the_terminal_phase(m: Moment, pod: Pod) -> Findings:
-    """Nor after its terminal phase was written."""
+    """After the terminal phase of a pod was written nothing of it is begun either."""
     if not pod.born or not pod.finished or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)
 
 
 TOLD_LATE = 1.0
-"""How long after a kill its reason may be told: a force delete or an eviction, as polls show them."""
+"""How long after a kill its reason may be reported: a force delete or an eviction, as polls show them."""
 TOLD = GONE.either(event("Evicted", "Preempting", "TerminationByKubelet", "DeadlineExceeded"))
-"""Reasons for a kill that a trace may tell late."""
+"""Reasons for a kill that a trace may report late."""
 
 
 def _explained_late(text: str) -> Answered:
@@ -136,7 +136,7 @@ def _explained_late(text: str) -> Answered:
 
 
 def _unseen_probe(spec: ContainerSpec) -> bool:
-    """A probe that no call shows, or that cannot be told from another, may be the reason."""
+    """A probe that no call shows, or that looks like another, may be the reason."""
     probes = (spec.liveness_probe, spec.startup_probe)
     if any(probe is not None and probe.exec is None for probe in probes):
         return True
@@ -170,7 +170,7 @@ def _may_be_stopped(m: Moment, container: Container) -> bool:
 
 @contract("SYNC-13", on=call("StopContainer"), needs=(CRI, PODS, STATUS, EVENTS))
 def running_container_is_stopped_for_a_reason(m: Moment, container: Container) -> Findings:
-    """Where nothing is to be done nothing is done.
+    """A pod for which nothing is to be done is left alone.
 
     A running container or a ready sandbox of a pod that is to run is stopped, a container made and an image
     pulled only for a reason.
@@ -179,7 +179,7 @@ def running_container_is_stopped_for_a_reason(m: Moment, container: Container) -
         return None
     if not to_run(m) or _may_be_stopped(m, container):
         return KEPT
-    return _explained_late(f"{container.name}, which runs, is stopped for a reason that is told")
+    return _explained_late(f"{container.name}, which runs, is stopped for a reason that the trace shows")
 
 
 @running_container_is_stopped_for_a_reason.clause("sandbox", on=call("StopPodSandbox"))
@@ -193,7 +193,7 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox)
         return KEPT
     if went_unheard(m, pod, sandbox):
         return KEPT
-    return _explained_late("the ready sandbox is stopped for a reason that is told")
+    return _explained_late("the ready sandbox is stopped for a reason that the trace shows")
 
 
 @running_container_is_stopped_for_a_reason.clause("container", on=REMAKING)

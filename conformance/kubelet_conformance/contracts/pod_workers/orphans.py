@@ -26,7 +26,7 @@ from kubelet_conformance.trace.format.bodies import StopContainerRequest
 @contract("WORK-24", on=call("StopContainer"), needs=(CRI, PODS), versions=ORPHAN_GRACE, clause="grace")
 def unknown_pod_is_killed_quickly(m: Moment, pod: Pod, container: Container) -> Findings:
     """A pod at the runtime that no source knows is stopped with the least grace (1 s up to 1.26, 2 s from
-    1.28) and without its preStop hooks, soon after the kubelet has heard from all sources.
+    1.28) and without its preStop hooks, soon after the kubelet has received pods from all sources.
     """
     if container.state != "running" or known_to_kubelet(pod, m.node):
         return None
@@ -42,12 +42,12 @@ def unknown_pod_gets_no_hook(m: Moment, pod: Pod, container: Container) -> Findi
     if known_to_kubelet(pod, m.node):
         return None
     if container.state == "unknown":
-        return None  # Garbage collection gives it the hook that its annotations tell (TERM-12).
+        return None  # Garbage collection gives it the hook that its annotations have (TERM-12).
     return broken(f"expected no hook in pod {pod.name}, which no source knows")
 
 
 class _Awaited:
-    """The life of the kubelet from which a container's kill is awaited."""
+    """The kubelet instance from which a container's kill is awaited."""
 
     def __init__(self) -> None:
         self.life = 0
@@ -62,13 +62,15 @@ class _Faults:
 
 @observer(on=FAULT)
 def faults_are_remembered(m: Moment) -> None:
-    """Remember the last fault: a source may be out of reach."""
+    """Remember the last fault: a source may be unreachable."""
     m.node.note(_Faults).t = m.t
 
 
 @unknown_pod_is_killed_quickly.clause("killed", on=done("ListContainers"))
 def unknown_pods_are_killed(m: Moment) -> Findings:
-    """It is stopped soon after the kubelet's first listings, where no fault keeps a source silent."""
+    """A pod that no source knows is stopped soon after the kubelet's first listings, unless a fault blocks a
+    source.
+    """
     node = m.node
     if node.relisted_t is None or node.started_t is None or m.t - node.relisted_t > HOUSEKEEPING:
         return None

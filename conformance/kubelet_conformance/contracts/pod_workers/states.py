@@ -1,4 +1,4 @@
-"""WORK: one worker a pod: what it does one after another, what cannot be undone, what is done again.
+"""WORK: one worker per pod: it works in order, does not undo a termination, and repeats what failed.
 
 WORK-04: a pod that was asked to go is not started any more.
 """
@@ -155,7 +155,7 @@ _ALONE = frozenset({"changed", "postStart failed", "probe failed", "unknown stat
 def _is_for_itself(m: Moment) -> bool:
     """The sync that was under way stops a container for a reason of its own, and goes on after that.
 
-    So it may be where no row tells which grace a deletion by force gives.
+    So it may be where no row says which grace a deletion by force gives.
     """
     found = reasons(m)
     return not found or any(reason.situation in _ALONE for reason in found)
@@ -189,7 +189,9 @@ def failed_termination_is_tried_again(m: Moment, pod: Pod) -> Findings:
 
 
 def _was_stopped(pod: Pod, sandbox: Sandbox | None) -> bool:
-    """It was stopped before, and all that ran has ended: this is garbage collection, which has its period."""
+    """The pod was stopped before, and all that ran has ended: this is garbage collection, which has its
+    period.
+    """
     return (
         sandbox is not None and sandbox.stopped and all(c.state != "running" for c in pod.every_container())
     )
@@ -240,7 +242,7 @@ def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
 @contract("WORK-13", on=call("RemoveContainer"), needs=(CRI, PODS), clause="records")
 def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
     """The newest record of each container of a terminating pod stays until the sandbox was stopped, and the
-    final status tells the exit codes that the runtime gave.
+    final status has the exit codes that the runtime gave.
     """
     if not pod.born or pod.termination is None:
         return None
@@ -249,7 +251,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
     if container.sandbox is None or not container.sandbox.born:
         return None
     if container.sandbox.state != "ready" and may_be_unknown(pod, m.node):
-        return None  # Nothing of it runs and no source knows it: nobody kills it.
+        return None  # Nothing of it runs and no source knows it: it is not killed.
     if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
         return broken(
             f"the record of {container.name} is removed before the pod was stopped", pod.termination.seq
@@ -259,7 +261,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
 
 @records_stay_until_the_pod_is_stopped.clause("exit-codes", on=FINISHED)
 def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
-    """The status that is terminal has the codes."""
+    """The terminal status has the exit codes that the runtime gave."""
     if not status.terminal or not pod.born:
         return
     for shown in status.lasting_containers:
@@ -267,12 +269,12 @@ def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> I
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
             continue
-        told, last = shown.state.terminated, shown.last_state.terminated
+        reported, last = shown.state.terminated, shown.last_state.terminated
         if last is not None and last.runtime_id == container.id and last.exit_code == ended.code:
-            yield KEPT  # It waited to be run again: its end is told as its last one (CSTAT-04).
-        elif told is None or told.exit_code != ended.code:
-            got = told.exit_code if told else "none"
-            yield broken(f"the exit code of {shown.name} is {ended.code}, told is {got}", ended.seq)
+            yield KEPT  # It waited to be run again: its exit is shown as its last state (CSTAT-04).
+        elif reported is None or reported.exit_code != ended.code:
+            got = reported.exit_code if reported else "none"
+            yield broken(f"the exit code of {shown.name} is {ended.code}, the status has {got}", ended.seq)
         else:
             yield KEPT
 
@@ -297,7 +299,7 @@ def _is_dead(m: Moment) -> bool:
 
 @finished_pod_is_left_alone.clause("no-stop", on=call("StopContainer").where(has_ended).where(_is_dead))
 def finished_pod_is_not_stopped_again(m: Moment, pod: Pod) -> Findings:
-    """Nor is a container of it, which has ended, stopped (1.23 and 1.26 may do so, by a stale view)."""
+    """No container of a pod that has ended is stopped (1.23 and 1.26 may do so, by a stale view)."""
     is_old = m.kubernetes is None or m.kubernetes < (1, 28)
     if is_old or not pod.finished or not pod.born or may_be_unknown(pod, m.node):
         return None
@@ -306,7 +308,7 @@ def finished_pod_is_not_stopped_again(m: Moment, pod: Pod) -> Findings:
 
 @finished_pod_is_left_alone.clause("stays", on=END)
 def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
-    """What has ended stays so."""
+    """A pod with a terminal phase keeps it to the end of the trace."""
     for pod in m.world.pods.values():
         if pod.finished and pod.born and pod.status_t is not None and m.t - pod.status_t >= 1.0:
             yield KEPT
@@ -334,12 +336,12 @@ def container_is_not_made_twice(m: Moment, pod: Pod) -> Findings:
 
 
 def _is_there(container: Container) -> bool:
-    """Its sandbox was not stopped with it."""
+    """The container's sandbox was not stopped with it."""
     return container.sandbox is None or not container.sandbox.stops
 
 
 class _FirstStep:
-    """The life of the kubelet in which the first step was seen."""
+    """The kubelet instance in which the first step was seen."""
 
     def __init__(self) -> None:
         self.life = 0
@@ -371,7 +373,9 @@ _STARTING = (
 )
 _START_OR_STOP_ANSWERED = done(*_STARTING).either(failed(*_STARTING))
 _ASIDE = done("ExecSync", "RemoveContainer").either(failed("ExecSync", "RemoveContainer"))
-"""What a sync waits for in some cases only: hooks, and the records of init containers that are made again."""
+"""Calls that a sync waits for in some cases only: hooks, and the records of init containers that are made
+again.
+"""
 
 
 @contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")
@@ -412,7 +416,9 @@ def _first_kill(m: Moment, pod: Pod, since_t: float, since_seq: int) -> Call | N
 
 
 def _kills_of(container: Container) -> list[Stop]:
-    """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
+    """A container's stops, except the one that ends its start when the postStart hook fails: the sync goes
+    on.
+    """
     return list(container.stops)[1 if post_start_may_have_failed(container) else 0 :]
 
 

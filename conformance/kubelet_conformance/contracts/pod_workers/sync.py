@@ -44,7 +44,7 @@ from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import Call
 
 UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Waiting reasons that tell of no failed attempt."""
+"""Waiting reasons that do not mean a failed attempt."""
 
 
 def _failing(m: Moment) -> bool:
@@ -55,7 +55,7 @@ def _failing(m: Moment) -> bool:
 OBSTACLE: Pattern = status().where(_failing)
 """A container could not be made for a reason that shows in no call: its config, or an absent image."""
 CUT_OFF: Pattern = GONE.either(OBSTACLE, sandbox_died())
-"""What ends the hope for a sync's next step."""
+"""What makes a sync's next step no longer expected."""
 
 
 @contract("SYNC-01", on=status(), needs=(CRI, STATUS))
@@ -84,14 +84,16 @@ class _First:
 
 
 class _Unheard:
-    """Until when the API server could not be told anything."""
+    """Until when the API server could not be reached."""
 
     def __init__(self) -> None:
         self.until_t = -math.inf
 
 
 def _may_be_late(m: Moment, pod: Pod) -> bool:
-    """Earlier statuses of the pod were told to nobody: there was none, or their kubelet was killed."""
+    """Earlier statuses of the pod did not reach the API server: there was none, or their kubelet
+    was killed.
+    """
     if pod.set_t is None or pod.set_t <= m.node.note(_Unheard).until_t:
         return True
     begun, is_again = m.node.started_t or 0.0, m.node.lives > 1
@@ -118,7 +120,7 @@ def first_status_shows_nothing_done(m: Moment, pod: Pod, status: PodStatus) -> F
 
 @observer(on=API_BACK)
 def _somebody_hears(m: Moment) -> None:
-    """Take in that the API server was away."""
+    """Record that the API server was unreachable."""
     m.node.note(_Unheard).until_t = m.t
 
 
@@ -142,7 +144,9 @@ def steps_of_a_sync_follow_one_another(m: Moment, pod: Pod) -> Findings:
 
 
 def _collects(pod: Pod, call: Call) -> bool:
-    """It stops an old sandbox that holds nothing any more: that is garbage collection, no step of a sync."""
+    """The call stops an old sandbox that holds nothing any more: that is garbage collection, no step of a
+    sync.
+    """
     old = (one for one in list(pod.sandboxes)[:-1] if not one.containers)
     return any(stop.call is call for one in old for stop in one.stops)
 
@@ -195,7 +199,7 @@ def container_follows_its_image(m: Moment) -> Findings:
 
 
 class _Heard:
-    """When a container event last told of the pod: the next sync goes by that, and reads nothing."""
+    """When a container event last reported the pod: the next sync uses that, and reads nothing."""
 
     def __init__(self) -> None:
         self.t = -math.inf
@@ -255,7 +259,9 @@ _OUTCOMES = failed("StartContainer", "CreateContainer", "PullImage").either(
 
 
 def _cut_off(name: str) -> Pattern:
-    """What ends the hope for this container: it could not be made for a reason that shows in no call."""
+    """What makes this container no longer expected: it could not be made, for a reason that shows
+    in no call.
+    """
 
     def fails(m: Moment) -> bool:
         one = m.status.by_name.get(name) if m.status is not None else None
@@ -266,7 +272,7 @@ def _cut_off(name: str) -> Pattern:
 
 @containers_come_in_spec_order.clause("next", on=_OUTCOMES)
 def next_container_is_tried(m: Moment, pod: Pod) -> Findings:
-    """Whatever became of one container, the next is tried."""
+    """The next container is tried, whether or not the one before failed."""
     following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
     if following is None or not to_run(m):
         return None
@@ -319,7 +325,7 @@ def failed_init_start_ends_the_sync(m: Moment, pod: Pod) -> Findings:
 def sandbox_is_read_before_its_containers(m: Moment, pod: Pod) -> Findings:
     """No container is made before its sandbox was run, and PodSandboxStatus of it has succeeded.
 
-    A kubelet that hears container events has the status from there (pleg/evented.go).
+    A kubelet that receives container events has the status from there (pleg/evented.go).
     """
     sandbox = m.sandbox
     if not pod.born:
@@ -339,7 +345,7 @@ def sandbox_is_read_before_its_containers(m: Moment, pod: Pod) -> Findings:
 def unread_sandbox_is_read_again(m: Moment, sandbox: Sandbox) -> Findings:
     """When PodSandboxStatus fails right after RunPodSandbox, the sandbox is read again.
 
-    Until then no container is made and no second sandbox is run. A container event that tells of the sandbox
+    Until then no container is made and no second sandbox is run. A container event that reports the sandbox
     is as good as reading it.
     """
     if not to_run(m) or not sandbox.born or sandbox.record is not None or sandbox.stops:
@@ -379,8 +385,8 @@ def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=done("Status").where(told_anew))
-def _network_is_told(m: Moment) -> None:
-    """The runtime tells whether its network is ready."""
+def _network_is_reported(m: Moment) -> None:
+    """Record whether the runtime reports that its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status
     conditions = {one.type: one.status for one in reply.conditions} if reply is not None else {}
     ready, was_down = conditions.get("NetworkReady"), memory.down_t is not None and memory.up_t is None

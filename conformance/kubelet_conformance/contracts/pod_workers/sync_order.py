@@ -21,7 +21,7 @@ MOUNT_WAIT = 123.0
 KNOWN = 2.0
 """After this long the kubelet knows of a change or a deletion, and has begun no sync without it."""
 _NOT_MOUNTED = "Unable to attach or mount volumes"
-"""How a sync tells that it has waited in vain; the mounter's own events say something else."""
+"""How a sync reports that its wait for volumes timed out; the mounter's own events say something else."""
 
 _STEP_FAILED: Pattern = event(
     "NetworkNotReady", "FailedMount", "FailedToMakePodDataDirectories", "FailedPrepareDynamicResources"
@@ -30,7 +30,7 @@ _RUNTIME_STEPS: Pattern = call("RunPodSandbox", "PullImage", "CreateContainer", 
 
 
 class _Failed:
-    """The latest step of the pod's syncs that has failed, and whether a later sync has been seen."""
+    """The latest step of the pod's syncs that failed, and whether a later sync has been seen."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -75,16 +75,17 @@ def failed_step_ends_the_sync(m: Moment) -> Findings:
 
 @contract("SYNC-10", on=call("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS, EVERY_EVENT))
 def nothing_runs_without_volumes(m: Moment) -> Findings:
-    """While a pod's volumes are not there FailedMount is told, and neither sandbox nor container is made.
+    """While a pod's volumes are not mounted a FailedMount event is sent, and neither sandbox nor container is
+    made.
 
-    The sync is tried again.
+        The sync is tried again.
     """
     return _follows_a_failed_step(m, "FailedMount")
 
 
 @nothing_runs_without_volumes.clause("again", on=event("FailedMount").where(_waited_in_vain))
 def volumes_are_waited_for_again(m: Moment) -> Findings:
-    """After a wait in vain comes another one."""
+    """After a wait for volumes that timed out comes another one."""
     if not to_run(m):
         return None
     return answered(
@@ -111,7 +112,7 @@ def data_folders_come_before_containers(m: Moment, pod: Pod) -> Findings:
 
 
 def _was_to_go(m: Moment) -> bool:
-    """The kubelet knew that the pod is to go when its sandbox failed."""
+    """The kubelet knew that the pod is to be terminated when its sandbox failed."""
     end = m.pod.termination if m.pod is not None else None
     return m.pod is not None and m.pod.born and end is not None and m.t - end.t >= KNOWN
 
@@ -122,14 +123,14 @@ _OVER: Pattern = FINISHED.either(deleted())
 @contract(
     "SYNC-14", on=failed("RunPodSandbox"), needs=(CRI, PODS, STATUS, EVERY_EVENT), versions=since("1.22")
 )
-def failed_sandbox_of_a_deleted_pod_is_not_told(m: Moment) -> Findings:
-    """A sandbox that fails when its pod is to go already is no failure: no event tells of it."""
+def failed_sandbox_of_a_deleted_pod_is_not_reported(m: Moment) -> Findings:
+    """A sandbox that fails when its pod is to go already is no failure: no event reports it."""
     if not _was_to_go(m):
         return None
     return answered(
         by=_OVER,
         not_before=event("FailedCreatePodSandBox"),
-        text="the pod, which is to go, ends without telling of its sandbox",
+        text="the pod, which is to go, ends without an event about its sandbox",
     )
 
 
@@ -169,7 +170,7 @@ def _read(sandbox: Sandbox) -> Pattern:
     versions=since("1.24"),
 )
 def empty_sandbox_status_is_an_error(m: Moment, sandbox: Sandbox) -> Findings:
-    """A PodSandboxStatus that succeeds and tells nothing of a new sandbox is an error.
+    """A PodSandboxStatus that succeeds and has no status of a new sandbox is an error.
 
     No container is made, and no other sandbox run, before the sandbox was read.
     """
@@ -193,7 +194,8 @@ def _name_of(m: Moment) -> str:
 def _comes_again(pod: Pod, name: str, container: Container | None) -> bool:
     """What could not be made or started is due once more.
 
-    An ephemeral one with a record is not, nor what was stopped for a change and the restart policy lets be.
+    An ephemeral one with a record is not, nor what was stopped for a change and does not run again by the
+    restart policy.
     """
     kind = pod.kind_of(name)
     return (kind == "app" and not is_let_be(pod, name)) or (kind == "ephemeral" and container is None)
@@ -209,7 +211,7 @@ def failed_start_fails_the_pass(m: Moment, pod: Pod) -> Findings:
     if not to_run(m) or not _comes_again(pod, name, m.container):
         return None
     if m.container is not None and was_seen_started(m.container):
-        return None  # An event has told that the start took place.
+        return None  # An event has reported that the start took place.
     # A start whose answer was lost may have taken place.
     started = told_otherwise(m.container) if m.container is not None and m.reply.effect else NOBODY
     return answered(

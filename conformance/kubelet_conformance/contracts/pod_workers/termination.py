@@ -1,4 +1,4 @@
-"""WORK: ends that come early, late or from an unusual side, and what a worker owes to each."""
+"""WORK: terminations at unusual times or from unusual sources, and what a pod worker must do for each."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
 
 
 def _waits_for_volumes(pod: Pod, m: Moment) -> bool:
-    """It has volumes, and for a while nothing has been made of it."""
+    """It has volumes, and for a while nothing of it has been created."""
     return bool(pod.spec and pod.spec.volumes) and pod.set_t is not None and m.t - pod.set_t > REACTION
 
 
@@ -108,7 +108,7 @@ def ended_pod_does_not_come_again(m: Moment, pod: Pod) -> Findings:
 
 @ended_pod_does_not_come_again.clause("stays", on=END)
 def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
-    """It stays as it is."""
+    """A pod that had ended stays so to the end of the trace."""
     for pod in m.world.pods.values():
         kept = pod.note(_StoppingSandbox)
         if kept.again_seq and m.t - kept.again_t > KUBELET_START:
@@ -117,7 +117,7 @@ def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
 
 @observer(on=pod_unset())
 def _departures_are_remembered(m: Moment) -> None:
-    """Remember how far the end of a pod was when it left its source."""
+    """Remember how far the termination of a pod was when it left its source."""
     pod = m.pod
     if pod is not None and pod.static:
         kept = pod.note(_StoppingSandbox)
@@ -150,16 +150,16 @@ def _sandbox_stops(pod: Pod) -> frozenset[str]:
 
 
 class _Lost:
-    """Static pods that left their source before every source was heard."""
+    """Static pods that left their source before every source was ready."""
 
     def __init__(self) -> None:
         self.pods: list[Pod] = []
 
 
 @contract("WORK-27", on=API_BACK, needs=(CRI, PODS), versions=since("1.27"))
-def worker_is_told_by_housekeeping(m: Moment) -> Iterator[Finding]:
-    """A pod that left its source, of which its worker was not told since other sources had not been heard, is
-    ended by housekeeping, with the grace of its spec.
+def worker_is_notified_by_housekeeping(m: Moment) -> Iterator[Finding]:
+    """A pod that left its source, of which its worker was not notified as other sources were not ready yet,
+    is ended by housekeeping, with the grace of its spec.
     """
     lost = m.node.note(_Lost)
     pods, lost.pods = lost.pods, []
@@ -192,7 +192,7 @@ def _gives_not(grace: int) -> Predicate:
 
 @observer(on=pod_unset().either(kubelet("started")))
 def _lost_removals_are_remembered(m: Moment) -> None:
-    """Remember the removals that a kubelet which has not heard the API server yet lets be."""
+    """Remember the removals that a kubelet ignores as it has not received the API server's pods yet."""
     pod, known, node = m.pod, kubelet_view(m), m.node
     if m.keys[0] == "kubelet:started":
         node.note(_Lost).pods.clear()
@@ -213,13 +213,13 @@ class _Waiters:
 
 @contract("WORK-28", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"), clause="nothing")
 def waiting_pod_ends_without_a_call(m: Moment, pod: Pod) -> Findings:
-    """A static pod that leaves its source while it waits for another one of its name to end is never begun,
+    """A static pod that leaves its source while it waits for another one of its name to end is never started,
     and nothing is stopped for it.
     """
     left = m.node.note(_Waiters).left.get(pod.uid)
     if left is None or m.t - left[0] < FILE_POLL + REACTION:
         return None
-    return broken("RunPodSandbox for a pod that had left its source before it was begun", left[1])
+    return broken("RunPodSandbox for a pod that had left its source before it was started", left[1])
 
 
 @waiting_pod_ends_without_a_call.clause("stops", on=call("StopPodSandbox", "StopContainer"))
@@ -233,7 +233,7 @@ def nothing_is_stopped_for_it(m: Moment) -> Findings:
 
 @waiting_pod_ends_without_a_call.clause("never", on=END)
 def waiting_pods_never_began(m: Moment) -> Iterator[Finding]:
-    """It is never begun."""
+    """Such a pod is never started."""
     for t, _ in m.node.note(_Waiters).left.values():
         if m.t - t > FILE_POLL + REACTION:
             yield KEPT
@@ -241,7 +241,7 @@ def waiting_pods_never_began(m: Moment) -> Iterator[Finding]:
 
 @observer(on=pod_set().either(pod_unset(), kubelet("started")))
 def _waiters_are_remembered(m: Moment) -> None:
-    """Remember who waited for a name, and left."""
+    """Remember the pods that left their source while they waited for their name."""
     pod, left = m.pod, m.node.note(_Waiters).left
     if m.keys[0] == "kubelet:started":
         left.clear()
@@ -270,7 +270,7 @@ def pod_sent_as_ended_is_not_started(m: Moment, pod: Pod) -> Findings:
 
 @pod_sent_as_ended_is_not_started.clause("stays", on=END)
 def pods_sent_as_ended_stayed_so(m: Moment) -> Iterator[Finding]:
-    """It stays as it is."""
+    """A pod that had ended stays so to the end of the trace."""
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None
         if sent is not None and sent.terminal and pod.set_t is not None and m.t - pod.set_t >= REACTION:
@@ -283,7 +283,7 @@ _FINISHED_BY_A_SYNC = since("1.27")
 
 @pod_sent_as_ended_is_not_started.clause("told", on=kubelet("started"))
 def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
-    """From 1.27 on its status is completed, where it says nothing of the pod's being ready."""
+    """From 1.27 on its status is completed, where it does not say whether the pod is ready."""
     if not _FINISHED_BY_A_SYNC.get(m.kubernetes) or m.header.channels.api != "full":
         return
     if kubelet_view(m).api_away_t is not None:
@@ -298,7 +298,7 @@ def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
                 within=KUBELET_START + REACTION,
                 unless=FAULT.either(LIFE_ENDS, pod_unset().where(of(pod)), deleted().where(of(pod))),
                 whole_node=True,
-                text=f"a status of {pod.name} tells that it is not ready",
+                text=f"a status of {pod.name} says that it is not ready",
             )
 
 
@@ -325,7 +325,7 @@ def leftovers_of_an_ended_pod_are_stopped(m: Moment) -> Iterator[Finding]:
 
 
 _DEPTH = 2
-"""A volume is `volumes/<plugin>/<name>`; what lies in it comes and goes with its content."""
+"""A volume is `volumes/<plugin>/<name>`; files in it come and go with its content."""
 
 
 def _removed_of(m: Moment) -> tuple[Pod | None, str]:

@@ -1,4 +1,4 @@
-"""WORK: what a busy worker makes of the news that pile up, and when it looks at its pod again."""
+"""WORK: how a busy pod worker handles updates that queue up, and when it syncs its pod again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _VERSIONS_KEPT = 16
 _HEARD = 1.0
-"""What the API server was told reaches the kubelet within this, seconds."""
+"""What is written to the API server reaches the kubelet within this time (s)."""
 
 
 class _Version:
@@ -200,14 +200,14 @@ _IN_A_ROW = 2
 
 
 def _is_blind(m: Moment, pod: Pod) -> bool:
-    """What the kubelet has in store of the pod is an error, and has been for a while."""
+    """The kubelet's cache entry of the pod is an error, and has been for a while."""
     blind = pod.note(_Blind)
     return blind.t is not None and m.t - blind.t > REACTION
 
 
 @contract("WORK-18", on=pod_set(), needs=(CRI, PODS, EVENTS), clause="told")
 def unreadable_pod_is_told(m: Moment, pod: Pod) -> Findings:
-    """A sync that cannot read the state of its pod does nothing, tells it with a FailedSync event, and is
+    """A sync that cannot read the state of its pod does nothing, sends a FailedSync event, and is
     tried again.
     """
     if pod.static or not _is_alive(m) or worker_is_busy(pod) or not _is_blind(m, pod):
@@ -219,7 +219,7 @@ def unreadable_pod_is_told(m: Moment, pod: Pod) -> Findings:
         within=RETRY + RETRY_SLACK,
         unless=FAULT.either(done("PodSandboxStatus").where(of(pod))),
         not_before=_ACTIONS.where(of(pod)),
-        text=f"a FailedSync event tells that {pod.name} cannot be read",
+        text=f"a FailedSync event says that {pod.name} cannot be read",
     )
 
 
@@ -228,7 +228,7 @@ _ACTIONS = call("RunPodSandbox", "CreateContainer", "StopContainer")
 
 @unreadable_pod_is_told.clause("nothing", on=_ACTIONS)
 def nothing_is_done_blindly(m: Moment, pod: Pod) -> Findings:
-    """Nothing of it is made or stopped."""
+    """Nothing of a pod whose state cannot be read is made or stopped."""
     if not _is_blind(m, pod) or not _is_alive(m) or _worker_was_busy(m, pod):
         return None
     blind = pod.note(_Blind)

@@ -1,4 +1,4 @@
-"""PROBE: what comes of the results of exec probes: kills, readiness, events."""
+"""PROBE: the effects of exec probe results: kills, readiness, events."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from kubelet_conformance.trace.format.records import Event
 _KILLING: tuple[Name, ...] = ("liveness", "startup")
 
 
-def _told(m: Moment) -> list[tuple[ContainerStatus, Container]]:
-    """What a status says of containers that were born in the trace and run."""
+def _reported(m: Moment) -> list[tuple[ContainerStatus, Container]]:
+    """The status of each running container that was created in the trace."""
     if m.status is None or m.pod is None:
         return []
     found: list[tuple[ContainerStatus, Container]] = []
@@ -55,7 +55,7 @@ def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
     """Each instance of a container begins as not ready and, with a startup probe, as not started; the first
     success of its own probe changes that.
     """
-    for one, container in _told(m):
+    for one, container in _reported(m):
         probes = exec_probes(container)
         for name, says in (("readiness", one.ready), ("startup", bool(one.started))):
             if name not in probes:
@@ -81,7 +81,7 @@ def _workers_are_to_come(m: Moment, container: Container) -> bool:
 @contract("PROBE-06", on=call("StopContainer"), needs=(CRI, PODS), clause="kill")
 def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
     """Only as many failures in a row as failureThreshold says make a probe fail, and as many successes in a
-    row as successThreshold says make it succeed; the opposite result begins anew.
+    row as successThreshold says make it succeed; the opposite result begins the count anew.
     """
     if explained(m, probes=False):
         return None
@@ -92,19 +92,19 @@ def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
     tallies = [runs_of(container, name, m) for name in names]
     if any(runs.published is False for runs in tallies):
         return KEPT
-    told = ", ".join(
+    reported = ", ".join(
         f"the {name} probe failed {0 if runs.last else runs.count} of {probes[name].failure_threshold} times"
         for name, runs in zip(names, tallies, strict=True)
     )
-    return to_be_explained(f"there is a reason to stop container {container.name} ({told} in a row)")
+    return to_be_explained(f"there is a reason to stop container {container.name} ({reported} in a row)")
 
 
 @failures_in_a_row_count.clause("ready", on=AGAIN)
 def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
-    """Readiness flips with a result that came often enough."""
+    """Readiness changes with a result that came often enough."""
     pod = m.pod
     old = {one.name: one for one in pod.status.every_container} if pod is not None and pod.status else {}
-    for one, container in _told(m):
+    for one, container in _reported(m):
         before, readiness = old.get(one.name), exec_probes(container).get("readiness")
         if before is None or readiness is None or before.runtime_id != one.runtime_id:
             continue
@@ -148,7 +148,7 @@ def unready_container_lives_on(m: Moment) -> Findings:
 
 @unready_container_lives_on.clause("no-kill", on=call("StopContainer"))
 def readiness_kills_nobody(m: Moment, container: Container) -> Findings:
-    """It is not stopped for that."""
+    """The container is not stopped for that result."""
     if runs_of(container, "readiness", m).published is not False:
         return None
     if not without_reason(m):
@@ -180,11 +180,13 @@ def container_that_does_not_run_is_not_ready(m: Moment) -> Iterator[Finding]:
 
 @contract("PROBE-13", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=since("1.22"))
 def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """Once a pod is to go, its liveness and startup probes are executed no more; readiness probes are."""
+    """Once a pod is being terminated, its liveness and startup probes are executed no more; readiness probes
+    are.
+    """
     if pod.termination is not None or not m.node.kubelet_up or not pod.born:
         return
     if pod.static and m.keys[0] != "pod:remove":
-        return  # It is its mirror that goes.
+        return  # Only its mirror goes.
     begun = m.t
     for container in pod.every_container():
         if container.state != "running" or not container.born:
@@ -212,7 +214,7 @@ def _ready_to_go_on(m: Moment, container: Container) -> bool:
 
 
 @contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
-def each_failure_is_told(m: Moment, pod: Pod) -> Findings:
+def each_failure_is_reported(m: Moment, pod: Pod) -> Findings:
     """Each failed execution gives a Warning event Unhealthy on its container."""
     probed = probe_at(m)
     if probed is None or probed.outcome != "failure" or pod.termination is not None:
@@ -221,7 +223,7 @@ def each_failure_is_told(m: Moment, pod: Pod) -> Findings:
         by=event("Unhealthy").where(_on(probed.container.name)),
         within=REACTION,
         unless=TERMINATION_ASKED,
-        text=f"an Unhealthy event on {probed.container.name} tells of the failed {probed.name} probe",
+        text=f"an Unhealthy event on {probed.container.name} reports the failed {probed.name} probe",
     )
 
 
@@ -240,7 +242,7 @@ def _on(name: str) -> Predicate:
 @contract("PROBE-24", on=status(), needs=(CRI, PODS, STATUS))
 def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
     """A container without a readiness probe is ready as soon as it runs and has started."""
-    for one, container in _told(m):
+    for one, container in _reported(m):
         if container.kind not in {"app", "sidecar"} or container.spec is None:
             continue
         if container.spec.readiness_probe is not None or container.spec.startup_probe is not None:
@@ -254,7 +256,7 @@ def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
 
 _READY_AFTER_START = ByVersion({"<=1.34": False, ">=1.35": True})
 _LONG_BEFORE = 10.0
-"""How long before the kubelet a container must have started for its readiness to be kept."""
+"""How long before the kubelet's start a container must have started for its readiness to be kept."""
 
 
 @contract("PROBE-25", on=status(), needs=(CRI, PODS, EVERY_STATUS), versions=_READY_AFTER_START)
@@ -265,23 +267,23 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
     node, kept = m.node, _READY_AFTER_START.at(m.kubernetes)
     if node.lives < 2 or node.started_t is None or probes_have_ended(m):  # noqa: PLR2004 - it started again
         return
-    for one, container in _told(m):
+    for one, container in _reported(m):
         was = _was_ready(m, one)
         if was is None and is_first_of_this_life(m):
-            container.note(_Unprobed).told_seq = m.seq
+            container.note(_Unprobed).reported_seq = m.seq
         if was is None or "readiness" not in exec_probes(container):
             continue
         started = container.started_t
         if started is None or started > node.started_t - (_LONG_BEFORE if kept else 0.0):
             continue
         runs = runs_of(container, "readiness", m)
-        has_kept = kept and m.pod is not None and not m.pod.static  # A file says nothing of readiness.
+        has_kept = kept and m.pod is not None and not m.pod.static  # A manifest file has no readiness.
         if has_kept and was and runs.published is not False and ever_succeeded(container, "readiness"):
             yield (
                 KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
             )
         elif one.ready and _has_no_worker_yet(m, one, container, was=was):
-            container.note(_Unprobed).told_seq = m.seq
+            container.note(_Unprobed).reported_seq = m.seq
         elif not kept and runs.published is None and not _is_replaced(container):
             yield (
                 KEPT
@@ -291,22 +293,22 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
 
 
 class _Unprobed:
-    """The latest status that showed the container before its probe had a worker in this life."""
+    """The latest status that showed the container before its probe had a worker in this kubelet instance."""
 
     def __init__(self) -> None:
-        self.told_seq = 0
+        self.reported_seq = 0
 
 
 def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
-    """It is the first status of this life, or that one with what another probe has found since."""
+    """It is the first status of this kubelet instance, or that one with a later result of another probe."""
     if is_first_of_this_life(m):
         return not was or tells_of_others(m, one.name)
     last = m.pod.status_seq if m.pod is not None else 0
-    return was and last == container.note(_Unprobed).told_seq and tells_of_probes_only(m)
+    return was and last == container.note(_Unprobed).reported_seq and tells_of_probes_only(m)
 
 
 def _is_replaced(container: Container) -> bool:
-    """Its sandbox is dead: the first sync of this life kills the pod before it has it probed."""
+    """Its sandbox is dead: the first sync of this kubelet instance kills the pod before it is probed."""
     return container.sandbox is None or container.sandbox.state != "ready"
 
 
@@ -345,7 +347,7 @@ def late_result_hits_nobody_else(m: Moment, pod: Pod) -> Findings:
 
 @late_result_hits_nobody_else.clause("no-kill", on=call("StopContainer"))
 def new_instance_is_not_killed(m: Moment, container: Container) -> Findings:
-    """It is not stopped for that."""
+    """The container is not stopped for that result."""
     late = container.note(_Late).t
     if late is None or not without_reason(m):
         return None

@@ -41,7 +41,7 @@ from kubelet_conformance.trace.format.manifests import Probe
 
 _BEGINS = call("ExecSync")
 _GRID_SLACK = 0.5
-"""How much too early an execution may look: the ticker is exact, what it starts is not."""
+"""How much too early an execution may appear: the ticker is exact, what it starts is not."""
 _WALL_GRID_SLACK = 1.0
 """The same where the machine may be busy: a tick that comes late does not move those after it."""
 _LATE_SLACK = 3.0
@@ -51,7 +51,9 @@ _AT_ONCE = RELIST + REACTION
 
 
 _POST_START = call("ExecSync").where(runs_post_start)
-"""It holds up the sync of its pod: until it is over, no status tells the prober of a container that runs."""
+"""A postStart hook holds up the sync of its pod: until it ends, no status informs the prober of a running
+container.
+"""
 
 
 def _has_unseen_hook(pod: Pod) -> bool:
@@ -191,7 +193,7 @@ _HOLD_AFTER_SUCCESS = ByVersion({"<=1.26": REACTION, ">=1.28": 0.0})
 
 @failed_probe_rests.clause("startup-success", on=PROBES)
 def successful_startup_probe_rests(m: Moment) -> Findings:
-    """A startup probe that has succeeded rests."""
+    """A startup probe that has succeeded is not executed again."""
     probed = probe_at(m)
     allowed = _HOLD_AFTER_SUCCESS.get(m.kubernetes)
     if probed is None or probed.outcome != "begins" or allowed is None:
@@ -238,7 +240,7 @@ def probe_without_result_is_tried_again(m: Moment) -> Findings:
 
 @contract("PROBE-15", on=_BEGINS, needs=(CRI, PODS), versions=since("1.20"), clause="timeout")
 def probe_passes_its_timeout_on(m: Moment) -> Findings:
-    """An exec probe gives the runtime its timeoutSeconds, and one that runs out of time has failed."""
+    """An exec probe gives the runtime its timeoutSeconds, and one that times out has failed."""
     probed = probe_at(m)
     if probed is None:
         return None
@@ -261,13 +263,13 @@ def probe_out_of_time_has_failed(m: Moment) -> Findings:
         by=kill_begins(container).either(call("StopPodSandbox")),
         within=REACTION + unseen_hook_seconds(container),
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
-        text=f"container {container.name} is killed after its {probed.name} probe ran out of time",
+        text=f"container {container.name} is killed after its {probed.name} probe timed out",
     )
 
 
 @probe_passes_its_timeout_on.clause("not-ready", on=PROBED)
 def readiness_out_of_time_has_failed(m: Moment) -> Findings:
-    """A readiness probe that ran out of time makes nothing ready."""
+    """A readiness probe that timed out does not make its container ready."""
     probed = probe_at(m)
     if probed is None or m.reply.error is None or probed.outcome != "failure" or probed.name != "readiness":
         return None
@@ -285,14 +287,14 @@ def readiness_out_of_time_has_failed(m: Moment) -> Findings:
 def _is_ready(container: Container) -> Predicate:
     def says(m: Moment) -> bool:
         every = m.status.every_container if m.status is not None else ()
-        told_ready = any(one.runtime_id == container.id and one.ready for one in every)
-        return told_ready and not probes_have_ended(m)
+        shown_ready = any(one.runtime_id == container.id and one.ready for one in every)
+        return shown_ready and not probes_have_ended(m)
 
     return says
 
 
 def _is_put_off(m: Moment, probe: Probe) -> bool:
-    """The kubelet was young when it heard of the pod: first executions are spread over a period."""
+    """The kubelet had just started when it received the pod: first executions are spread over a period."""
     started_t, set_t = m.node.started_t, m.pod.set_t if m.pod is not None else None
     return started_t is None or set_t is None or set_t - started_t < probe.period_seconds
 

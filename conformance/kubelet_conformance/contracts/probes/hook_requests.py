@@ -1,4 +1,4 @@
-"""HOOK: hooks that do not run a command: requests over HTTP, pauses, and what is no hook at all."""
+"""HOOK: hooks that do not run a command: HTTP requests, sleeps, and kinds that cannot be run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GRACE_MIN = 2
 
 
 def _hook(m: Moment) -> Asked | None:
-    """The one hook that a request comes from; None where it is not certain."""
+    """The one hook that sent the request; None where it is not certain."""
     record, pod = knock(m), m.pod
     if record is None or pod is None or not m.node.kubelet_up:
         return None
@@ -74,7 +74,7 @@ def hook_asks_its_own_pod(m: Moment) -> Findings:
 
 @hook_asks_its_own_pod.clause("any-answer", on=KNOCK)
 def any_answer_is_a_success(m: Moment, pod: Pod) -> Findings:
-    """The status is not looked at."""
+    """The HTTP status does not matter."""
     record, one = knock(m), _hook(m)
     container = running(pod, one.spec.name) if one is not None else None
     if record is None or one is None or container is None or answered_with(record) < _BAD:
@@ -95,7 +95,7 @@ def any_answer_is_a_success(m: Moment, pod: Pod) -> Findings:
 @contract("HOOK-09", on=KNOCK, needs=(CRI, PODS), versions=since("1.26"), clause="again")
 def plain_answer_is_asked_for(m: Moment) -> Findings:
     """An HTTPS hook that is answered in plain HTTP is sent once more as such, without its credentials; a
-    LifecycleHTTPFallback event tells it.
+    LifecycleHTTPFallback event reports it.
     """
     one = _hook(m) if _is_plain(knock(m)) else None
     if one is None:
@@ -118,7 +118,7 @@ def _is_http(m: Moment) -> bool:
 
 
 @plain_answer_is_asked_for.clause("told", on=KNOCK)
-def fallback_is_told(m: Moment) -> Findings:
+def fallback_is_reported(m: Moment) -> Findings:
     """The event is sent."""
     one = _hook(m) if _is_plain(knock(m)) else None
     if one is None or m.header.channels.events == "none":
@@ -132,7 +132,7 @@ def fallback_is_told(m: Moment) -> Findings:
 
 @plain_answer_is_asked_for.clause("bare", on=KNOCK)
 def credentials_are_left_out(m: Moment) -> Findings:
-    """Nobody on the way may read them."""
+    """A request in plain HTTP has no credentials."""
     record, one = knock(m), _hook(m)
     if record is None or one is None or not _is_http(m):
         return None

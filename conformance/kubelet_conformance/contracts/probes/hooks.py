@@ -1,4 +1,4 @@
-"""HOOK: when lifecycle hooks run, what waits for them, and what their failure leads to."""
+"""HOOK: when lifecycle hooks run, what waits for them, and the effects of their failure."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def exec_hook_has_no_timeout(m: Moment) -> Findings:
 @contract("HOOK-03", on=_ENDED.where(runs_post_start), needs=(CRI, PODS), clause="kill")
 def failed_post_start_kills(m: Moment, container: Container) -> Findings:
     """A container whose postStart hook fails is killed with its grace, its preStop hook first, and a
-    FailedPostStartHook event tells it.
+    FailedPostStartHook event reports it.
     """
     if container.state != "running" or _succeeded(m):
         return None
@@ -138,7 +138,7 @@ def failed_post_start_kills(m: Moment, container: Container) -> Findings:
 
 
 @failed_post_start_kills.clause("event", on=_ENDED.where(runs_post_start))
-def failed_post_start_is_told(m: Moment) -> Findings:
+def failed_post_start_is_reported(m: Moment) -> Findings:
     """The event is sent."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
@@ -224,7 +224,7 @@ def _stop_is_due(m: Moment) -> Findings:
     if container.stops and container.stops[-1].call.seq > m.call.seq:
         return None
     if container.state == "removed":
-        return None  # Its record vanished meanwhile; what is stopped then cannot be told to be it.
+        return None  # Its record vanished meanwhile; whether it is the one stopped then is not known.
     return answered(
         by=call("StopContainer").where(about(container)),
         within=REACTION,
@@ -234,12 +234,12 @@ def _stop_is_due(m: Moment) -> Findings:
 
 @contract("HOOK-06", on=_ENDED.where(runs_pre_stop), needs=(CRI, PODS), clause="stop")
 def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
-    """When a preStop hook fails, the stop follows all the same, and a FailedPreStopHook event tells it."""
+    """When a preStop hook fails, the stop follows all the same, and a FailedPreStopHook event reports it."""
     return None if _succeeded(m) else _stop_is_due(m)
 
 
 @failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(runs_pre_stop))
-def failed_pre_stop_is_told(m: Moment, pod: Pod) -> Findings:
+def failed_pre_stop_is_reported(m: Moment, pod: Pod) -> Findings:
     """The event is sent."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
@@ -289,8 +289,8 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
             )
 
 
-class _Told:
-    """When the kubelet was told that a container has exited."""
+class _Reported:
+    """When the exit of a container was reported to the kubelet."""
 
     def __init__(self) -> None:
         self.t: float | None = None
@@ -300,9 +300,9 @@ class _Told:
 @contract("TERM-08", on=PRE_STOP, needs=(CRI, PODS), clause="running")
 def pre_stop_is_for_running_containers(m: Moment, container: Container) -> Findings:
     """The preStop hook runs only in containers that run, not in one that has exited."""
-    told = container.note(_Told)
-    if told.t is not None and m.t - told.t > RELIST:
-        return broken("the container had exited before its preStop hook", told.seq)
+    reported = container.note(_Reported)
+    if reported.t is not None and m.t - reported.t > RELIST:
+        return broken("the container had exited before its preStop hook", reported.seq)
     return KEPT if container.state == "running" else None
 
 
@@ -311,6 +311,6 @@ def exits_are_remembered(m: Moment) -> None:
     """Remember when the kubelet reads that a container has exited."""
     record = m.response(ContainerStatusReply).status
     if m.container is not None and record is not None and record.state == "CONTAINER_EXITED":
-        told = m.container.note(_Told)
-        if told.t is None:
-            told.t, told.seq = m.t, m.seq
+        reported = m.container.note(_Reported)
+        if reported.t is None:
+            reported.t, reported.seq = m.t, m.seq

@@ -1,4 +1,4 @@
-"""PROBE: probes that ask a pod over its network, and what is put into the commands of exec probes."""
+"""PROBE: network probes of a pod, and variables in the commands of exec probes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
 def _asker(m: Moment, handler: str) -> Asked | None:
-    """The one probe that such a knock comes from; None where it is not certain."""
+    """The one probe that sent the request; None where it is not certain."""
     record, pod = knock(m), m.pod
     if record is None or record.handler != handler or pod is None or not m.node.kubelet_up:
         return None
@@ -103,8 +103,8 @@ def status_of_http_decides(m: Moment) -> Findings:
 
 
 @status_of_http_decides.clause("redirect", on=KNOCK)
-def redirect_away_is_told(m: Moment) -> Findings:
-    """A ProbeWarning tells of it."""
+def redirect_away_is_reported(m: Moment) -> Findings:
+    """A ProbeWarning event reports the redirect to another host."""
     record, one = knock(m), _asker(m, "httpGet")
     if record is None or one is None or not _REDIRECT <= answered_with(record) < _BAD:
         return None
@@ -114,12 +114,12 @@ def redirect_away_is_told(m: Moment) -> Findings:
         by=event("ProbeWarning").where(_tells(one, "warning")),
         within=REACTION,
         unless=TERMINATION_ASKED,
-        text=f"a ProbeWarning tells that the {one.what} probe of {one.spec.name} was redirected",
+        text=f"a ProbeWarning says that the {one.what} probe of {one.spec.name} was redirected",
     )
 
 
 class _Said:
-    """What the server said that failed an HTTP probe last."""
+    """The server's response to the HTTP probe that failed last."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -127,19 +127,19 @@ class _Said:
 
 
 @contract("PROBE-17", on=event("Unhealthy"), needs=(CRI, PODS, EVENTS), versions=since("1.21"))
-def body_of_a_failure_is_not_told(m: Moment, pod: Pod) -> Findings:
-    """The event of a failed HTTP probe tells the status and nothing of what the server said."""
+def body_of_a_failure_is_not_reported(m: Moment, pod: Pod) -> Findings:
+    """The event of a failed HTTP probe contains the status and nothing of the server's response."""
     record = m.record
     if not isinstance(record, Event):
         return None
     said = pod.note(_Said)
     if said.text and said.text in record.message:
-        return broken("the event repeats what the server said", said.seq)
+        return broken("the event repeats the server's response", said.seq)
     found = _STATUS_TOLD.search(record.message)
     if found is None:
         return None
     rest = record.message[found.end() :]
-    return broken(f"after the status the event tells {rest!r}") if rest else KEPT
+    return broken(f"after the status the event has {rest!r}") if rest else KEPT
 
 
 @observer(on=KNOCK)
@@ -171,7 +171,7 @@ def serving_is_healthy(m: Moment) -> Findings:
 
 
 def _is_meant(m: Moment, record: Probe) -> Findings:
-    """A host that is no pod's is one that a probe names."""
+    """A host that is no pod's address must be named by a probe."""
     probes = [one for one in askers_anywhere(m, record) if not one.is_hook]
     if not probes or not is_nobodys(m, record.host) or _may_be_the_nodes(m, record):
         return None
@@ -181,14 +181,14 @@ def _is_meant(m: Moment, record: Probe) -> Findings:
 
 
 def _may_be_the_nodes(m: Moment, record: Probe) -> bool:
-    """A pod that asks lives in the node's network, and no status has told yet which address that gives it."""
+    """A pod that asks is in the node's network, and no status has reported its address yet."""
     untold = (pod for pod in m.world.pods.values() if pod.status is None or not pod.status.pod_ip)
     hosted = (pod for pod in untold if pod.spec is not None and pod.spec.host_network)
     return not record.host.startswith(_LOOPBACK) and any(asked_by(pod, record) for pod in hosted)
 
 
 class _Redirected:
-    """Where servers of a pod have sent those who asked them."""
+    """The addresses to which servers of a pod have redirected requests."""
 
     def __init__(self) -> None:
         self.urls: set[str] = set()

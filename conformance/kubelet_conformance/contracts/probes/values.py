@@ -1,4 +1,4 @@
-"""PROBE: what a failing exec probe leads to. Other kinds of probes do not pass through the runtime."""
+"""PROBE: the effects of a failing exec probe. Other kinds of probes do not pass through the runtime."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest
 
 _HANDOVER = 0.5
-"""So long the news that a sandbox is stopped may take from the runtime's reply to whoever probes."""
+"""The longest time from the runtime's reply that a sandbox is stopped to the last probe (s)."""
 _PROMPTLY = RELIST + 0.5
-"""An exit so soon may be read before the kill begins: a sync waits for a relist later than the last one."""
+"""An exit within this time may be read before the kill begins: a sync waits for a relist later than the last
+one.
+"""
 
 
 @contract("PROBE-07", on=PROBES, needs=(CRI, PODS))
@@ -67,7 +69,9 @@ def probe_without_result_kills_nobody(m: Moment, container: Container) -> Findin
 
 @liveness_ends_with_the_deletion.clause("deadline", on=event("DeadlineExceeded"))
 def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
-    """So it is when the kubelet itself ends a pod (K8S-105215)."""
+    """Once the kubelet itself ends a pod, its liveness and startup probes are executed no more
+    (K8S-105215).
+    """
     pod, begun = m.pod, m.t
     for container in pod.every_container() if pod is not None and pod.born else ():
         if container.state != "running" or not container.born:
@@ -85,7 +89,9 @@ def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
 
 @contract("PROBE-12", on=status(), needs=(CRI, PODS, STATUS), clause="ended")
 def nothing_of_an_ended_pod_is_probed(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
-    """When a pod has ended, or is stopped because it is to go, its probes are executed no more."""
+    """When a pod has ended, or its sandbox is stopped for its termination, its probes are executed
+    no more.
+    """
     if not status.terminal or pod.finished or not pod.born:
         return
     if not any(c.state == "running" for c in pod.every_container()):
@@ -94,7 +100,7 @@ def nothing_of_an_ended_pod_is_probed(_: Moment, pod: Pod, status: PodStatus) ->
 
 @nothing_of_an_ended_pod_is_probed.clause("stopped", on=done("StopPodSandbox"))
 def nothing_of_a_stopped_pod_is_probed(m: Moment) -> Iterator[Finding]:
-    """It is on its way out, and its sandbox has been stopped."""
+    """The pod is being terminated, and its sandbox has been stopped."""
     pod = m.pod
     if pod is not None and pod.born and pod.termination is not None and m.sandbox is pod.sandbox:
         yield from _is_not_probed(pod, since=m.t + _HANDOVER)
@@ -140,7 +146,7 @@ class _Killed:
 
 @failed_liveness_under_never.clause("no-restart", on=REMAKING)
 def killed_container_stays_dead(m: Moment, pod: Pod) -> Findings:
-    """It is not created again."""
+    """The container is not created again."""
     old = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if old is None or not old.note(_Killed).by_probe:
         return None

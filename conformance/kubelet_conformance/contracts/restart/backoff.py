@@ -60,7 +60,7 @@ def _called_off(container: Container) -> Pattern:
 
 
 def _crashed(m: Moment, *kinds: Kind) -> Container | None:
-    """The container of one of these kinds whose own end this is (OWN_END), and that is wanted again."""
+    """The container of one of these kinds that ended here by itself (OWN_END) and is to run again."""
     container = m.container
     if container is None or m.exit is None or m.pod is None or container.kind not in kinds:
         return None
@@ -70,7 +70,7 @@ def _crashed(m: Moment, *kinds: Kind) -> Container | None:
 
 
 def _is_left(m: Moment, container: Container) -> bool:
-    """Policy lets it be after this end."""
+    """By the restart policy it does not run again after this end."""
     if m.pod is None or m.exit is None or m.exit.code is None:
         return True
     if container.kind == "sidecar":
@@ -93,7 +93,7 @@ def _early(restart: Restart) -> str:
 
 
 def _not_early(m: Moment, *kinds: Kind) -> Findings:
-    """A restart that a back-off holds up comes no earlier than it may."""
+    """A restart that a back-off holds up comes no earlier than the back-off allows."""
     restart = restart_at(m)
     if restart is None or not restart.least or restart.ended.exit is None:
         return None
@@ -192,30 +192,32 @@ def change_begins_anew(m: Moment) -> Iterator[Finding]:
 
 
 @contract("BACKOFF-06", on=REFUSED, needs=(CRI, PODS, STATUS))
-def refusal_is_told(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+def refusal_is_reported(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """While a container is held up its status is Waiting with reason CrashLoopBackOff.
 
-    The message names delay, container and pod; lastState tells the end, and restartCount stays that of the
+    The message names delay, container and pod; lastState has the exit, and restartCount stays that of the
     instance that ended.
     """
     every = status.lasting_containers
-    for told in every:
-        waiting, ended = told.state.waiting, told.last_state.terminated
+    for reported in every:
+        waiting, ended = reported.state.waiting, reported.last_state.terminated
         if waiting is None or waiting.reason != "CrashLoopBackOff":
             continue
-        newest = m.world.containers.get(told.runtime_id)
+        newest = m.world.containers.get(reported.runtime_id)
         if ended is None and newest is not None and newest.state == "created":
             continue  # What was made before it was never started either.
-        if ended is None and not told.container_id and has_come_back(m, pod):
+        if ended is None and not reported.container_id and has_come_back(m, pod):
             continue  # Reasons are kept by the pod's UID, longer than its statuses.
         if ended is None:
-            yield broken(f"{told.name} is in CrashLoopBackOff without a terminated lastState")
+            yield broken(f"{reported.name} is in CrashLoopBackOff without a terminated lastState")
             continue
-        wrong = _message_wrong(m, pod, told.name, waiting.message)
-        gone = next((c for c in pod.containers.get(told.name, ()) if ended.container_id.endswith(c.id)), None)
-        is_newest = gone is not None and told.runtime_id in {"", gone.id}
-        if not wrong and is_newest and gone is not None and told.restart_count != gone.attempt:
-            wrong = f"{told.name} has restartCount {told.restart_count}, expected {gone.attempt}"
+        wrong = _message_wrong(m, pod, reported.name, waiting.message)
+        gone = next(
+            (c for c in pod.containers.get(reported.name, ()) if ended.container_id.endswith(c.id)), None
+        )
+        is_newest = gone is not None and reported.runtime_id in {"", gone.id}
+        if not wrong and is_newest and gone is not None and reported.restart_count != gone.attempt:
+            wrong = f"{reported.name} has restartCount {reported.restart_count}, expected {gone.attempt}"
         yield broken(wrong) if wrong else KEPT
 
 
@@ -246,7 +248,7 @@ def siblings_are_not_held_up(m: Moment, pod: Pod, container: Container) -> Findi
 
 
 def _waits_for_inits(pod: Pod, container: Container) -> bool:
-    """Its sandbox is no more: in the next one the init containers come first."""
+    """Its sandbox is gone: in the next one the init containers come first."""
     is_gone = container.sandbox is None or container.sandbox.state != "ready"
     return is_gone and pod.spec is not None and bool(pod.spec.init_containers)
 

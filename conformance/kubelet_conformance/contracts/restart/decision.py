@@ -1,6 +1,6 @@
 """RESTART: whether an app container that ended, or must end, is run again.
 
-RESTART: nothing of a pod that goes is run again.
+RESTART: nothing of a pod that is being terminated is run again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from kubelet_conformance.trace.world.kubelet_view import informed_by
 
 
 def _app_exit(m: Moment) -> Container | None:
-    """The app container whose own end this is (OWN_END), where it may be made again in its sandbox."""
+    """The app container that ended here by itself (OWN_END), where it may be made again in its sandbox."""
     container = m.container
     if container is None or m.exit is None or m.exit.code is None or container.kind != "app":
         return None
@@ -162,15 +162,15 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
 
 @unknown_one_is_stopped_first.clause("replaced", on=read_as("unknown"))
 def _(m: Moment, container: Container) -> Findings:
-    told = m.response(ContainerStatusReply).status
-    if told is None or told.state != "CONTAINER_UNKNOWN" or container.kind != "app":
+    reported = m.response(ContainerStatusReply).status
+    if reported is None or reported.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
     if _was_unknown(container) or not to_watch(m) or not in_place(container):
         return None
     return answered(
         # A pod of policy Never in which nothing else runs has failed, and is killed as it is (PHASE-07).
         by=stop_of(container).either(given_up_with_its_pod(container)),
-        # No event tells of an unknown state (PLEG-03): it is the next resync that meets it.
+        # No event reports an unknown state (PLEG-03): the next resync finds it.
         within=RESYNC,
         unless=HELD_UP,
         not_before=creation_of(container.name),
@@ -183,7 +183,7 @@ def _was_unknown(container: Container) -> bool:
 
 
 def _replaced(container: Container) -> Pattern:
-    """Another instance is made while the record of this one is there to forbid it."""
+    """Another instance is made though the record of this one forbids it."""
     return creation_of(container.name).where(lambda _: container.state == "exited")
 
 
@@ -398,8 +398,8 @@ def nothing_restarts_in_termination(m: Moment, pod: Pod, container: Container) -
     if m.exit is None or pod.termination is None:
         return None
     asked_t = pod.termination.t
-    is_told = m.t - (asked_t if pod.static else informed_by(m, asked_t)) >= 2 * RELIST
-    aware = bool(container.stops) or is_told
+    is_reported = m.t - (asked_t if pod.static else informed_by(m, asked_t)) >= 2 * RELIST
+    aware = bool(container.stops) or is_reported
     if not aware or container.kind not in {"app", "init"} or stopped_for_itself(m, pod, container):
         return None
     return answered(

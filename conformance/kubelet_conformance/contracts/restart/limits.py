@@ -1,4 +1,4 @@
-"""BACKOFF, RESTART and LOOP: what is configured of restarts, what foreign files do, and how the loop is."""
+"""BACKOFF, RESTART and LOOP: configured restart delays, foreign log files, and the health of the loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DELAY = re.compile(r"back-off ((?:\d+h)?(?:\d+m)?(?:[\d.]+s)?) restarting faile
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _HEALTH = "healthz/syncloop"
 _SILENT_MOST, _SLACK = 300.0, 10.0
-"""So long the loop may stand still; Status is asked every 5 s, and the loop looks again within 5 s."""
+"""The longest the loop may stand still; Status is asked every 5 s, and the loop checks again within 5 s."""
 
 
 def _seconds(text: str) -> float:
@@ -47,15 +47,15 @@ def configured_delays_are_kept(m: Moment) -> Findings:
     """
     every = m.status.every_container if m.status is not None else ()
     waiting = [(one.name, one.state.waiting.message) for one in every if one.state.waiting is not None]
-    told = [(name, found[1]) for name, text in waiting if (found := _DELAY.match(text))]
-    curve = _curve(m) if told else None
-    return _judged(told, *curve) if curve is not None else None
+    reported = [(name, found[1]) for name, text in waiting if (found := _DELAY.match(text))]
+    curve = _curve(m) if reported else None
+    return _judged(reported, *curve) if curve is not None else None
 
 
-def _judged(told: list[tuple[str, str]], base: float, cap: float) -> Iterator[Finding]:
+def _judged(reported: list[tuple[str, str]], base: float, cap: float) -> Iterator[Finding]:
     """The delays of containers, by name, are of the series that begins and ends with these."""
     right = {min(cap, base * 2.0**power) for power in range(12)}
-    for name, text in told:
+    for name, text in reported:
         delay = _seconds(text)
         yield KEPT if delay in right else broken(f"{name} is held up {delay:g} s, expected {cap:g} at most")
 
@@ -66,7 +66,7 @@ _ANCHORED = ByVersion({"1.23..1.26": False, ">=1.27": True})
 
 @contract("RESTART-15", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ANCHORED)
 def foreign_files_do_not_count(m: Moment, pod: Pod) -> Findings:
-    """Of the files among a container's logs only those named <number>.log tell its number; up to 1.26 any
+    """Of the files among a container's logs only those named <number>.log give its number; up to 1.26 any
     name with digits, a character and "log" in it did.
     """
     config = asked(m)
@@ -95,13 +95,13 @@ def _number(names: list[str], *, anchored: bool) -> int:
 
 @contract("LOOP-19", on=Pattern(frozenset({"metrics"})), needs=(CRI,))
 def silent_loop_is_not_healthy(m: Moment) -> Findings:
-    """The health of the loop is bad when it has stood still for more than 5 minutes, and good before that."""
+    """The loop is reported unhealthy when it has stood still for more than 5 minutes, and healthy before."""
     if not isinstance(m.record, Metrics) or _HEALTH not in m.record.values or m.node.started_t is None:
         return None
     healthy, down = bool(m.record.values[_HEALTH]), kubelet_view(m).down_since(m.t)
     silent = 0.0 if down is None else m.t - down
     if silent > _SILENT_MOST + _SLACK:
-        return broken(f"the loop stands still for {silent:g} s, and is said to be well") if healthy else KEPT
+        return broken(f"the loop stands still for {silent:g} s, and is reported healthy") if healthy else KEPT
     if silent < _SILENT_MOST - _SLACK:
-        return KEPT if healthy else broken(f"the loop is said to be ill after {silent:g} s")
+        return KEPT if healthy else broken(f"the loop is reported unhealthy after {silent:g} s")
     return None

@@ -1,4 +1,4 @@
-"""RESTART: the number of an instance, and the hash that tells whether its definition changed."""
+"""RESTART: the attempt number of an instance, and the hash that shows whether its definition changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubelet_conformance.trace.world.views import Latest
 
 
 def _attempt_is(m: Moment, expected: int, because: str, earlier: Container | None = None) -> Findings:
-    """The attempt that is asked for is this one."""
+    """KEPT if the requested attempt is the expected one, else broken."""
     meta = asked(m).metadata
     if meta.attempt == expected:
         return KEPT
@@ -28,7 +28,7 @@ def next_number(m: Moment) -> Findings:
     present = [one for one in every if one.state != "removed" and one.sandbox is m.sandbox]
     if not present:
         return None
-    # One whose making failed for the kubelet is known from a listing only, which tells nothing of its order.
+    # One whose making failed for the kubelet is known from a listing only, which says nothing of its order.
     newest = max(present, key=lambda one: one.attempt)
     return _attempt_is(m, newest.attempt + 1, f"the newest instance is {newest.attempt}", newest)
 
@@ -37,9 +37,9 @@ def next_number(m: Moment) -> Findings:
 def _(m: Moment) -> Findings:
     config = asked(m)
     name, attempt = config.metadata.name, config.metadata.attempt
-    told = config.annotations.get(Annotation.RESTART_COUNT)
-    if told != str(attempt):
-        return broken(f"{name} is attempt {attempt} and has annotation restartCount {told}")
+    annotated = config.annotations.get(Annotation.RESTART_COUNT)
+    if annotated != str(attempt):
+        return broken(f"{name} is attempt {attempt} and has annotation restartCount {annotated}")
     if config.log_path != f"{name}/{attempt}.log":
         return broken(f"{name} is attempt {attempt} and logs to {config.log_path}")
     return KEPT
@@ -62,7 +62,7 @@ def number_from_the_logs(m: Moment, pod: Pod) -> Findings:
     if newest is not None and (not newest.vanished or not newest.born or not newest.started_seq):
         return None
     if not all(map(is_log, log_names(m, pod, name))):
-        return None  # What foreign files do is a rule of its own (RESTART-15).
+        return None  # The effect of foreign files is a rule of its own (RESTART-15).
     if newest is None:
         return _attempt_is(m, 0, "it never had an instance")
     if newest.note(_Removed).was_tried:
@@ -101,7 +101,7 @@ def new_sandbox_goes_on_counting(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
 
 
 def _past_is_gone(m: Moment, pod: Pod, name: str) -> bool:
-    """It is an init container, whose records and logs went with the old sandbox."""
+    """The container is an init container, whose records and logs went with the old sandbox."""
     old = pod.newest(name)
     if old is None or old.kind not in {"init", "sidecar"} or old.state != "removed" or old.vanished:
         return False
@@ -179,19 +179,19 @@ def hash_is_of_name_and_image(m: Moment, pod: Pod) -> Findings:
         return None
     config = asked(m)
     name, image = config.metadata.name, config.image.user_specified_image
-    told = config.annotations.get(Annotation.HASH, "")
+    annotated = config.annotations.get(Annotation.HASH, "")
     known, of_image = pod.note(_Hashes).known, m.node.note(_HashesOfNode).of_image
     last, alike = known.get(name), of_image.get((name, image))
-    known[name] = image, told
-    of_image[name, image] = told
+    known[name] = image, annotated
+    of_image[name, image] = annotated
     if not image:
         return None
-    if alike is not None and alike != told:
-        return broken(f"{name} has hash {told} with image {image}, another one had {alike}")
+    if alike is not None and alike != annotated:
+        return broken(f"{name} has hash {annotated} with image {image}, another one had {alike}")
     if last is None:
         return None if alike is None else KEPT
-    if (last[0] == image) != (last[1] == told):
-        same = "the same" if last[1] == told else "another"
+    if (last[0] == image) != (last[1] == annotated):
+        same = "the same" if last[1] == annotated else "another"
         return broken(f"{name} has {same} hash with image {image}, before it was {last[0]}")
     return KEPT
 
@@ -206,10 +206,14 @@ def hash_is_of_the_definition(m: Moment, pod: Pod) -> Findings:
     spec = pod.container_spec(name)
     if spec is None:
         return None
-    told, runs = config.annotations.get(Annotation.HASH, ""), spec.command or []
+    annotated, runs = config.annotations.get(Annotation.HASH, ""), spec.command or []
     of_name = m.node.note(_HashesOfNode).of_name
     last = of_name.get(name)
-    of_name[name] = told, runs
+    of_name[name] = annotated, runs
     if last is None or last[1] == runs:
         return None
-    return broken(f"{name} has hash {told} as before, and runs another command") if last[0] == told else KEPT
+    return (
+        broken(f"{name} has hash {annotated} as before, and runs another command")
+        if last[0] == annotated
+        else KEPT
+    )

@@ -1,4 +1,4 @@
-"""RESTART: containers that say themselves when they are run again, and those that restart their whole pod."""
+"""RESTART: containers with restart rules of their own, and those that restart their whole pod."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _ended(m: Moment, *kinds: str) -> tuple[Container, ContainerSpec, int] | Non
 
 
 def _asks_again(spec: ContainerSpec, code: int) -> bool:
-    """The container's own policy wants it again."""
+    """By its own policy the container runs again."""
     return spec.restart_policy == "Always" or (spec.restart_policy == "OnFailure" and code != 0)
 
 
@@ -160,7 +160,7 @@ def _makes(name: str, sandbox: Sandbox | None) -> Predicate:
 
 @pod_begins_anew.clause("stopped", on=OWN_END)
 def all_are_stopped(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """What runs beside it is stopped, without a hook."""
+    """The other running containers are stopped, without a hook."""
     container = _restarts_all(m)
     if container is None:
         return
@@ -196,7 +196,7 @@ def _take(m: Moment) -> None:
 @contract(
     "COND-10", on=OWN_END, needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE, clause="set"
 )
-def restart_is_told(m: Moment, pod: Pod) -> Findings:
+def restart_is_reported(m: Moment, pod: Pod) -> Findings:
     """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not."""
     container = _restarts_all(m)
     if container is None:
@@ -209,7 +209,7 @@ def restart_is_told(m: Moment, pod: Pod) -> Findings:
     )
 
 
-@restart_is_told.clause("cleared", on=status())
+@restart_is_reported.clause("cleared", on=status())
 def condition_is_cleared(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Once every app container runs again it is True no more."""
     if not pod.note(_Anew).seq or not status.container_statuses:
@@ -220,7 +220,7 @@ def condition_is_cleared(m: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 
 def _is_restarting(m: Moment) -> bool | None:
-    """What the status says, None where it says nothing."""
+    """Whether the condition is True by the status; None where the status has no such condition."""
     for one in (m.status.conditions or ()) if m.status is not None else ():
         if one.type == _CONDITION:
             return one.status == "True"

@@ -1,4 +1,4 @@
-"""CRI, how the runtime answers calls: what it accepts, what it refuses, in what time and with which ids."""
+"""CRI: how the runtime answers calls: what it accepts, what it refuses, in what time and with which ids."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NO_ANSWER = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
 
 
 def refusal(m: Moment) -> str | None:
-    """The code of an error of the runtime's own, neither injected nor of the connection."""
+    """The code of an error that the runtime itself returned, neither injected nor of the connection."""
     error = m.reply.error
     if error is None or error.code in _NO_ANSWER:
         return None
@@ -77,6 +77,16 @@ def status_has_both_conditions(m: Moment) -> Findings:
     return broken(f"condition {', '.join(sorted(missing))} is missing") if missing else KEPT
 
 
+def _answered(m: Moment) -> Findings:
+    """A running runtime answers these calls."""
+    code = refusal(m)
+    return broken(f"{m.call.rpc} is answered by {code}") if code else None
+
+
+version_is_answered_in_full.clause("answered", on=failed("Version"))(_answered)
+status_has_both_conditions.clause("answered", on=failed("Status"))(_answered)
+
+
 @contract("CRI-03", on=done("RunPodSandbox"))
 def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
     """RunPodSandbox returns the id of a new sandbox, which is READY when it is read at once."""
@@ -90,7 +100,7 @@ def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
 
 @sandbox_run_is_new_and_ready.clause("ready", on=told("sandbox"))
 def new_sandbox_is_ready(m: Moment) -> Iterator[Finding]:
-    """The first reading right after RunPodSandbox says READY."""
+    """The first status read after RunPodSandbox says READY."""
     for one in m.sandboxes_told:
         known = one.known
         if one.state != "ready" or known is None or known.ready_t is None or known.status_t is not None:
@@ -168,10 +178,10 @@ def unknown_id_is_not_found(m: Moment) -> Findings:
 
 
 class _Removed(dict[str, tuple[float, int]]):
-    """When something was removed, by what it was (s, seq): as long as a call about it may be under way."""
+    """When each entity was removed (s, seq): kept as long as a call about it may be in progress."""
 
     def add(self, name: str, t: float, seq: int) -> None:
-        """Something is removed, and what was long ago is forgotten."""
+        """Record a removal, and forget the oldest ones."""
         self.pop(name, None)
         self[name] = t, seq
         while t - self[oldest := next(iter(self))][0] > CALL_TIMEOUT:
@@ -191,7 +201,7 @@ def _something_is_removed(m: Moment) -> None:
 
 @unknown_id_is_not_found.clause("found", on=done("ContainerStatus", "PodSandboxStatus"))
 def unknown_id_has_no_status(m: Moment) -> Findings:
-    """An id that nobody was given and no list has named has no status."""
+    """An id that no call returned and no list has named has no status."""
     if m.container or m.sandbox or not (m.header.from_start and m.node.listed):
         return None
     _, removed_seq = m.node.note(_Removed).get(_id_of(m), (0.0, 0))
@@ -217,7 +227,7 @@ def stop_of_unknown_container_is_harmless(m: Moment) -> Findings:
 def container_is_created_in_a_ready_sandbox(m: Moment) -> Findings:
     """CreateContainer needs a READY sandbox and returns the id of a new container.
 
-    That is CREATED and does not run before it is started.
+    The new container is CREATED and does not run before it is started.
     """
     container_id = m.response(CreateContainerReply).container_id
     sandbox = m.sandbox
@@ -227,7 +237,7 @@ def container_is_created_in_a_ready_sandbox(m: Moment) -> Findings:
         return broken(f"{container_id[:12]} is the id of another container", _created(m))
     if sandbox is None:
         known = m.header.from_start and m.node.listed
-        return broken("a container was created in a sandbox that nobody has run") if known else None
+        return broken("a container was created in a sandbox that no call has run") if known else None
     stop = next((s for s in sandbox.stops if s.succeeded and s.end_seq < m.call.seq), None)
     if stop is not None:
         return broken("a container was created in a stopped sandbox", stop.end_seq)
@@ -240,7 +250,7 @@ def _created(m: Moment) -> int | None:
 
 @container_is_created_in_a_ready_sandbox.clause("not started", on=told("container"))
 def created_container_does_not_run(m: Moment) -> Iterator[Finding]:
-    """A container that was not started does not run; UNKNOWN, as of one half written, tells neither."""
+    """A container that was not started does not run; UNKNOWN, as of one half written, says neither."""
     for one in m.containers_told:
         if one.state == "created" and one.known is not None and one.record.state != "CONTAINER_UNKNOWN":
             runs = one.record.state != "CONTAINER_CREATED" or one.record.started_at > 0
@@ -267,7 +277,7 @@ def start_is_for_created_containers_only(m: Moment) -> Findings:
     container = m.container
     if container is None:
         known = m.header.from_start and m.node.listed and m.reply.error is None
-        return broken("a container that nobody has created was started") if known else None
+        return broken("a container that no call has created was started") if known else None
     if not container.born or m.call is not container.start:
         return None
     if container.started_seq:
@@ -289,7 +299,7 @@ def started_container_has_started_at(m: Moment) -> Iterator[Finding]:
 
 @contract("CRI-13", on=done("StopContainer"))
 def stop_returns_within_its_timeout(m: Moment) -> Findings:
-    """StopContainer returns when the container has stopped: at the latest when its timeout is over."""
+    """StopContainer returns when the container has stopped: at the latest when its timeout expires."""
     if m.container is None:
         return None
     timeout, took = m.request(StopContainerRequest).timeout, m.t - m.call.t
@@ -313,9 +323,9 @@ stop_returns_within_its_timeout.clause("seen", on=expected("CRI-13"))(as_expecte
 
 @contract("CRI-26", on=done("ExecSync"))
 def exec_keeps_its_timeout(m: Moment) -> Findings:
-    """ExecSync with a timeout answers before that is over, or then with DEADLINE_EXCEEDED.
+    """ExecSync with a timeout answers before the timeout expires, or then with DEADLINE_EXCEEDED.
 
-    One without a timeout has no limit.
+    ExecSync without a timeout has no limit.
     """
     timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
     if timeout > 0 and took > timeout + EXEC_SLACK and not has_injected_fault(m):
@@ -325,7 +335,7 @@ def exec_keeps_its_timeout(m: Moment) -> Findings:
 
 @exec_keeps_its_timeout.clause("deadline", on=failed("ExecSync"))
 def exec_is_not_cut_short(m: Moment) -> Findings:
-    """DEADLINE_EXCEEDED comes when the timeout is over, neither earlier nor much later."""
+    """DEADLINE_EXCEEDED comes when the timeout expires, neither earlier nor much later."""
     if m.reply.error is None or m.reply.error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
     if has_injected_fault(m):

@@ -1,4 +1,4 @@
-"""CRI, what a runtime tells without being asked, and what an evented PLEG reads beside it."""
+"""CRI: the stream of container events, and the timestamped statuses that an evented PLEG reads beside it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _event(m: Moment) -> ContainerEvent | None:
 
 
 class _Streams:
-    """Streams that are open, and how far the events of each record have come, by stream."""
+    """The open event streams, and for each stream the last step of every record."""
 
     def __init__(self) -> None:
         self.open: set[str] = set()
@@ -47,7 +47,7 @@ class _Streams:
 
 @contract("CRI-30", on=Pattern(frozenset({"message"})), gate=GATE)
 def events_tell_each_transition_once(m: Moment) -> Findings:
-    """GetContainerEvents tells each transition of a sandbox and of a container once and in order.
+    """GetContainerEvents reports each transition of a sandbox and of a container once and in order.
 
     An event has an id, a time in nanoseconds, the status of the sandbox and those of its containers.
     """
@@ -70,14 +70,16 @@ def events_tell_each_transition_once(m: Moment) -> Findings:
 
 
 def _pod_uid(m: Moment, event: ContainerEvent) -> str:
-    """Of the pod that the event is about; it may be gone, and forgotten, when a late one comes."""
+    """The sandbox of the pod that the event is about; it may be removed and forgotten when a late event
+    comes.
+    """
     if event.pod_sandbox_status is not None:
         return event.pod_sandbox_status.metadata.uid
     return m.pod.uid if m.pod is not None else ""
 
 
 def _misfit(m: Moment, event: ContainerEvent) -> Findings:
-    """The event is of a container, and its own statuses contradict it."""
+    """How an event of a container contradicts the statuses that it carries; None if it does not."""
     due = _RUNS.get(event.container_event_type.split("_")[1])
     if due is None or event.container_id not in m.world.containers:
         return None
@@ -93,7 +95,7 @@ def _misfit(m: Moment, event: ContainerEvent) -> Findings:
 _RUNS_ORDER = (*_RUNS.values(), "CONTAINER_UNKNOWN")
 
 
-def _told_of(container_id: str, step: str) -> Pattern:
+def _reports(container_id: str, step: str) -> Pattern:
     """An event of this container with this step."""
 
     def is_it(m: Moment) -> bool:
@@ -117,7 +119,7 @@ _STEPS = {
 
 @events_tell_each_transition_once.clause("each", on=done(*_STEPS))
 def every_transition_is_told(m: Moment) -> Findings:
-    """While a stream is open, what a call did to a container is told on it."""
+    """While a stream is open, what a call did to a container is sent on it."""
     streams, step = m.node.note(_Streams), _STEPS[m.call.rpc]
     container_id = _changed(m)
     if not streams.open or not container_id or is_withheld(m.node, m.pod.uid if m.pod is not None else ""):
@@ -127,16 +129,16 @@ def every_transition_is_told(m: Moment) -> Findings:
     if any(reached >= at for reached, _ in streams.steps.get(container_id, {}).values()):
         return KEPT
     return answered(
-        by=_told_of(container_id, step),
+        by=_reports(container_id, step),
         within=REACTION,
         unless=_ENDS,
-        text=f"{step} of {container_id[:12]} is told on the open stream",
+        text=f"{step} of {container_id[:12]} is sent on the open stream",
         whole_node=True,
     )
 
 
 def _changed(m: Moment) -> str:
-    """The container that the call has brought a step further; empty where that is not known."""
+    """The container whose state the call has changed; empty where that is not known."""
     if m.call.rpc == "CreateContainer":
         return m.response(CreateContainerReply).container_id
     container = m.container
@@ -169,7 +171,7 @@ class _Stamped:
 
 @contract("CRI-31", on=done("PodSandboxStatus"), gate=GATE)
 def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
-    """A PodSandboxStatus with a timestamp tells the statuses of all containers of the sandbox.
+    """A PodSandboxStatus with a timestamp has the statuses of all containers of the sandbox.
 
     The timestamp is in nanoseconds and never falls.
     """
@@ -187,10 +189,10 @@ def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
 
 
 def _missing(m: Moment, reply: PodSandboxStatusReply, sandbox: Sandbox) -> Findings:
-    """A container of the sandbox is not told beside the timestamp, or not as it is."""
-    told = {record.id: record for record in reply.containers_statuses}
+    """A container of the sandbox has no status beside the timestamp, or a wrong one."""
+    reported = {record.id: record for record in reply.containers_statuses}
     for container in sandbox.containers.values():
-        record, created_t = told.get(container.id), container.created_t
+        record, created_t = reported.get(container.id), container.created_t
         if record is None and created_t is not None and created_t < m.call.t:
             made = container.create.seq if container.create else None
             return broken(f"{container.name} of the sandbox has no status beside the timestamp", made)

@@ -1,6 +1,6 @@
-"""CRI, what no call shows by itself: whoever tells a story to a runtime writes what it expected of it.
+"""CRI: behaviour that no call shows by itself: a scenario that calls a runtime writes what it expected of it.
 
-Only a record without wanted pods can say so: where a kubelet calls, an `expect` is about the kubelet.
+Only a trace without desired pods can say so: where a kubelet calls, an `expect` is about the kubelet.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kubelet_conformance.trace.format.records import Expect
 
 
 def expected(contract_id: str) -> Pattern:
-    """Something was expected of the runtime by this contract."""
+    """The record states what this contract expects of the runtime."""
 
     def concerns(m: Moment) -> bool:
         of_runtime = m.header.channels.pods == "none"
@@ -22,7 +22,7 @@ def expected(contract_id: str) -> Pattern:
 
 
 def as_expected(m: Moment) -> Findings:
-    """What the runtime did is what a story that calls it had to see."""
+    """The runtime did what the scenario that calls it expects."""
     if not isinstance(m.record, Expect):
         return None
     return KEPT if m.record.met else broken(f"expected that {m.record.awaited}")
@@ -30,7 +30,7 @@ def as_expected(m: Moment) -> Findings:
 
 @contract("CRI-32", on=expected("CRI-32"))
 def work_goes_on_without_its_caller(m: Moment) -> Findings:
-    """A call that its caller has left is finished all the same, and can be made again."""
+    """The runtime completes a call that its caller has cancelled, and the call can be made again."""
     return as_expected(m)
 
 

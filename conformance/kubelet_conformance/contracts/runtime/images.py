@@ -1,4 +1,4 @@
-"""CRI, images: what is told of one, and what a pull gives back."""
+"""CRI images: what the runtime reports of an image, and what a pull returns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def absent_image_is_no_error(m: Moment) -> Findings:
 
 
 class _Pulled:
-    """What PullImage returned for images that nobody has inspected yet, with its seq."""
+    """What PullImage returned for images that were not inspected yet, with its seq."""
 
     def __init__(self) -> None:
         self.refs: dict[str, tuple[str, int]] = {}
@@ -88,10 +88,10 @@ class _Removed:
 
     def __init__(self) -> None:
         self.names_of: dict[str, frozenset[str]] = {}
-        """All the names of an image, its id included, by each of them: as last told."""
+        """All the names of an image, its id included, by each of them: as last reported."""
         self.seq_of: dict[str, int] = {}
 
-    def told(self, names: Iterable[str]) -> None:
+    def reported(self, names: Iterable[str]) -> None:
         """An image has these names."""
         every = frozenset(names)
         self.names_of.update(dict.fromkeys(every, every))
@@ -121,7 +121,7 @@ def removed_image_is_gone(m: Moment) -> Findings:
     if seq is not None and seq < m.call.seq:
         return broken(f"{asked} was removed and is {image.id}", seq) if image else KEPT
     if image is not None and seq is None:
-        removed.told((asked, image.id, *image.repo_tags, *image.repo_digests))
+        removed.reported((asked, image.id, *image.repo_tags, *image.repo_digests))
     return None
 
 
@@ -154,13 +154,13 @@ def _(m: Moment) -> None:
 @observer(on=done("PullImage"))
 def _(m: Moment) -> None:
     seq_of = m.node.note(_Removed).seq_of
-    # It is there again, under a name that was removed or another; nobody knows which came back.
+    # It is there again, under a name that was removed or another; it is not known which came back.
     if m.request(PullImageRequest).image.image in seq_of or m.response(PullImageReply).image_ref in seq_of:
         seq_of.clear()
 
 
 class _Registry:
-    """Since when the registry has been away; 0 while it is there."""
+    """Since when the registry has been unreachable; 0 while it is reachable."""
 
     def __init__(self) -> None:
         self.away_seq = 0

@@ -1,4 +1,4 @@
-"""CRI, the runtime's lists: what was asked for, everything that stands, and nothing that was removed."""
+"""CRI: the runtime's lists: they match their filter, have every record that exists, and no removed one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _misfit(record: ContainerRecord | SandboxRecord, asked: ContainerFilter | Sa
 
 
 def _existed(one: Container | Sandbox, m: Moment) -> bool:
-    """It was there from the begin of the listing to its end."""
+    """The record existed from the begin of the listing to its end."""
     made_t = getattr(one, "created_t", None) or getattr(one, "ready_t", None)
     if one.note(_MayBeGone).is_so or _being_removed(one):
         return False
@@ -136,7 +136,7 @@ def _narrowed(asked: ContainerFilter | SandboxFilter) -> bool:
 
 
 class _Outside:
-    """Something from outside the runtime happened after the last full list of this kind."""
+    """Something outside the CRI changed the runtime's records after the last full list of this kind."""
 
     def __init__(self) -> None:
         self.happened = {"ListContainers": False, "ListPodSandbox": False}
@@ -166,7 +166,7 @@ _DEAD = ("CONTAINER_EXITED", "SANDBOX_NOTREADY")
 
 @contract("CRI-17", on=told("list").where(_asks_for_everything))
 def records_stay_until_removed(m: Moment) -> Findings:
-    """A list of everything holds all that was made and not removed, what is dead included."""
+    """A list without a filter holds all that was made and not removed, dead records included."""
     outside, rpc = m.node.note(_Outside), m.call.rpc
     excused, outside.happened[rpc] = outside.happened[rpc], False
     world = m.world
@@ -182,7 +182,7 @@ def records_stay_until_removed(m: Moment) -> Findings:
 
 @records_stay_until_removed.clause("status", on=failed("ContainerStatus", "PodSandboxStatus"))
 def status_of_what_stands(m: Moment) -> Findings:
-    """The status of what was made and not removed is found."""
+    """The status of a record that was made and not removed is found."""
     one = m.container or m.sandbox
     if one is None or m.reply.error is None or m.reply.error.code != "NOT_FOUND" or not one.born:
         return None
@@ -193,7 +193,7 @@ def status_of_what_stands(m: Moment) -> Findings:
 
 @observer(on=failed(*_REMOVALS))
 def _removal_failed(m: Moment) -> None:
-    """Remember what nobody knows to be there any more."""
+    """Remember what is no longer known to be there."""
     if not m.reply.effect:
         return
     if m.container is not None:
@@ -223,7 +223,7 @@ class _Removed:
 
 @contract("CRI-15", on=done("RemoveContainer"))
 def removed_container_is_gone(m: Moment) -> Findings:
-    """RemoveContainer succeeds also for what is gone already.
+    """RemoveContainer also succeeds for a container that is gone already.
 
     A removed container is in no list and has no status.
     """
@@ -268,12 +268,12 @@ def removed_container_has_no_status(m: Moment) -> Findings:
 
 
 class _RemovedSandboxes(_Removed):
-    """The same for sandboxes, and for the containers that went with them."""
+    """The removed sandboxes, and the containers that went with them."""
 
 
 @contract("CRI-06", on=done("RemovePodSandbox"))
 def removed_sandbox_is_gone(m: Moment) -> Findings:
-    """RemovePodSandbox succeeds also for what is gone already.
+    """RemovePodSandbox also succeeds for a sandbox that is gone already.
 
     The sandbox and its containers are in no list afterwards.
     """
@@ -309,7 +309,7 @@ class _Attempted:
 
 @filters_are_obeyed.clause("nothing else", on=told("container", "sandbox"))
 def nothing_is_listed_that_nobody_made(m: Moment) -> Iterator[Finding]:
-    """Nothing is reported that no call has made."""
+    """The runtime reports no record that no call has made."""
     if not (m.header.from_start and m.node.listed) or m.node.note(_Outside).ever:
         return
     for news in _news(m):

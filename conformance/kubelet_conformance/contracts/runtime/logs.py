@@ -1,4 +1,4 @@
-"""CRI, the log files of containers: where they are, what they look like, and how they are reopened."""
+"""CRI: the log files of containers: where they are, what they look like, and how they are reopened."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _logging_to(m: Moment, path: str) -> Container | None:
 
 
 class _Rotation:
-    """How a container's log file was moved away, and how the runtime was asked to open it anew."""
+    """When a container's log file was moved away, and the ReopenContainerLog call for it."""
 
     def __init__(self) -> None:
         self.moved_seq = 0

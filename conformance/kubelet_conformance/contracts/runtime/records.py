@@ -1,4 +1,4 @@
-"""CRI, what the runtime says of its sandboxes and containers: true to what was asked, and to itself."""
+"""CRI: what the runtime reports of its sandboxes and containers: as requested, and consistent over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from kubelet_conformance.contract.definition import KEPT, Finding, Findings, bro
 from kubelet_conformance.contract.patterns import done, exited, failed, happened, told
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
-from kubelet_conformance.trace.format.bodies import ContainerRecord, RunPodSandboxRequest, StatusReply
+from kubelet_conformance.trace.format.bodies import (
+    ContainerRecord,
+    ContainerStatusReply,
+    PodSandboxStatusReply,
+    RunPodSandboxRequest,
+    StatusReply,
+)
 from kubelet_conformance.trace.format.records import Fault
 from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
 
@@ -20,12 +26,12 @@ LEAST_NANOSECONDS = 10**17
 """1973: a smaller number is a time in a coarser unit."""
 
 
-def _told(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
+def _reported(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
     return m.containers_told or m.sandboxes_told
 
 
 class _Birth:
-    """The creation time first told of a record."""
+    """The creation time first reported for a record."""
 
     def __init__(self) -> None:
         self.created_at = 0
@@ -47,9 +53,9 @@ def _elder(known: Container | Sandbox) -> Container | Sandbox | None:
 def created_at_is_nanoseconds_and_orders_attempts(m: Moment) -> Iterator[Finding]:
     """Every record has created_at in nanoseconds, the same whenever it is read.
 
-    A later attempt has a later one.
+    A later attempt has a later created_at.
     """
-    for one in _told(m):
+    for one in _reported(m):
         record, known = one.record, one.known
         if record.created_at < LEAST_NANOSECONDS:
             yield broken(f"created_at of {record.id[:12]} is {record.created_at}, no nanoseconds since 1970")
@@ -86,7 +92,7 @@ def _difference(what: str, asked: dict[str, str], said: dict[str, str]) -> str |
 @contract("CRI-18", on=told("container", "sandbox"))
 def labels_and_annotations_come_back_unchanged(m: Moment) -> Iterator[Finding]:
     """Labels and annotations of a sandbox and of a container are returned exactly as they were given."""
-    for one in _told(m):
+    for one in _reported(m):
         record, known = one.record, one.known
         given = None if known is None else known.config or known.record
         if known is None or given is None:
@@ -114,7 +120,7 @@ def _lacks(record: ContainerRecord) -> list[str]:
 def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
     """Every record has an id, the metadata it was made with and created_at, a container image and image_ref.
 
-    A status is of the id that was asked for.
+    A status has the id that was asked for.
     """
     asked = m.container.id if m.container else None
     for one in m.containers_told:
@@ -137,7 +143,7 @@ def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
 
 @records_are_whole_and_of_what_was_asked.clause("sandbox", on=told("sandbox"))
 def sandbox_records_are_whole(m: Moment) -> Iterator[Finding]:
-    """The same for sandboxes."""
+    """Every sandbox record has an id, the metadata it was run with and created_at."""
     asked = m.sandbox.id if m.sandbox else None
     for one in m.sandboxes_told:
         record, known = one.record, one.known
@@ -166,6 +172,16 @@ def image_ref_is_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
             yield KEPT
         else:
             yield broken(f"{one.known.name} was created from {asked}, image_ref is {said}", _made(one.known))
+
+
+@records_are_whole_and_of_what_was_asked.clause("status", on=done("ContainerStatus", "PodSandboxStatus"))
+def answer_has_a_status(m: Moment) -> Findings:
+    """An answer to ContainerStatus or PodSandboxStatus contains a status."""
+    if m.call.rpc == "ContainerStatus":
+        status: object = m.response(ContainerStatusReply).status
+    else:
+        status = m.response(PodSandboxStatusReply).status
+    return None if status is not None else broken(f"{m.call.rpc} is answered without a status")
 
 
 @contract("CRI-19", on=told("container"))
@@ -239,7 +255,7 @@ def exit_data_is_whole_and_true(m: Moment) -> Iterator[Finding]:
 
 @exit_data_is_whole_and_true.clause("exit", on=happened("exited").either(exited()))
 def exit_agrees_with_status(m: Moment, container: Container) -> Findings:
-    """An exit told after a status tells the same code."""
+    """An exit reported after a status has the same code."""
     code = getattr(m.record, "exit_code", None)
     if container.exit is None or container.exit.code is None or code is None:
         return None
@@ -260,21 +276,21 @@ class _Stood:
 
 @contract("CRI-20", on=told("sandbox"))
 def notready_is_final(m: Moment) -> Iterator[Finding]:
-    """A sandbox that was told to be NOTREADY is never READY again."""
+    """A sandbox that was reported NOTREADY is never READY again."""
     for one in m.sandboxes_told:
         if one.known is None:
             continue
         stood = one.known.note(_Stood)
         ready = one.record.state != "SANDBOX_NOTREADY"
         if stood.notready_seq and stood.notready_seq < m.call.seq:
-            told_before = stood.notready_seq
-            yield broken(f"sandbox {one.record.id[:12]} is READY again", told_before) if ready else KEPT
+            reported_before = stood.notready_seq
+            yield broken(f"sandbox {one.record.id[:12]} is READY again", reported_before) if ready else KEPT
         elif not ready and not stood.notready_seq:
             stood.notready_seq = m.seq
 
 
 class _Addresses:
-    """Until when sandboxes that were run got wrong addresses on purpose."""
+    """Until when a fault gave wrong addresses to sandboxes."""
 
     def __init__(self) -> None:
         self.broken_until = -math.inf
@@ -360,7 +376,9 @@ def runtime_handler_is_the_one_asked_for(m: Moment) -> Iterator[Finding]:
 
 
 class _Handlers:
-    """The handlers that the runtime's last Status listed; empty if it listed none, so that nobody knows."""
+    """The handlers that the runtime's last Status listed; empty if it listed none, so that they are
+    unknown.
+    """
 
     def __init__(self) -> None:
         self.names = frozenset[str]()
@@ -370,7 +388,7 @@ class _Handlers:
     "unknown", on=done("RunPodSandbox").either(failed("RunPodSandbox"))
 )
 def unknown_handler_is_refused(m: Moment) -> Findings:
-    """A handler that Status does not list is an error."""
+    """RunPodSandbox with a handler that Status does not list is an error."""
     asked, listed = m.request(RunPodSandboxRequest).runtime_handler, m.node.note(_Handlers).names
     if not asked or not listed or asked in listed:
         return None
@@ -382,7 +400,7 @@ runtime_handler_is_the_one_asked_for.clause("seen", on=expected("CRI-35"))(as_ex
 
 @observer(on=done("Status"))
 def _listed_handlers(m: Moment) -> None:
-    """Take in which handlers there are."""
+    """Record the runtime handlers that Status lists."""
     if not m.reply.same:
         names = (handler.name for handler in m.response(StatusReply).runtime_handlers)
         m.node.note(_Handlers).names = frozenset(names)

@@ -1,4 +1,4 @@
-"""CRI, what a runtime owes when things go wrong: a late stop, a reboot, a broken record, a dead sandbox."""
+"""CRI: what a runtime must do under failures: a late stop, a reboot, a broken record, a dead sandbox."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KILLED = 137
 
 @stop_returns_within_its_timeout.clause("given up", on=failed("StopContainer"))
 def stop_is_not_given_up_on(m: Moment) -> Findings:
-    """No caller has to give up on a stop whose timeout is long over."""
+    """StopContainer returns soon after its timeout expired, so that no caller has to give up."""
     error, took = m.reply.error, m.t - m.call.t
     if m.container is None or error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
@@ -39,7 +39,7 @@ def stop_is_not_given_up_on(m: Moment) -> Findings:
 
 @exit_data_is_whole_and_true.clause("lost", on=happened("rebooted"))
 def lost_end_is_no_success(m: Moment) -> Iterator[Finding]:
-    """What went with the node did not end with 0: nobody knows how it ended (cri-o#3041)."""
+    """A container that a node failure ended has not exited with 0: its exit code is unknown (cri-o#3041)."""
     before = m.node.note(_WentDown).seq
     for container in m.world.containers.values():
         ended = container.exit
@@ -47,11 +47,13 @@ def lost_end_is_no_success(m: Moment) -> Iterator[Finding]:
             continue
         if container.started_seq:
             well = ended.code == 0
-            yield broken(f"{container.name} went with the node and ended with 0", ended.seq) if well else KEPT
+            yield (
+                broken(f"{container.name} ended with the node and exited with 0", ended.seq) if well else KEPT
+            )
 
 
 class _WentDown:
-    """When the kubelet last went down; what had ended before did not go with the node."""
+    """When the kubelet last went down; what had exited before did not end with the node."""
 
     def __init__(self) -> None:
         self.seq = 0
@@ -64,15 +66,15 @@ def _kubelet_went_down(m: Moment) -> None:
 
 @filters_are_obeyed.clause("robust", on=failed("ListContainers", "ListPodSandbox"))
 def lists_do_not_fail(m: Moment) -> Findings:
-    """One bad record keeps nobody from listing the others (cri-o#390)."""
-    # A runtime that was away lists nothing before it has read its records: it is not ready by its Status yet.
+    """One bad record does not prevent the listing of the others (cri-o#390)."""
+    # A runtime that was down lists nothing before it has read its records: its Status is not ready yet.
     code = refusal(m) if m.node.cut_off_until < math.inf else None
     return broken(f"{m.call.rpc} is answered by {code}") if code else None
 
 
 @exec_keeps_its_timeout.clause("container", on=failed("ExecSync"))
 def late_command_ends_alone(m: Moment, container: Container) -> Findings:
-    """A command that outlasts its timeout is ended by itself: its container runs on (pelagos#339)."""
+    """Only the command that outlasts its timeout is ended: its container continues to run (pelagos#339)."""
     error = m.reply.error
     if error is None or error.code != "DEADLINE_EXCEEDED" or not m.reply.effect:
         return None
@@ -122,7 +124,7 @@ def left_work_is_not_undone(m: Moment, pod: Pod) -> Findings:
 
 @work_goes_on_without_its_caller.clause("found", on=told("sandbox"))
 def left_work_is_found(m: Moment) -> Iterator[Finding]:
-    """The sandbox that was given up on is there."""
+    """The runtime reports the sandbox that the kubelet gave up on."""
     for one in m.sandboxes_told:
         pod = m.world.pods.get(one.record.metadata.uid)
         left = pod.note(_Left) if pod is not None else None

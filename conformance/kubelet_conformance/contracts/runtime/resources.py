@@ -1,6 +1,6 @@
-"""CRI, what a container may use: changed at once, as a whole or not at all.
+"""CRI: resource limits of a container: they are updated at once, all or none.
 
-CRI, calls that are held up by others: seen where one pod is stopped while another is started.
+CRI: calls that wait for other calls: one pod is stopped while another is started.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from kubelet_conformance.trace.format.records import Call
 
 
 class _Limits:
-    """What a container may use, as told and as asked for since."""
+    """The resources of a container, as last reported and as requested since."""
 
     def __init__(self) -> None:
-        self.told: dict[str, int] = {}
+        self.reported: dict[str, int] = {}
         self.owed: dict[str, int] = {}
-        """What the next status has to say, of what updates named."""
+        """The values that the next status must have, for what updates named."""
         self.seq = 0
         self.under_way = 0
 
@@ -44,9 +44,9 @@ def _given(linux: LinuxResources) -> dict[str, int]:
 
 @contract("CRI-28", on=done("ContainerStatus"))
 def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
-    """After UpdateContainerResources a status that tells resources has the new values.
+    """After UpdateContainerResources a status that reports resources has the new values.
 
-    After one that failed it has the old ones, every one.
+    After an update that failed it has all the old values.
     """
     status = m.response(ContainerStatusReply).status
     linux = status.resources.linux if status and status.resources else None
@@ -55,10 +55,10 @@ def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
     limits = container.note(_Limits)
     if limits.under_way or m.call.seq < limits.seq:
         return None
-    limits.told = _given(linux)
+    limits.reported = _given(linux)
     for name, value in limits.owed.items():
-        if limits.told.get(name, 0) != value:
-            said = limits.told.get(name, "not told")
+        if limits.reported.get(name, 0) != value:
+            said = limits.reported.get(name, "not reported")
             return broken(f"{name} of {container.name} has to be {value} and is {said}", limits.seq)
     return KEPT if limits.owed else None
 
@@ -77,9 +77,9 @@ def _(m: Moment, container: Container) -> None:
     if m.reply.error is None:
         limits.owed |= asked
     elif refusal(m) is None:
-        limits.owed, limits.told = {}, {}
+        limits.owed, limits.reported = {}, {}
     else:
-        limits.owed |= {name: limits.told[name] for name in asked if name in limits.told}
+        limits.owed |= {name: limits.reported[name] for name in asked if name in limits.reported}
 
 
 update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
@@ -87,11 +87,11 @@ update_is_seen_at_once.clause("seen", on=expected("CRI-28"))(as_expected)
 
 _STOPS_KEPT = 100
 _QUICK = ("RunPodSandbox", "CreateContainer", "StartContainer")
-"""Calls that wait for nobody."""
+"""Calls that must not wait for other pods."""
 
 
 class _Stops:
-    """The StopContainer calls that are under way, and those that have ended lately."""
+    """The StopContainer calls in progress, and those that have ended lately."""
 
     def __init__(self) -> None:
         self.open: dict[str, tuple[Call, Pod]] = {}
@@ -137,7 +137,7 @@ def _(m: Moment) -> None:
 
 @observer(on=kubelet("killed", "stopped"))
 def _(m: Moment) -> None:
-    """Nobody hears any more when they end."""
+    """Their ends are no longer observed."""
     m.node.note(_Stops).open.clear()
 
 

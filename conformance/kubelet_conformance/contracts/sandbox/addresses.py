@@ -1,4 +1,4 @@
-"""The addresses of a pod: what its containers are told of them, and in which order they are shown."""
+"""The addresses of a pod: which of them its containers get, and in which order they are shown."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ def version_of(text: str) -> int | None:
         return None
 
 
-class _Told:
-    """Every address that a sandbox was ever read with, and those that its containers may be told."""
+class _Reported:
+    """Every address that a sandbox was ever read with, and those that its containers may get."""
 
     def __init__(self) -> None:
         self.ips: set[str] = set()
         self.to_tell: set[str] = set()
-        """All of them; none where it had no address when it was last read, or one that is none."""
+        """The usable addresses; none where the sandbox had no address when it was last read, or an invalid
+        one.
+        """
 
 
 _READ: Pattern = done("PodSandboxStatus")
@@ -44,25 +46,27 @@ _READ: Pattern = done("PodSandboxStatus")
 @observer(on=_READ)
 def _take_address(m: Moment, sandbox: Sandbox) -> None:
     ips = told_ips(m.response(PodSandboxStatusReply).status)
-    told = sandbox.note(_Told)
-    if ips and told.to_tell.issuperset(ips):
+    current = sandbox.note(_Reported)
+    if ips and current.to_tell.issuperset(ips):
         return
-    told.ips.update(ips)
-    # One that has died since, and a sync whose own reading came late, know of no address.
-    is_known = bool(ips) and all(version_of(ip) is not None for ip in told.ips)
-    told.to_tell = told.ips if is_known else set()
+    current.ips.update(ips)
+    # One that has died since, and a sync whose own reading came late, know no address.
+    is_known = bool(ips) and all(version_of(ip) is not None for ip in current.ips)
+    current.to_tell = current.ips if is_known else set()
 
 
 def _addresses(m: Moment) -> set[str]:
-    """What the sandbox in which a container is made was read with; nothing where it is not all known."""
+    """The addresses that the container's sandbox was read with; none unless all of them are known."""
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.status_t is None:
         return set()
-    return set() if pod.spec is None or pod.spec.host_network else sandbox.note(_Told).to_tell
+    return set() if pod.spec is None or pod.spec.host_network else sandbox.note(_Reported).to_tell
 
 
 def _ip_variables(m: Moment, spec: ContainerSpec) -> list[tuple[str, str]]:
-    """The variables that are to hold the pod's address, and what they hold; nothing where it is secret."""
+    """The environment variables that must hold the pod's address, with their values; none where these are
+    redacted.
+    """
     if not spec.env or m.header.redacted:
         return []
     given = {one.key: one.value for one in asked(m).envs}
@@ -72,16 +76,16 @@ def _ip_variables(m: Moment, spec: ContainerSpec) -> list[tuple[str, str]]:
 
 
 @contract("SYNC-12", on=call("CreateContainer"), needs=(CRI, PODS))
-def container_is_told_the_address_of_its_sandbox(m: Moment, pod: Pod) -> Findings:
+def container_gets_the_address_of_its_sandbox(m: Moment, pod: Pod) -> Findings:
     """The address that a container finds in its environment is one that its sandbox was read with."""
     spec = pod.container_spec(asked(m).metadata.name)
     variables = _ip_variables(m, spec) if spec is not None else []
-    told = _addresses(m) if variables else set[str]()
-    if spec is None or not told:
+    current = _addresses(m) if variables else set[str]()
+    if spec is None or not current:
         return None
-    expected = f"the address of its sandbox is {min(told)}"
+    expected = f"the address of its sandbox is {min(current)}"
     return [
-        KEPT if value in told else broken(f"{name} of {spec.name} is {value!r}, {expected}")
+        KEPT if value in current else broken(f"{name} of {spec.name} is {value!r}, {expected}")
         for name, value in variables
     ]
 
@@ -91,12 +95,12 @@ def _old_addresses(m: Moment) -> set[str]:
     memory, pod = set[str](), m.pod
     for sandbox in pod.sandboxes if pod is not None else ():
         if sandbox is not m.sandbox:
-            memory |= sandbox.note(_Told).ips
+            memory |= sandbox.note(_Reported).ips
     return memory
 
 
 def _hosts_text(m: Moment) -> str | None:
-    """What the managed hosts file of the container that is made holds; None where nobody knows."""
+    """What the managed hosts file of the container that is made holds; None where unknown."""
     texts = files(m).texts
     found = [one for one in asked(m).mounts if one.container_path == HOSTS] if texts else []
     return texts.get(found[0].host_path) if len(found) == 1 else None
@@ -106,12 +110,12 @@ def _hosts_text(m: Moment) -> str | None:
 def replacement_brings_its_own_address(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """The containers of a replaced sandbox get its address, and not that of the one before.
 
-    So say their environment and their hosts file.
+    Their environment and their hosts file have it.
     """
     if not sandbox.attempt:
         return None
-    told, spec = _addresses(m), pod.container_spec(asked(m).metadata.name)
-    old = _old_addresses(m) - told if told else set[str]()
+    current, spec = _addresses(m), pod.container_spec(asked(m).metadata.name)
+    old = _old_addresses(m) - current if current else set[str]()
     return _has_no_old_address(m, spec, old) if spec is not None and old else None
 
 
@@ -159,10 +163,10 @@ def _pairs(text: str) -> set[tuple[str, str]]:
     return {(words[0], name) for words in lines if words for name in words[1:]}
 
 
-def _own_names(sandbox: Sandbox, told: set[str]) -> set[tuple[str, str]]:
+def _own_names(sandbox: Sandbox, current: set[str]) -> set[tuple[str, str]]:
     """The name of the pod, at the address that it has now."""
     name = sandbox.config.hostname if sandbox.config is not None else ""
-    return {(sandbox.ip, name)} if name and sandbox.ip in told else set()
+    return {(sandbox.ip, name)} if name and sandbox.ip in current else set()
 
 
 @contract("START-13", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -177,7 +181,7 @@ def hosts_file_tells_the_pods_names(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
     due = _aliases(pod.spec) | _own_names(sandbox, _addresses(m))
     if missing := due - _pairs(text):
         ip, name = min(missing)
-        return broken(f"the hosts file of {spec.name} does not tell that {name} is at {ip}", pod.set_seq)
+        return broken(f"the hosts file of {spec.name} does not have {name} at {ip}", pod.set_seq)
     return KEPT if due else None
 
 
@@ -186,14 +190,14 @@ def addresses_have_the_order_of_the_nodes(_: Moment, pod: Pod, status: PodStatus
     """Of a pod's addresses one of each family is shown, first that of the family of the node's own."""
     if pod.sandbox is None or (pod.spec is not None and pod.spec.host_network):
         return None
-    told = told_ips(pod.sandbox.record) if status.pod_ips else []
-    if len(told) < 2:  # noqa: PLR2004 - one has no order
+    current = told_ips(pod.sandbox.record) if status.pod_ips else []
+    if len(current) < 2:  # noqa: PLR2004 - one has no order
         return None
     shown = [one.ip for one in status.pod_ips or ()]
-    if not set(shown) <= set(told):
+    if not set(shown) <= set(current):
         return None
     first: dict[int, str] = {}
-    for ip in told:
+    for ip in current:
         first.setdefault(version_of(ip) or 0, ip)
     wanted = 6 if version_of(status.host_ip) == 6 else 4  # noqa: PLR2004 - the families' numbers
     expected = [first[family] for family in sorted(first, key=lambda family: family != wanted)]

@@ -1,4 +1,4 @@
-"""SANDBOX: what a sandbox is asked to be, and that its containers are made in it and told the same."""
+"""SANDBOX: the config that a sandbox is run with, and that its containers are made in it with."""
 
 from __future__ import annotations
 
@@ -158,18 +158,20 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     return KEPT
 
 
-def told_otherwise(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> str | None:
-    """What a container is told otherwise than its sandbox; labels may have been updated in between."""
-    if made == told:
+def told_otherwise(pod: Pod, made: PodSandboxConfig, given: PodSandboxConfig) -> str | None:
+    """How the sandbox config of a container differs from its sandbox's; labels may have been updated in
+    between.
+    """
+    if made == given:
         return None
     for name in ("metadata", "hostname", "log_directory", "port_mappings", "linux"):
-        if getattr(made, name) != getattr(told, name):
-            return f"{name} of its sandbox is {getattr(made, name)}, it is told {getattr(told, name)}"
+        if getattr(made, name) != getattr(given, name):
+            return f"its sandbox has {name} {getattr(made, name)}, it gets {getattr(given, name)}"
     if pod.manifest is not None and not never_updated(pod):
         return None
-    if made.labels != told.labels:
-        return f"label {differing(made.labels, told.labels)}"
-    annotations, got = of_the_pod(made.annotations), of_the_pod(told.annotations)
+    if made.labels != given.labels:
+        return f"label {differing(made.labels, given.labels)}"
+    annotations, got = of_the_pod(made.annotations), of_the_pod(given.annotations)
     return f"annotation {differing(annotations, got)}" if annotations != got else None
 
 
@@ -177,8 +179,8 @@ def told_otherwise(pod: Pod, made: PodSandboxConfig, told: PodSandboxConfig) -> 
 def container_is_made_in_the_newest_sandbox(m: Moment, pod: Pod) -> Findings:
     """Every container is made in its pod's newest sandbox, which has not been stopped.
 
-    It is told the config that the sandbox was run with, its attempt included; only the time the pod was seen
-    may differ.
+    Its CreateContainer has the config that the sandbox was run with, its attempt included; only the time the
+    pod was seen may differ.
     """
     stand = standing(pod) if pod.born else []
     if not stand:
@@ -197,7 +199,7 @@ def container_is_made_in_the_newest_sandbox(m: Moment, pod: Pod) -> Findings:
 
 
 def _dotted(name: str) -> str:
-    """A sysctl's name as the runtime takes it: of two forms, the one whose first separator is a dot."""
+    """A sysctl's name in the runtime's form: of its two forms, the one whose first separator is a dot."""
     first = next((char for char in name if char in "./"), ".")
     return name if first == "." else name.translate(str.maketrans("./", "/."))
 

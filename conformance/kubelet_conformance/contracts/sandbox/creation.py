@@ -1,4 +1,4 @@
-"""SANDBOX: when a pod sandbox is made, and when it is replaced or let be."""
+"""SANDBOX: when a pod sandbox is created, and when it is replaced or kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _VANISHED_REMEMBERED = 1_000
 
 
 class _Asked:
-    """Whether a RunPodSandbox was asked for the pod that may have made one."""
+    """Whether a RunPodSandbox call for the pod may have created a sandbox."""
 
     def __init__(self) -> None:
         self.run = False
@@ -57,7 +57,7 @@ class _Asked:
 def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
     """A new pod gets one sandbox, which names it (name, namespace, UID) and is attempt 0.
 
-    Without volumes it comes within 20 s, and the kubelet works in no sandbox that it was not told of.
+    Without volumes it comes within 20 s, and the kubelet uses no sandbox that was not reported to it.
     """
     pod = m.pod
     if pod is None or not pod.born:
@@ -111,22 +111,26 @@ def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
 
 @first_sandbox_is_attempt_zero.clause("its own", on=done("PodSandboxStatus"))
 def sandbox_in_use_was_made_or_found(m: Moment) -> Findings:
-    """A kubelet asks only for sandboxes it was told of: by the reply of RunPodSandbox or by a listing."""
+    """A kubelet asks only for sandboxes that were reported to it: by the reply of RunPodSandbox or by a
+    listing.
+    """
     if not m.node.born:
         return None
     if m.sandbox is None:
-        return broken("the kubelet asks for a sandbox that no RunPodSandbox and no listing has told it of")
+        return broken(
+            "the kubelet asks for a sandbox that no RunPodSandbox and no listing has reported to it"
+        )
     return KEPT if m.sandbox.born and m.sandbox.status_t is None else None
 
 
 @first_sandbox_is_attempt_zero.clause("nothing else", on=call("StopPodSandbox"))
 def sandbox_to_stop_was_made_or_found(m: Moment) -> Findings:
-    """A kubelet stops only sandboxes it was told of (K8S-32935)."""
+    """A kubelet stops only sandboxes that were reported to it (K8S-32935)."""
     if not m.node.born or m.sandbox is not None:
         return None
     if m.request(SandboxRequest).pod_sandbox_id in m.node.note(_Vanished).ids:
         return None
-    return broken("the kubelet stops a sandbox that no RunPodSandbox and no listing has told it of")
+    return broken("the kubelet stops a sandbox that no RunPodSandbox and no listing has reported to it")
 
 
 class _Vanished:
@@ -151,22 +155,24 @@ def _nothing_was_made(m: Moment) -> None:
 
 @first_sandbox_is_attempt_zero.clause("asked for", on=told("sandbox"))
 def listed_sandbox_was_asked_for(m: Moment) -> Iterator[Finding]:
-    """A sandbox of a pod that came in the trace was asked for by RunPodSandbox."""
+    """A sandbox of a pod that appears in the trace was requested by RunPodSandbox."""
     for news in m.sandboxes_told:
         record = news.record
         pod = m.world.pods.get(record.metadata.uid)
         if news.known is not None or pod is None or not pod.born or pod.set_t is None:
             continue
         if not pod.note(_Asked).run:
-            yield broken(f"{pod.name} has sandbox {record.id[:12]}, which nobody asked for", pod.set_seq)
+            yield broken(
+                f"{pod.name} has sandbox {record.id[:12]}, which no RunPodSandbox requested", pod.set_seq
+            )
 
 
 @contract("SANDBOX-02", on=call("RunPodSandbox"))
 def sandbox_is_run_only_where_one_is_needed(m: Moment, pod: Pod) -> Findings:
-    """Another sandbox is run exactly where one is needed, as the attempt of the newest plus 1, or 0.
+    """Another sandbox is run exactly when one is needed; its attempt is that of the newest plus 1, or 0.
 
     It is needed if the pod has none, the newest is not ready, more than one is ready, the network namespace
-    is another one, or it has no IP.
+    changed, or it has no IP.
     """
     if not pod.born:
         return None
@@ -308,20 +314,20 @@ def old_sandbox_is_stopped_first(_: Moment, pod: Pod) -> Findings:
 
 
 @contract("SANDBOX-09", on=event("SandboxChanged"), needs=(CRI, EVENTS))
-def replacement_is_told(_: Moment, pod: Pod) -> Findings:
-    """An event SandboxChanged tells of a replacement, never of a pod's first sandbox."""
+def replacement_is_reported(_: Moment, pod: Pod) -> Findings:
+    """An event SandboxChanged reports a replacement, never a pod's first sandbox."""
     if not pod.born:
         return None
     first = pod.sandboxes[0] if len(pod.sandboxes) == 1 else None
     fine = first is not None and first.state == "ready" and why_replaced(pod) is None
     if not pod.sandboxes or (first is not None and first.attempt == 0 and fine):
-        return broken("SandboxChanged is told of the pod's first sandbox", pod.set_seq)
+        return broken("SandboxChanged is sent for the pod's first sandbox", pod.set_seq)
     return KEPT
 
 
 @contract("SANDBOX-10", on=failed("RunPodSandbox"), needs=(CRI, PODS))
 def failed_sandbox_is_retried(m: Moment) -> Findings:
-    """A sandbox that could not be run is tried again within 16 s for as long as the pod is wanted."""
+    """A sandbox that could not be run is tried again within 16 s for as long as the pod is desired."""
     if not to_run(m):
         return None
     return answered(

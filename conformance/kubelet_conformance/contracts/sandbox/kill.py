@@ -1,4 +1,4 @@
-"""SANDBOX: how a whole pod is killed, and what becomes of its address."""
+"""SANDBOX: how a whole pod is killed, and what happens to its address."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _stop_of(sandbox: Sandbox) -> Pattern:
 
 
 def _to_be_stopped(m: Moment, container: Container) -> bool:
-    """It runs, or was running when the kubelet last read its status."""
+    """The container runs, or was running when the kubelet last read its status."""
     pod = container.pod
     if not container.born or pod is None or (pod.manifest is not None and container.kind == "unknown"):
         return False  # What the spec does not have cannot be stopped by itself (TERM-13).
@@ -61,8 +61,10 @@ def _kills_the_pod(m: Moment) -> Sandbox | None:
     pod, sandbox = m.pod, m.sandbox
     if pod is None or sandbox is None or not sandbox.born or sandbox.stopped:
         return None
-    told = m.container.record if m.container else None
-    if is_dead_orphan(pod, sandbox, m.node) or (told is not None and told.state == "CONTAINER_UNKNOWN"):
+    reported = m.container.record if m.container else None
+    if is_dead_orphan(pod, sandbox, m.node) or (
+        reported is not None and reported.state == "CONTAINER_UNKNOWN"
+    ):
         return None  # A kill leaves it to the sandbox's stop; a stop of its own is another matter (GC-04).
     end, record = pod.termination, sandbox.record
     going = end is not None and m.call.t > end.t
@@ -125,7 +127,7 @@ def records_outlast_the_kill(m: Moment, pod: Pod, sandbox: Sandbox, container: C
     if pod.termination is None or sandbox is not pod.sandbox or not sandbox.born:
         return None
     if sandbox.state != "ready" and (may_be_unknown(pod, m.node) or _came_and_went(pod)):
-        return None  # A pod that no source knows, and of which nothing runs, is killed by nobody.
+        return None  # A pod that no source knows, and of which nothing runs, is not killed.
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
         return broken(f"the record of {container.name} is removed before the kill is over")
     return KEPT
@@ -141,7 +143,7 @@ def _take_edit(m: Moment) -> None:
 
 @containers_are_stopped_before_their_sandbox.clause("then", on=done("StopContainer"))
 def sandbox_is_stopped_after_the_last_container(m: Moment) -> Findings:
-    """After the last one the sandbox follows at once."""
+    """The sandbox is stopped right after the last container."""
     sandbox = _kills_the_pod(m)
     if sandbox is None:
         return None
@@ -205,7 +207,7 @@ class _Address:
 
     def __init__(self) -> None:
         self.sandbox: Sandbox | None = None
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
 
 @contract("SANDBOX-20", on=status(), needs=(CRI, STATUS))
@@ -217,12 +219,12 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
     if not pod.born or (pod.spec is not None and pod.spec.host_network):
         return None
     memory = pod.note(_Address)
-    # Another kubelet's status is no witness of what this one has read (RESTARTKUBELET-11).
+    # Another kubelet's status does not show what this one has read (RESTARTKUBELET-11).
     by_this_one = pod.status_t is not None and pod.status_t >= (m.node.started_t or 0.0)
     old = pod.status.pod_ip if pod.status and by_this_one else ""
     newest, kept_by = pod.sandbox, memory.sandbox
     if not status.pod_ip or status.pod_ip != old:
-        memory.told |= _addresses(pod.sandboxes)
+        memory.reported |= _addresses(pod.sandboxes)
     if not status.pod_ip:
         stands = newest is not None and newest.state != "removed"
         followed = newest is not None and (newest is kept_by or newest.attempt > 0)
@@ -230,14 +232,14 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
             return broken(f"podIP {old} is gone, and the pod still has a sandbox", pod.status_seq)
         return None
     memory.sandbox = newest
-    if status.pod_ip != old and status.pod_ip not in memory.told:
+    if status.pod_ip != old and status.pod_ip not in memory.reported:
         return broken(f"podIP is {status.pod_ip}, which no sandbox of the pod was read with")
-    memory.told = {status.pod_ip} | _addresses(standing(pod))
+    memory.reported = {status.pod_ip} | _addresses(standing(pod))
     return KEPT
 
 
 def _addresses(sandboxes: list[Sandbox]) -> set[str]:
-    """All that these were read with."""
+    """All addresses that these sandboxes were read with."""
     return {ip for one in sandboxes for ip in (one.ip, *told_ips(one.record)) if ip}
 
 
@@ -252,11 +254,11 @@ def _is_address(text: str) -> bool:
 
 @contract("SANDBOX-21", on=status(), needs=(CRI, STATUS))
 def invalid_address_is_not_shown(m: Moment, status: PodStatus) -> Findings:
-    """Where the runtime tells an IP that is none, no IP is shown."""
+    """Where the runtime reports an IP that is no valid address, no IP is shown."""
     pod = m.pod
     sandbox = pod.sandbox if pod is not None else None
-    told = sandbox.ip if sandbox is not None else ""
-    if not told or _is_address(told):
+    reported = sandbox.ip if sandbox is not None else ""
+    if not reported or _is_address(reported):
         return None
     shown = {status.pod_ip, *(one.ip for one in status.pod_ips or ())}
-    return broken(f"podIP is {told}, which is no address") if told in shown else KEPT
+    return broken(f"podIP is {reported}, which is no address") if reported in shown else KEPT

@@ -34,7 +34,9 @@ def replacement_begins_with_initialization(_: Moment, pod: Pod) -> Findings:
     for container in records:
         if container.state != "removed" and not was_tried(container):
             made = container.create.seq if container.create else None
-            return broken(f"the old record of {container.name} stands when the new sandbox is run", made)
+            return broken(
+                f"the old record of {container.name} still exists when the new sandbox is run", made
+            )
     return KEPT if records else None
 
 
@@ -74,7 +76,7 @@ def first_init_comes_first(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox)
 
 
 def _made_container(pod: Pod) -> Container | None:
-    """A container record that the runtime still has."""
+    """The runtime still has this container record."""
     return next((one for one in pod.every_container() if one.state != "removed"), None)
 
 
@@ -135,7 +137,9 @@ def succeeded_container_is_not_run_again_in_a_replacement(m: Moment, pod: Pod, s
 
 
 def _succeeded(pod: Pod, container: Container) -> bool:
-    """It is the newest of its name, and ended by itself with code 0; to stop it after that is not to know."""
+    """The container is the newest of its name and ended by itself with code 0; a later stop shows that the
+    kubelet did not know.
+    """
     ended = container.exit
     if ended is None or recorded(pod, container.name) is not container:
         return False
@@ -144,7 +148,7 @@ def _succeeded(pod: Pod, container: Container) -> bool:
 
 @succeeded_container_is_not_run_again_in_a_replacement.clause("done", on=call("RunPodSandbox"))
 def finished_pod_gets_no_replacement(_: Moment, pod: Pod) -> Findings:
-    """Where everything has succeeded there is no replacement."""
+    """A sandbox whose containers have all succeeded is not replaced."""
     if not pod.born or pod.spec is None or pod.restart_policy != "OnFailure" or not standing(pod):
         return None
     names = [spec.name for spec in pod.spec.containers]
@@ -160,7 +164,7 @@ _NEVER_RAN_HAS_SUCCEEDED = ByVersion({"<=1.26": True, ">=1.27": False})
 
 
 def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
-    """The container has certainly not succeeded."""
+    """Whether the container has certainly not succeeded."""
     newest = pod.newest(name)
     if newest is None or newest.state == "created":
         return newest is None or _NEVER_RAN_HAS_SUCCEEDED.get(m.kubernetes) is False
@@ -170,7 +174,9 @@ def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:
 
 @succeeded_container_is_not_run_again_in_a_replacement.clause("left", on=done("StopPodSandbox"))
 def unfinished_pod_gets_a_replacement(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """Where something is left to run there is one; from 1.27 on what was made and never ran is left, too."""
+    """A sandbox with a container left to run is replaced; from 1.27 on one that was made and never ran is
+    left to run, too.
+    """
     if pod.spec is None or sandbox is not pod.sandbox:
         return None
     if sandbox.died_t is None or sandbox.stopped or pod.restart_policy != "OnFailure" or not to_run(m):
@@ -231,7 +237,7 @@ def sandbox_of_a_finished_pod_is_stopped(
 
 
 def _collected(pod: Pod) -> Pattern:
-    """What goes from a folder now the kubelet may never have heard of: it is garbage, and not stopped."""
+    """A pod whose file goes just now may be unknown to the kubelet: then it is garbage, and not stopped."""
 
     def has_just_started(m: Moment) -> bool:
         return m.node.started_t is not None and m.t - m.node.started_t < REACTION
@@ -243,7 +249,9 @@ def _collected(pod: Pod) -> Pattern:
 def ephemeral_container_does_not_keep_the_pod(
     m: Moment, pod: Pod, container: Container, ended: Exit
 ) -> Findings:
-    """When all else of a pod is done, an ephemeral container that still runs is stopped with its sandbox."""
+    """When all other containers of a pod have ended, an ephemeral container that still runs is stopped with
+    its sandbox.
+    """
     if ended.commanded or ended.code is None:
         return None
     running = [one for one in pod.of_kind("ephemeral") if one.seen_running and one.state == "running"]

@@ -1,4 +1,4 @@
-"""LOOP and EVENTS: what is made up for at the latest, what comes first, what nothing waits for."""
+"""LOOP and EVENTS: what the next resync repairs, what comes first, and what nothing waits for."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kubelet_conformance.trace.world.disruption import REFUSALS
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _NEWS = told("sandbox", "list")
-"""The runtime says something new, perhaps of a sandbox that was run though the call failed."""
+"""The runtime reports something new, perhaps a sandbox that was run though the call failed."""
 _HINDERED = event(*sorted(REFUSALS | {"FailedMount", "FailedValidation"}))
 _NO_PORT = event("NodePorts")
 _HINDERED_OTHERWISE = event(*sorted(REFUSALS - {"NodePorts"} | {"FailedMount", "FailedValidation"}))
@@ -57,7 +57,7 @@ def _is_not_ready(m: Moment) -> bool:
 
 _NOT_READY = done("Status").where(_is_not_ready)
 _DELAYED = FAULT.either(_READS_FAIL, _NOT_READY)
-"""The kubelet cannot go on, or sees nothing."""
+"""The kubelet is blocked, or cannot see the runtime."""
 
 
 _RETRY_LEAST = 10.0
@@ -66,8 +66,8 @@ _RETRY_LEAST = 10.0
 
 @contract("LOOP-11", on=failed("RunPodSandbox"), needs=(CRI, PODS))
 def retry_comes_when_it_is_due(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
-    """The loop syncs the pods that are due and no others: a pod whose sandbox could not be run is tried again
-    10 to 16 s later, and not before, as long as nothing is heard of it.
+    """The loop syncs the pods that are due, and no others: a pod whose sandbox could not be run is tried
+    again 10 to 16 s later, and not before, as long as nothing new is observed of it.
     """
     if not to_run(m) or pod.source != "api" or pod.sandboxes or not kubelet_works(m):
         return None
@@ -91,7 +91,7 @@ def retry_comes_when_it_is_due(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
 
 @contract("LOOP-14", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
 def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
-    """Of pods that a kubelet first hears of at once and that want one port, the oldest gets it."""
+    """Of pods that a kubelet first receives together and that ask for one host port, the oldest gets it."""
     known = kubelet_view(m)
     if known.api_away_t is not None or known.node_gone:
         return
@@ -107,7 +107,7 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
                     TERMINATION_ASKED.where(of(older)), _HINDERED_OTHERWISE.where(of(older))
                 ),
                 whole_node=True,
-                text=f"pod {older.name}, the oldest that wants its port, is run",
+                text=f"pod {older.name}, the oldest that asks for its port, is run",
             )
 
 
@@ -116,7 +116,7 @@ def _is_one_of(pods: list[Pod]) -> Predicate:
 
 
 def _is_new(pod: Pod) -> bool:
-    """It has come from the API server, and no kubelet has heard of it."""
+    """The pod came from the API server, and no kubelet instance has received it."""
     return pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and pod.termination is None
 
 
@@ -126,14 +126,14 @@ def _age(pod: Pod) -> str:
 
 
 def _ports(pod: Pod) -> frozenset[tuple[str, int]]:
-    """The ports of the node that it wants at every address."""
+    """The host ports that it asks for at every address."""
     containers = pod.spec.containers if pod.spec is not None else ()
     every = [port for one in containers for port in one.ports or ()]
     return frozenset((one.protocol, one.host_port) for one in every if one.host_port and not one.host_ip)
 
 
 def _taken(m: Moment, pod: Pod) -> bool:
-    """Another pod has the port, or may have it: it ran before."""
+    """Another pod holds the port, or may hold it, as it ran before."""
     others = (other for other in m.world.names.values() if other.sandboxes or other.static)
     return not _age(pod) or any(_ports(other) & _ports(pod) for other in others)
 
@@ -152,7 +152,7 @@ def deletion_is_graceful(m: Moment, pod: Pod, container: Container) -> Findings:
 
 @deletion_is_graceful.clause("gone", on=deleted())
 def pod_without_object_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """What still runs of it is stopped."""
+    """The running containers of a pod whose object is gone are stopped."""
     if pod.static or not pod.born or not pod.wanted or pod.termination is not None:
         return
     if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
@@ -172,7 +172,7 @@ def resync_makes_up_for_what_was_missed(
     m: Moment, pod: Pod, spec: PodSpec, container: Container, ended: Exit
 ) -> Findings:
     """A container that ended for the first time and is to run always is run again with the next resync at the
-    latest, whatever news of it was lost.
+    latest, even if events about it were lost.
     """
     if ended.commanded:
         return None

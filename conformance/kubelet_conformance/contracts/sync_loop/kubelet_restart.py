@@ -1,4 +1,4 @@
-"""RESTARTKUBELET: what a kubelet that starts again finds, keeps, and catches up with.
+"""RESTARTKUBELET: what a kubelet that starts again keeps, and what it catches up with.
 
 RESTARTKUBELET: pods that were deleted or removed while the kubelet was down.
 """
@@ -57,7 +57,7 @@ def _again(node: Node) -> bool:
 
 
 def _before(node: Node, t: float | None) -> bool:
-    """It was there before the kubelet that runs now."""
+    """The entity existed before the current kubelet instance."""
     return t is not None and node.started_t is not None and t < node.started_t
 
 
@@ -74,7 +74,7 @@ def _settled_pods(m: Moment) -> Iterator[Pod]:
 
 
 def _healthy(container: Container, node: Node) -> bool:
-    """It has run since before the kubelet's start, in a sandbox that is ready."""
+    """The container has run since before the kubelet's start, in a sandbox that is ready."""
     sandbox = container.sandbox
     ready = sandbox is not None and sandbox.state == "ready" and sandbox.born
     return container.state == "running" and _before(node, container.started_t) and ready
@@ -82,7 +82,7 @@ def _healthy(container: Container, node: Node) -> bool:
 
 @contract("RESTARTKUBELET-01", on=call("StopContainer"), needs=(CRI, PODS), clause="no-stop")
 def healthy_container_is_not_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
-    """A kubelet that starts again stops, recreates and restarts nothing that is in good health."""
+    """A kubelet that starts again stops, recreates and restarts no healthy container or sandbox."""
     if not _again(m.node) or not _healthy(container, m.node):
         return None
     spec = container.spec
@@ -135,7 +135,7 @@ def healthy_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
 
 @healthy_container_is_not_stopped.clause("lives-on", on=LIFE_ENDS)
 def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
-    """What ran before the start runs on."""
+    """A container that ran before the start continues to run."""
     for pod in _settled_pods(m):
         for container in pod.every_container():
             if _healthy(container, m.node):
@@ -152,9 +152,9 @@ def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     if newest.state == "removed":
         return None
     expected = newest.attempt + 1
-    told = config.annotations.get(Annotation.RESTART_COUNT)
-    if config.metadata.attempt != expected or told not in {None, str(expected)}:
-        got = f"attempt {config.metadata.attempt}, restartCount {told}"
+    reported = config.annotations.get(Annotation.RESTART_COUNT)
+    if config.metadata.attempt != expected or reported not in {None, str(expected)}:
+        got = f"attempt {config.metadata.attempt}, restartCount {reported}"
         return broken(f"expected attempt {expected}, got {got}", newest.create.seq if newest.create else None)
     return KEPT
 
@@ -167,7 +167,7 @@ def _died_while_down(container: Container, node: Node) -> bool:
 
 
 _COMES_FIRST = call("PullImage", "StopContainer", "ExecSync").where(is_the_workers).either(SIDECAR_ENDS)
-"""A sync does one thing after another: it kills before it starts, and waits for images and for hooks."""
+"""A sync works in order: it kills before it starts, and waits for images and for hooks."""
 
 
 def _is_over(m: Moment) -> bool:
@@ -175,7 +175,7 @@ def _is_over(m: Moment) -> bool:
 
 
 _ENDS_THE_POD = call("StopPodSandbox").where(_is_over)
-"""Its time is over, or the kubelet has another reason of its own."""
+"""Its deadline has passed, or the kubelet has another reason of its own."""
 
 
 @contract("RESTARTKUBELET-04", on=REMAKING, needs=(CRI, PODS), clause="policy")
@@ -195,7 +195,7 @@ def policy_decides_on_what_exited_meanwhile(m: Moment, pod: Pod) -> Findings:
 
 @policy_decides_on_what_exited_meanwhile.clause("restarted", on=kubelet("started"))
 def what_exited_meanwhile_is_restarted(m: Moment) -> Iterator[Finding]:
-    """It is made again where the policy says so."""
+    """A container that exited while the kubelet was down is made again where the restart policy says so."""
     for pod in list(m.world.pods.values()):
         if not pod.born or not pod.wanted or pod.termination or pod.finished or pod.sandbox is None:
             continue
@@ -241,7 +241,7 @@ def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
     on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(has_ended),
 )
 def ended_pod_is_not_started(m: Moment, pod: Pod) -> Findings:
-    """Nothing of it is made."""
+    """No sandbox or container is created for a pod that had ended."""
     if not pod.born or not pod.finished or not _again(m.node) or end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
@@ -257,13 +257,13 @@ def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Fi
         return None
     is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
     if is_lost or last_told_in_a_former_life(m, pod) or is_ended_by_the_kubelet(m, pod):
-        return None  # Nobody can tell its address any more, or the pod is refused and has none.
+        return None  # Its address is no longer known, or the pod is refused and has none.
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
-    # No manifest tells what the kubelet before has told of a static pod; a stopped sandbox has no address.
-    is_told = not pod.static or pod.sandbox.state == "ready"
-    address = pod.sandbox.ip or before.pod_ip  # The status before may have told of another sandbox.
-    if is_told and before.pod_ip and before.pod_ip == address != status.pod_ip:
+    # No manifest has what the kubelet before has reported of a static pod; a stopped sandbox has no address.
+    is_reported = not pod.static or pod.sandbox.state == "ready"
+    address = pod.sandbox.ip or before.pod_ip  # The status before may be about another sandbox.
+    if is_reported and before.pod_ip and before.pod_ip == address != status.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {status.pod_ip or 'gone'}", pod.status_seq)
     return KEPT
 
@@ -289,7 +289,7 @@ def init_containers_are_not_run_again(m: Moment, pod: Pod) -> Findings:
 
 @init_containers_are_not_run_again.clause("done", on=LIFE_ENDS)
 def initialized_pods_stay_initialized(m: Moment) -> Iterator[Finding]:
-    """They stay done."""
+    """An initialized pod stays initialized for as long as this kubelet instance runs."""
     for pod in _settled_pods(m):
         inits = pod.spec.init_containers if pod.spec else None
         if any(not c.is_sidecar for c in inits or ()) and _was_initialized(pod, m.node):
@@ -337,7 +337,7 @@ def post_start_is_not_run_again(m: Moment, container: Container) -> Findings:
 
 @post_start_is_not_run_again.clause("done", on=LIFE_ENDS)
 def post_start_hooks_stay_done(m: Moment) -> Iterator[Finding]:
-    """It stays done."""
+    """Such a container goes on without another postStart hook."""
     for pod in _settled_pods(m):
         for container in pod.every_container():
             if _healthy(container, m.node) and hook_command(container, "post_start") is not None:

@@ -1,4 +1,4 @@
-"""LOOP: what the kubelet's main loop waits for before it does anything."""
+"""LOOP: what the kubelet's main loop waits for before it syncs pods."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PASS = 1.5
 ends its wait.
 """
 _SLEEP_MAX = 5.0
-"""The longest the loop sleeps between two looks at an unhealthy runtime (kubelet.go)."""
+"""The longest the loop sleeps between two checks of an unhealthy runtime (kubelet.go)."""
 _STATUS_PERIOD = 5.0
 """How often the runtime is asked for its Status (kubelet.go)."""
 _STATUS_SLACK = 2.0
@@ -57,7 +57,7 @@ _READY: Pattern = done("Status").where(_says_ready)
 
 
 class _Waiting:
-    """New pods that the kubelet cannot look at yet."""
+    """New pods that the kubelet cannot sync yet."""
 
     def __init__(self) -> None:
         self.pods: list[Fresh] = []
@@ -65,8 +65,8 @@ class _Waiting:
 
 @contract("LOOP-03", on=pod_set(), needs=(CRI, PODS), clause="new-pod")
 def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
-    """While the runtime says that it is not ready, or has given no good Status for 30 s, nothing new is taken
-    up; within 5 s of its recovery work goes on.
+    """While the runtime says that it is not ready, or has given no good Status for 30 s, no new pod or update
+    is handled; within 5 s of its recovery work continues.
     """
     pod, since = fresh_pod(m), kubelet_view(m).down_since(m.t)
     if pod is None or since is None or m.t - since < _PASS or not m.node.kubelet_up:
@@ -82,7 +82,7 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
 
 @unhealthy_runtime_stops_the_loop.clause("deletion", on=TERMINATION_ASKED)
 def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
-    """A deletion is not taken up either."""
+    """A deletion is not handled either while the runtime is not ready."""
     since = kubelet_view(m).down_since(m.t)
     if since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
         return None
@@ -100,7 +100,7 @@ def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Finding
 
 @unhealthy_runtime_stops_the_loop.clause("recovery", on=_READY)
 def loop_goes_on_after_recovery(m: Moment) -> Findings:
-    """What has waited is taken up soon."""
+    """Pods that waited for the runtime are started soon after its recovery."""
     waiting = m.node.note(_Waiting)
     if not waiting.pods:
         return None
@@ -118,7 +118,7 @@ def _has_still_to_begin(pod: Pod | None) -> bool:
 
 @observer(on=kubelet("started"))
 def _another_kubelet_starts(m: Moment) -> None:
-    """It finds all pods anew."""
+    """A kubelet that starts again finds all pods anew."""
     m.node.note(_Waiting).pods = []
 
 
@@ -132,7 +132,7 @@ def network_stops_nobody_on_the_host(m: Moment) -> Findings:
 
 
 @network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
-def only_others_are_told(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
+def only_others_get_an_event(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """Only the others get a NetworkNotReady event."""
     if spec.host_network:
         return broken(f"pod {pod.name} is on the host's network and has a NetworkNotReady event")
@@ -140,7 +140,7 @@ def only_others_are_told(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
 
 
 class _Polls:
-    """The latest Status call of this life of the kubelet, and when it was answered."""
+    """The latest Status call of this kubelet instance, and when it was answered."""
 
     def __init__(self) -> None:
         self.call: Call | None = None
@@ -151,7 +151,7 @@ class _Polls:
 @contract("LOOP-05", on=call("RunPodSandbox", "CreateContainer", "StopContainer"), clause="first")
 def nothing_happens_before_the_first_status(m: Moment) -> Findings:
     """The runtime is asked for its Status at least every 5 s, and before the first good answer no pod is
-    looked after.
+    synced.
     """
     if m.node.started_t is None or m.node.lives < 1:
         return None
@@ -162,7 +162,7 @@ def nothing_happens_before_the_first_status(m: Moment) -> Findings:
 
 @nothing_happens_before_the_first_status.clause("poll", on=call("Status").either(END))
 def status_is_polled(m: Moment) -> Findings:
-    """No longer than that passes between an answer and the next question."""
+    """No more than 5 s pass between an answer and the next Status call."""
     polls = m.node.note(_Polls)
     if polls.answered_t is None or polls.call is not None or not m.node.kubelet_up:
         return None
@@ -193,7 +193,9 @@ def _poll(m: Moment) -> None:
 
 
 def _contact_changes(polls: _Polls, m: Moment, what: str) -> None:
-    """A poll that finds nobody leaves no trace; the first that does is due as long after contact as any."""
+    """A poll without an answer leaves no record; the first one with an answer is due as long after contact as
+    any.
+    """
     if what == RUNTIME_AWAY:
         polls.call, polls.answered_t = None, None
     elif what.startswith(_RUNTIME_BACK):
@@ -202,7 +204,9 @@ def _contact_changes(polls: _Polls, m: Moment, what: str) -> None:
 
 @contract("LOOP-07", on=kubelet("started"), needs=(CRI, PODS))
 def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
-    """Sources without any pod count as seen: a kubelet that starts with none kills what it finds running."""
+    """Sources without any pod count as seen: a kubelet that starts with none kills the containers that it
+    finds running.
+    """
     world = m.world
     if kubelet_view(m).api_away_t is not None or any(pod.wanted for pod in world.names.values()):
         return
@@ -213,7 +217,7 @@ def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
                 within=KUBELET_START,
                 unless=FAULT.either(exited().where(about(container)), pod_set()),
                 whole_node=True,
-                text=f"container {container.name}, which nobody wants, is stopped",
+                text=f"container {container.name}, which no source has, is stopped",
             )
 
 
@@ -229,8 +233,8 @@ def _of_the_api(m: Moment) -> bool:
 
 @contract("LOOP-08", on=kubelet("started"), needs=(CRI, PODS))
 def silent_source_keeps_its_pods(m: Moment) -> Findings:
-    """Until a kubelet that starts has heard from every source, nothing of a pod that it has not heard of is
-    killed.
+    """Until a kubelet that starts has received pods from every source, it kills nothing of a pod that it has
+    not received.
     """
     known = kubelet_view(m)
     if known.api_away_t is None:

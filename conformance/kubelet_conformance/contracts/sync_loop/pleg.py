@@ -1,6 +1,6 @@
-"""PLEG: how the kubelet notices what happens at the runtime, and what it makes of a listing that fails.
+"""PLEG: how the kubelet notices changes at the runtime, and how it handles a listing that fails.
 
-PLEG: a kubelet that no longer sees its runtime begins nothing; one that is behind goes on looking.
+PLEG: a kubelet that cannot list its runtime starts no pod; one that is behind continues to relist.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Relist:
 
     @property
     def is_open(self) -> bool:
-        """There is one."""
+        """Such a listing of all sandboxes exists."""
         return self.t is not None
 
 
@@ -195,7 +195,7 @@ def unchanged_pod_is_not_inspected(m: Moment, pod: Pod) -> Findings:
 
 @unchanged_pod_is_not_inspected.clause("changed", on=_CHANGES)
 def pod_was_left_alone_till_it_changed(m: Moment, pod: Pod) -> Findings:
-    """It was left alone for some time before this change."""
+    """The pod was not inspected for some time before this change."""
     quiet = pod.note(_Quiet)
     calm = m.t - quiet.since
     quiet.since = m.t
@@ -209,7 +209,7 @@ def _kubelet_watches(m: Moment) -> bool:
 
 @contract("PLEG-04", on=sandbox_died(), needs=(CRI, PODS))
 def death_of_a_sandbox_wakes_the_worker(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """A sandbox that dies is noticed within a relist: the pod's worker stops what is left of it."""
+    """A sandbox that dies is noticed within a relist: the pod's worker stops what is left of the pod."""
     if sandbox is not pod.sandbox or not pod.born or not _kubelet_watches(m):
         return None
     if pod.termination is not None or pod.finished or not pod.wanted or worker_is_busy(pod):
@@ -306,7 +306,7 @@ def _lacks(sandbox: Sandbox) -> Pattern:
 
 
 def _lacks_container(container: Container) -> Pattern:
-    """The same of a list of all containers."""
+    """A list of all containers lacks it: it was removed by a call that was not answered before the start."""
 
     def lacks(m: Moment) -> bool:
         listed = m.response(ListContainersReply).containers
@@ -316,14 +316,14 @@ def _lacks_container(container: Container) -> Pattern:
 
 
 _THRESHOLD = 180.0
-"""So long after the last good relist the PLEG is not healthy (generic.go)."""
+"""After this time without a good relist the PLEG is not healthy (generic.go)."""
 _EVENTED_THRESHOLD = 600.0
-"""The same where container events are heard (evented.go)."""
+"""The same where container events are received (evented.go)."""
 
 
 @contract("PLEG-08", on=pod_set(), needs=(CRI, PODS))
 def blind_kubelet_begins_nothing(m: Moment, manifest: Manifest) -> Findings:
-    """When no relist has succeeded for three minutes, no new pod is begun until one has."""
+    """When no relist has succeeded for three minutes, no new pod is started until one has."""
     relist = m.node.note(WholeList)
     if relist.seq <= m.node.started_seq or m.pod is not None or not m.node.kubelet_up:
         return None
@@ -346,7 +346,7 @@ def _is_of(uid: str) -> Predicate:
 
 @contract("PLEG-09", on=read_as("exited"), needs=(CRI,))
 def relist_waits_for_nobody(m: Moment, container: Container) -> Findings:
-    """Events that the loop does not take, since the runtime is not fit, do not hold up the relists."""
+    """Events that the loop does not take, since the runtime is not ready, do not hold up the relists."""
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
     if (

@@ -1,4 +1,4 @@
-"""PLEG: what becomes of pods whose records go, stay as they are, or race with their inspection."""
+"""PLEG: what happens to pods whose records go, stay as they are, or race with their inspection."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus",
 _DEALT_WITH = status().either(
     call("RunPodSandbox", "StopPodSandbox", "PullImage", "CreateContainer", "StopContainer")
 )
-"""A worker has had a look at its pod."""
+"""A pod worker has handled its pod."""
 
 
 def _sees(m: Moment) -> bool:
-    """The kubelet is up for some time, and hears of what happens at the runtime and at the API server."""
+    """The kubelet is up for some time, and is informed of changes at the runtime and at the API server."""
     node, known = m.node, kubelet_view(m)
     if not node.kubelet_up or node.relisted_t is None or node.listing_failed or node.started_t is None:
         return False
@@ -48,7 +48,7 @@ def _sees(m: Moment) -> bool:
 
 
 def _changed_t(pod: Pod) -> float:
-    """When something about the pod last changed, as far as the trace tells."""
+    """When something about the pod last changed, as far as the trace shows."""
     times = [pod.changed_t, pod.status_t]
     times += [t for one in pod.every_container() for t in (one.created_t, one.started_t, one.removed_t)]
     times += [one.exit.t for one in pod.every_container() if one.exit is not None]
@@ -58,7 +58,7 @@ def _changed_t(pod: Pod) -> float:
 
 @contract("PLEG-03", on=happened("removed"), needs=(CRI, PODS, STATUS))
 def running_container_that_went_has_died(m: Moment, pod: Pod, container: Container) -> Findings:
-    """A container that ran and has no record any more has died: its pod's worker has a look at once."""
+    """A container that ran and has no record any more has died: its pod's worker syncs at once."""
     if container.stops or not container.seen_running:
         return None
     if not to_run(m) or worker_is_busy(pod) or not _sees(m) or container is not pod.newest(container.name):
@@ -79,7 +79,7 @@ def _last_read_as_running(container: Container) -> bool:
 
 @contract("PLEG-06", on=pod_set(), needs=(CRI, PODS))
 def worker_of_an_unchanged_pod_goes_on(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
-    """The worker of a pod that nothing happens to is not held up: its deletion stops it within a relist."""
+    """The worker of a pod without changes is not held up: its deletion stops it within a relist."""
     if manifest.metadata.deletion_timestamp is None or not to_run(m):
         return None
     if pod.traits is None or "hook" in pod.traits or worker_is_busy(pod) or not _sees(m):
@@ -122,14 +122,14 @@ def _is_the_first(m: Moment) -> bool:
 
 
 class _Inspection:
-    """What the last listing of a pod told, and whom the kubelet has asked about since."""
+    """What the last listing of a pod said, and which containers the kubelet has inspected since."""
 
     def __init__(self) -> None:
         self.listing: ListContainersReply | None = None
         self.asked = set[str]()
 
     def begin(self, listing: ListContainersReply) -> None:
-        """It names the containers that will be asked about."""
+        """A new listing: its containers will be inspected next."""
         self.listing = listing
         self.asked.clear()
 
@@ -140,7 +140,7 @@ class _Inspection:
 
 
 def _inspected(m: Moment) -> Pod | None:
-    """The pod whose container is asked about, which may be gone."""
+    """The pod of the inspected container, which may be gone."""
     if m.pod is not None:
         return m.pod
     asked = m.request(ContainerRequest).container_id
@@ -149,7 +149,7 @@ def _inspected(m: Moment) -> Pod | None:
 
 @contract("PLEG-11", on=failed("ContainerStatus"), needs=(CRI, PODS))
 def record_that_is_gone_is_left_out(m: Moment) -> Findings:
-    """A record that goes while its pod is inspected is left out: the other containers are asked about."""
+    """A record that goes while its pod is inspected is left out: the other containers are inspected."""
     pod, error = _inspected(m), m.reply.error
     if pod is None or error is None or error.code != "NOT_FOUND" or pod.termination is not None:
         return None
@@ -194,7 +194,7 @@ def _asks_about(ids: frozenset[str]) -> Predicate:
 
 
 class _FirstRead:
-    """When the kubelet was first told the state of a container."""
+    """When the state of a container was first reported to the kubelet."""
 
     def __init__(self) -> None:
         self.t: float | None = None
@@ -212,16 +212,16 @@ def newest_record_is_the_one_that_counts(m: Moment, pod: Pod, status: PodStatus)
 
 
 def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
-    told = [one for one in pod.containers[said.name] if one.record is not None]
-    shown = next((one for one in told if one.id == said.runtime_id), None)
-    if shown is None or len(told) < 2:  # noqa: PLR2004 - one record has no order
+    reported = [one for one in pod.containers[said.name] if one.record is not None]
+    shown = next((one for one in reported if one.id == said.runtime_id), None)
+    if shown is None or len(reported) < 2:  # noqa: PLR2004 - one record has no order
         return None
-    newer = [one for one in told if _made_at(one) > _made_at(shown)]
+    newer = [one for one in reported if _made_at(one) > _made_at(shown)]
     if not newer:
         return KEPT
     newest = max((one for one in newer if one.state != "removed"), key=_made_at, default=None)
     if newest is None:
-        return None  # Their records have gone: what is left may be all that the kubelet is told.
+        return None  # Their records have gone: what is left may be all that the kubelet sees.
     read_t = newest.note(_FirstRead).t
     if read_t is None or t - read_t < REACTION:
         return None

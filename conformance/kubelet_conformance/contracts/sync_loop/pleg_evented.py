@@ -1,4 +1,4 @@
-"""PLEG, hearing instead of looking: the stream of container events, its loss, and its order."""
+"""PLEG with container events instead of relists: the event stream, its loss, and its order."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _lists_all_sandboxes(m: Moment) -> bool:
 
 
 class _Stream:
-    """The stream of this life of the kubelet, and how often everything was listed beside it."""
+    """The event stream of this kubelet instance, and how often everything was listed beside it."""
 
     def __init__(self) -> None:
         self.begin()
@@ -107,7 +107,9 @@ def _listed(m: Moment) -> None:
 
 @contract("PLEG-14", on=_TOLD, needs=(CRI, PODS), gate=GATE, clause="heard")
 def events_drive_the_workers(m: Moment) -> Findings:
-    """What the stream tells is dealt with, and while it is open everything is listed only now and then."""
+    """The kubelet handles what the stream reports, and while the stream is open it lists everything only now
+    and then.
+    """
     event = event_of(m)
     if event is None or event.container_event_type != "CONTAINER_STOPPED_EVENT":
         return None
@@ -145,7 +147,7 @@ def everything_is_listed_seldom(m: Moment) -> Findings:
 
 
 _OPENED = since("1.26")
-"""Whether the gate does anything (KEP-3386)."""
+"""Whether the feature gate has an effect (KEP-3386)."""
 
 
 @events_drive_the_workers.clause("opened", on=_BEGINS)
@@ -193,22 +195,22 @@ def runtime_is_listed_again(m: Moment) -> Findings:
 
 
 class _Heard:
-    """What the newest event of a pod told, and how one that came after it, though older, had it."""
+    """What the newest event of a pod reported, and what an older event that came after it reported."""
 
     def __init__(self) -> None:
         self.newest = 0
         self.states: dict[str, str] = {}
         self.met_a_sync = False
-        """A sync had waited for an answer when the newest came: it goes on with what was known before."""
+        """A sync waited for an answer when the newest event came: it continues with what was known before."""
         self.late: dict[str, str] = {}
-        """By container, the state of which only a late event tells."""
+        """By container, whose state only a late event reports."""
         self.late_t = 0.0
         self.seq = 0
 
 
 @contract("PLEG-16", on=status(), needs=(CRI, STATUS), gate=GATE)
 def late_event_changes_nothing(m: Moment, status: PodStatus) -> Iterator[Finding]:
-    """An event that comes after a newer one of the same pod changes nothing that the newer one told."""
+    """An event that comes after a newer one of the same pod changes nothing that the newer one reported."""
     heard = _heard_late(m)
     if heard is None:
         return
@@ -255,8 +257,8 @@ def _heard_late(m: Moment) -> _Heard | None:
 @observer(on=_TOLD)
 def _(m: Moment) -> None:
     event = event_of(m)
-    told = event.pod_sandbox_status if event is not None else None
-    pod = m.world.pods.get(told.metadata.uid) if told is not None else None
+    reported = event.pod_sandbox_status if event is not None else None
+    pod = m.world.pods.get(reported.metadata.uid) if reported is not None else None
     if event is None or pod is None:
         return
     heard = pod.note(_Heard)

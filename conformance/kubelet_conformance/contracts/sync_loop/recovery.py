@@ -1,4 +1,4 @@
-"""RESTARTKUBELET and STATIC: what a kubelet that starts again makes of what it finds."""
+"""RESTARTKUBELET and STATIC: how a kubelet that starts again handles the pods and mirrors it finds."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
                 within=KUBELET_START,
                 unless=FAULT.either(TERMINATION_ASKED, pod_unset()),
                 whole_node=True,
-                text=f"pod {pod.name}, which runs, is refused for the older one that wants its port",
+                text=f"pod {pod.name}, which runs, is refused for the older one that asks for its port",
             )
 
 
 def _is_to_be_admitted(pod: Pod) -> bool:
-    """It is the API server's, wanted, and has not ended."""
+    """The pod is from the API server, desired, and has not ended."""
     return pod.source == "api" and pod.wanted and pod.born and not pod.finished and pod.termination is None
 
 
@@ -99,7 +99,7 @@ def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
 
 
 class _Going:
-    """Mirrors that somebody has deleted: what is on its way out is replaced (STATIC-15)."""
+    """Mirrors that a client has deleted: a mirror that is being deleted is replaced (STATIC-15)."""
 
     def __init__(self) -> None:
         self.mirrors = Latest[str, float]()
@@ -127,7 +127,7 @@ def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
 
 @observer(on=MIRROR_IS_TO_GO)
 def _mirror_is_to_go(m: Moment) -> None:
-    """Take in which are to go."""
+    """Record which mirrors are to go."""
     if m.manifest is not None:
         m.node.note(_Going).mirrors[m.manifest.metadata.uid] = m.t
 

@@ -42,7 +42,7 @@ _SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 
 @contract("LOOP-09", on=exited(), needs=(CRI, PODS, EVERY_STATUS))
 def exit_wakes_the_worker(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
-    """A container that exits gets its pod synced at once: its next status tells of it."""
+    """A container that exits gets its pod synced at once: its next status reports the exit."""
     if pod.static or not to_run(m) or ended.commanded:
         return None
     if not container.seen_running or container is not pod.newest(container.name) or not _works(m):
@@ -53,12 +53,12 @@ def exit_wakes_the_worker(m: Moment, pod: Pod, container: Container, ended: Exit
         by=status().where(_tells_otherwise(container)),
         within=RELIST + REACTION,
         unless=HELD_UP,
-        text=f"a status tells that {container.name} has ended",
+        text=f"a status says that {container.name} has ended",
     )
 
 
 def _works(m: Moment) -> bool:
-    """The kubelet sees what happens at the runtime, and can say so."""
+    """The kubelet is informed by the runtime, and can write statuses."""
     node, known = m.node, kubelet_view(m)
     if not node.kubelet_up or node.relisted_t is None or node.listing_failed:
         return False
@@ -121,7 +121,7 @@ def readiness_wakes_the_worker(m: Moment, pod: Pod) -> Findings:
         by=status().where(says),
         within=REACTION,
         unless=TERMINATION_ASKED.either(exited(), call("StopContainer", "StopPodSandbox")),
-        text=f"a status tells that {container.name} is {'' if ready else 'not '}ready",
+        text=f"a status says that {container.name} is {'' if ready else 'not '}ready",
     )
 
 

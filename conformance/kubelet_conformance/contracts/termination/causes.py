@@ -1,4 +1,4 @@
-"""TERM: ends under difficulties: no spec, a lost record, a probe, a pull or a restart in between."""
+"""TERM: termination in special cases: no spec, a lost record, a probe, a pull or a restart in between."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def _is_unknown(m: Moment) -> bool:
 )
 def grace_and_hook_are_read_back(m: Moment, container: Container) -> Findings:
     """A container of which only its record is left is stopped with the grace and the preStop hook that its
-    annotations tell.
+    annotations have.
     """
-    told = container.config.annotations if container.config is not None else {}
-    grace = told.get(Annotation.POD_DELETION_GRACE) or told.get(Annotation.POD_GRACE)
+    annotations = container.config.annotations if container.config is not None else {}
+    grace = annotations.get(Annotation.POD_DELETION_GRACE) or annotations.get(Annotation.POD_GRACE)
     if grace is None or not grace.isdecimal():
         return None
-    command = _restored_hook(told)
-    if command is None and told.get(Annotation.PRE_STOP_HANDLER):
+    command = _restored_hook(annotations)
+    if command is None and annotations.get(Annotation.PRE_STOP_HANDLER):
         return None  # A hook that does not pass through the runtime.
     hook = next((one for one in reversed(container.hooks) if one.cmd == command), None)
     if command is not None and hook is None and int(grace) > 0:
@@ -78,7 +78,7 @@ def grace_and_hook_are_read_back(m: Moment, container: Container) -> Findings:
 
 
 def _restored_hook(annotations: dict[str, str]) -> list[str] | None:
-    """The command of the preStop hook that stands in the annotations."""
+    """The command of the preStop hook that is in the annotations."""
     try:
         raw = annotations.get(Annotation.PRE_STOP_HANDLER, "null")
         handler = msgspec.json.decode(raw, type=Handler | None)
@@ -108,7 +108,7 @@ def stranger_to_the_spec_is_not_stopped(m: Moment, pod: Pod, container: Containe
 
 @stranger_to_the_spec_is_not_stopped.clause("fails", on=call("StopPodSandbox"))
 def kill_with_a_stranger_fails(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    """A FailedKillPod event tells it."""
+    """A FailedKillPod event reports the failed kill."""
     if pod.termination is None or may_be_unknown(pod, m.node):
         return None
     if not any(_is_foreign(c, pod) for c in sandbox.containers.values()):
@@ -192,7 +192,7 @@ def _is_stopped_first(m: Moment) -> bool:
 
 @contract("TERM-17", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), versions=since("1.27"))
 def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
-    """A container of a deleted pod that ran and whose record is lost is told, before the object goes, as
+    """A container of a deleted pod that ran and whose record is lost is reported, before the object goes, as
     terminated with 137 for the reason ContainerStatusUnknown.
     """
     pod = pod_of_write(m)
@@ -205,7 +205,7 @@ def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
             continue
         end = shown[container.name].state.terminated if container.name in shown else None
         if end is None:
-            yield broken(f"{container.name}, which was lost, is not told as terminated", pod.status_seq)
+            yield broken(f"{container.name}, which was lost, is not reported as terminated", pod.status_seq)
         elif (end.exit_code, end.reason) != (137, "ContainerStatusUnknown"):
             got = f"{end.exit_code} ({end.reason})"
             yield broken(f"{container.name} was lost, expected 137 (ContainerStatusUnknown), got {got}")
@@ -214,7 +214,7 @@ def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
 
 
 def _was_up(container: Container) -> bool:
-    """It ran when it was last told of, and nobody has read how it ended."""
+    """It ran when it was last reported, and its exit was never read."""
     return container.record is not None and container.record.state == "CONTAINER_RUNNING"
 
 
@@ -223,7 +223,7 @@ def _needs_no_grace(m: Moment) -> bool:
 
 
 _FORCED = pod_set().where(_needs_no_grace)
-"""Somebody deletes it once more, by force: its object goes at once, and not by the kubelet."""
+"""A client deletes it once more, by force: its object goes at once, and not by the kubelet."""
 
 
 @contract("TERM-23", on=kubelet("started"), needs=(CRI, PODS), clause="again")

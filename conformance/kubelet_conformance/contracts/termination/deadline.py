@@ -1,4 +1,4 @@
-"""DEADLINE: pods that may run only so long."""
+"""DEADLINE: pods with activeDeadlineSeconds."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def _seconds(text: str) -> float | None:
         return None
 
 
-def _deadline(m: Moment, pod: Pod, told: PodStatus | None) -> float | None:
-    """When the pod's time is over, on the trace's clock; None where that is not known."""
+def _deadline(m: Moment, pod: Pod, reported: PodStatus | None) -> float | None:
+    """When the pod's deadline passes, on the trace's clock; None where that is not known."""
     spec, zero = pod.spec, m.header.started
     if (
         spec is None
         or spec.active_deadline_seconds is None
-        or told is None
-        or not told.start_time
+        or reported is None
+        or not reported.start_time
         or not zero
     ):
         return None
-    began, origin = _seconds(told.start_time), _seconds(zero)
+    began, origin = _seconds(reported.start_time), _seconds(zero)
     if began is None or origin is None:
         return None
     return began - origin + spec.active_deadline_seconds
 
 
 def time_may_be_over(m: Moment, pod: Pod) -> bool:
-    """The pod has a deadline, and has reached it for all one can tell: the kubelet itself ends it."""
+    """The pod has a deadline, and has reached it as far as is known: the kubelet itself ends it."""
     if pod.spec is None or pod.spec.active_deadline_seconds is None:
         return False
     deadline = _deadline(m, pod, pod.status)
@@ -60,7 +60,7 @@ def time_may_be_over(m: Moment, pod: Pod) -> bool:
 
 
 class _Watched:
-    """The deadline that a kubelet's life has been held to."""
+    """The deadline that was checked for a kubelet instance."""
 
     def __init__(self) -> None:
         self.deadline: float | None = None
@@ -115,7 +115,7 @@ def _(m: Moment) -> None:
 
 @pod_ends_at_its_deadline.clause("not-before", on=status())
 def deadline_is_not_early(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """The status says so no earlier."""
+    """The status does not say DeadlineExceeded any earlier."""
     deadline = _deadline(m, pod, status)
     if deadline is None or status.reason != _EXCEEDED:
         return None
@@ -164,4 +164,4 @@ def deadline_includes_init_containers(m: Moment, pod: Pod) -> Findings:
 
 
 class _WatchedInit(_Watched):
-    """The same, as long as init containers run."""
+    """The deadline that was checked for a kubelet instance, for a pod whose init containers still run."""

@@ -96,7 +96,7 @@ def object_is_deleted_when_the_pod_has_ended(m: Moment) -> Findings:
     if pod is None or not pod.born or pod.static:
         return None
     if pod.termination is None:
-        return broken(f"pod {pod.name} is deleted though nobody asked for it", pod.set_seq)
+        return broken(f"pod {pod.name} is deleted without a deletion request", pod.set_seq)
     if not pod.finished:
         return broken(f"pod {pod.name} is deleted without a terminal phase", pod.status_seq)
     return KEPT
@@ -117,15 +117,15 @@ def last_delete_names_the_uid(m: Moment) -> Findings:
 
 @contract("TERM-30", on=AGAIN, needs=(CRI, PODS, STATUS))
 def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findings:
-    """startTime, podIP, restart counts and last states live on in the statuses of a pod that is ending.
+    """startTime, podIP, restart counts and last states are kept in the statuses of a pod that is ending.
 
     A kubelet that starts knows no status of a static pod: its manifest has none. Nor does one that has
-    forgotten a pod whose file is gone, where the mirror is gone too, or is told late.
+    forgotten a pod whose file is gone, where the mirror is gone too, or is reported late.
     """
     before = pod.status
     if before is None or not (pod.termination or status.terminal):
         return None
-    if is_told_nowhere(pod) or _is_told_late(m, pod) or _is_of_another_kubelet(m, pod):
+    if is_told_nowhere(pod) or _is_reported_late(m, pod) or _is_of_another_kubelet(m, pod):
         return None
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
@@ -138,8 +138,8 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
     return _lost_count(m, pod, before.by_name, status.by_name) or KEPT
 
 
-def _is_told_late(m: Moment, pod: Pod) -> bool:
-    """The pod's file is gone, and the kubelet has yet to hear what it wrote to the mirror itself."""
+def _is_reported_late(m: Moment, pod: Pod) -> bool:
+    """The pod's file is gone, and the kubelet has not yet received what it wrote to the mirror itself."""
     return pod.static and not pod.wanted and is_watch_late(m.node, m.t)
 
 
@@ -167,7 +167,7 @@ def _lost_count(
 
 
 class _TakenAway:
-    """The containers of a pod of which somebody else has removed a record: what it told is lost."""
+    """The containers of a pod of which another client has removed a record: what it said is lost."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -196,7 +196,7 @@ def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) 
 
 
 def _is_counted_anew(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:
-    """No record was left when it was made in a new sandbox: then only logs tell of its restarts."""
+    """No record was left when it was made in a new sandbox: then only logs show its restarts."""
     one = m.world.containers.get(kept.runtime_id)
     if one is None or one.kind not in {"init", "sidecar"} or not _is_alone(m, pod, kept, old):
         return False
@@ -206,7 +206,7 @@ def _is_counted_anew(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerS
 def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> bool:
     """The newest record has been removed, and an older one is left: only what has run is collected.
 
-    Of a pod that goes the newest record is the first to be removed, and news of that may tell of the others
+    Of a pod that goes the newest record is the first to be removed, and news of that may report the others
     (pod_container_deletor.go, pleg/evented.go).
     """
     if old.runtime_id in m.world.containers:

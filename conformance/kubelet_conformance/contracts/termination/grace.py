@@ -1,4 +1,4 @@
-"""StopContainer timeouts: which grace a container gets, and what a preStop hook or an order leaves of it."""
+"""TERM: the timeout of StopContainer, and what a preStop hook or a stop order leaves of the grace."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _timeout(m: Moment) -> int:
 
 
 def _has_a_hook_that_was_not_seen(container: Container) -> bool:
-    """Only exec hooks pass through the runtime; after another kind, nobody can tell how long it took."""
+    """Only exec hooks pass through the runtime; after another kind, the time it took is not known."""
     spec = container.spec
     return spec is not None and spec.lifecycle.pre_stop is not None
 
@@ -108,7 +108,7 @@ def grace_follows_the_reason(m: Moment, container: Container) -> Findings:
 
 
 def _still_heard(m: Moment) -> set[int]:
-    """The timeouts of a kill that began before it was heard that another grace is asked for."""
+    """The timeouts of a kill that began before the kubelet received another grace."""
     return {max(grace, MINIMUM_GRACE) for grace in _graces_still_heard(m)}
 
 
@@ -218,7 +218,7 @@ def hook_is_left_at_the_end_of_the_grace(m: Moment, container: Container) -> Fin
 
 @contract("TERM-07", on=STOP, needs=(CRI, PODS))
 def no_hook_without_grace(m: Moment, pod: Pod, container: Container) -> Findings:
-    """A container that is killed with a grace of 0 s while its pod lives on gets no preStop hook."""
+    """A container that is killed with a grace of 0 s while its pod goes on gets no preStop hook."""
     if pod.termination is not None:
         return None
     command, why = hook_command(container, "pre_stop"), reasons(m)
@@ -261,17 +261,17 @@ def grace_of_a_forced_deletion(m: Moment, pod: Pod) -> Findings:
     if not forced(pod) or may_be_unknown(pod, m.node) or wait_before_stop(m).turns:
         return None
     if is_missed(m.node, pod):
-        return None  # All that is told is that it is gone: WORK-33.
+        return None  # All that is reported is that it is gone: WORK-33.
     if _timeout(m) in _still_heard(m) or _fits_another_reason(m):
         return None
     sandbox = m.container.sandbox if m.container is not None else None
     if sandbox is not None and sandbox.died_t is not None:
-        return None  # It may be killed for that: a sync that had begun before the kubelet heard of the end.
+        return None  # It may be killed for that: a sync that had begun before the kubelet learned of the end.
     return _as_forced(m, pod.termination.seq if pod.termination else 0, _timeout(m))
 
 
 def _fits_another_reason(m: Moment) -> bool:
-    """The sync that stops it may have begun before the kubelet heard of the end, for something else."""
+    """The sync that stops it may have begun before the kubelet learned of the end, for something else."""
     others = [reason for reason in reasons(m) if reason.situation != "deleted"]
     return bool(others) and _timeout(m) in [_floor(m, reason) for reason in others]
 
@@ -285,14 +285,14 @@ class _Apart:
 
 @observer(on=STOP)
 def _stops_for_another_reason_are_remembered(m: Moment) -> None:
-    """Remember which they are: that the pod is to go may be told just after one of them."""
+    """Remember which they are: that the pod is to go may be reported just after one of them."""
     if m.pod is not None and _fits_another_reason(m):
         m.pod.note(_Apart).seqs.append(m.seq)
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())
-def grace_of_a_forced_deletion_told_late(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """The same, where the removal of the object was seen just after the stop that it caused."""
+def grace_of_a_forced_deletion_reported_late(m: Moment, pod: Pod) -> Iterator[Finding]:
+    """The same rule, where the removal of the object was seen just after the stop that it caused."""
     if not pod.born or pod.static or pod.termination is not None:
         return
     apart = pod.note(_Apart).seqs

@@ -1,4 +1,4 @@
-"""TERM: the order of a pod's way out, from the first stop to the final status."""
+"""TERM: the order of a pod's termination, from the first stop to the final status."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def containers_are_stopped_before_the_sandbox(m: Moment, sandbox: Sandbox) -> Fi
 
 
 def _is_open(pod: Pod | None, stop: Stop) -> bool:
-    """It waits for its answer, and the kubelet that asked has not gone meanwhile."""
+    """The stop is not answered yet, and the kubelet that sent it has not gone meanwhile."""
     return stop.end_t is None and (pod is None or stop.call.id in pod.calls_open)
 
 
@@ -105,7 +105,7 @@ class _Kill:
     Attributes:
         of: these.
         whole: it is the kill of all that was asked for, and not that of one container for itself just then.
-        life: the life of the kubelet that began it; the next begins anew with what it reads.
+        life: the kubelet instance that began it; the next begins anew with what it reads.
     """
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ def _ended_by_itself(container: Container) -> bool:
 
 @observer(on=call("StopContainer", "ExecSync"))
 def kill_is_remembered(m: Moment, pod: Pod, container: Container) -> None:
-    """Remember whom the kill of a pod concerns."""
+    """Remember which containers the kill of a pod concerns."""
     if not pod.born:
         return
     kill = pod.note(_Kill)
@@ -173,7 +173,8 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment, pod: Pod, container: C
     if pod.sandbox.state == "removed" or container.sandbox is not pod.sandbox or not pod.sandbox.born:
         return None
     if pod.sandbox.died_t is not None and may_be_unknown(pod, m.node):
-        return None  # What nobody wants is killed as far as it runs, and a dead sandbox does not.
+        # Only running containers of a pod without a source are killed, and a dead sandbox does not run.
+        return None
     if any(c.state == "running" or c.stopping for c in _others(pod, container)):
         return None
     sandbox = pod.sandbox
@@ -284,9 +285,9 @@ def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
 
 
 def _has_read_all_ends(pod: Pod) -> bool:
-    """The pod has come to its end, and the kubelet has been told so of every container."""
-    told = [container.record for container in pod.every_container()]
-    return at_its_end(pod) and all(one is not None and one.state == "CONTAINER_EXITED" for one in told)
+    """The pod has ended, and the exit of every container was reported to the kubelet."""
+    reported = [container.record for container in pod.every_container()]
+    return at_its_end(pod) and all(one is not None and one.state == "CONTAINER_EXITED" for one in reported)
 
 
 @contract("TERM-22", on=TERMINATION_ASKED, needs=(CRI, PODS))
@@ -312,7 +313,7 @@ def pod_that_never_started_goes_without_stops(m: Moment, pod: Pod) -> Findings:
         return None
     if pod.termination is not None or not _has_no_work(pod) or informed_by(m, m.t) > m.t:
         return None
-    # One by force takes the object away at once: whoever asks for it does, and not the kubelet.
+    # A forced deletion removes the object at once: the client does, and not the kubelet.
     return answered(
         by=deleted().either(pod_unset()),
         within=RETRY + RETRY_SLACK + _wait_for_volumes(m, pod),
@@ -329,10 +330,10 @@ def _wait_for_volumes(m: Moment, pod: Pod) -> float:
 
 
 @contract("TERM-25", on=failed("StopPodSandbox"), needs=(CRI, PODS, EVENTS))
-def failed_kill_is_told(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+def failed_kill_is_reported(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A kill that fails gives a FailedKillPod event.
 
-    The stop of a sandbox that no longer ran may be that of garbage collection, which tells nobody.
+    The stop of a sandbox that no longer ran may be that of garbage collection, which sends no event.
     """
     error = m.reply.error
     if error is None or error.code == "NOT_FOUND" or pod.termination is None:
@@ -376,7 +377,7 @@ def _shorter_than(timeout: int | None) -> Predicate:
 
 @contract("TERM-20", on=END, needs=(CRI, PODS), clause="stays")
 def finished_pod_keeps_its_object(m: Moment) -> Iterator[Finding]:
-    """The object of a pod that finished by itself is deleted by nobody but its owner."""
+    """The object of a pod that finished by itself is deleted only by its owner."""
     for pod in m.world.pods.values():
         finished = pod.status if pod.finished else None
         if finished is None or not pod.born or pod.static or pod.termination is not None:
@@ -387,7 +388,7 @@ def finished_pod_keeps_its_object(m: Moment) -> Iterator[Finding]:
 
 @finished_pod_keeps_its_object.clause("not-deleted", on=API_DELETE)
 def finished_object_is_not_deleted(m: Moment) -> Findings:
-    """The kubelet sends no DELETE for it."""
+    """The kubelet sends no DELETE for a pod that finished by itself."""
     pod, write = pod_of_write(m), m.record
     if pod is None or not pod.born or not pod.finished or pod.static or not isinstance(write, ApiWrite):
         return None

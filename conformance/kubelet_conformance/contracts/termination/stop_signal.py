@@ -20,7 +20,7 @@ from kubelet_conformance.contracts.facts.container import asked
     clause="request",
 )
 def stop_signal_is_passed_on(m: Moment) -> Findings:
-    """A container's own stop signal is passed to the runtime, and told in its status."""
+    """A container's own stop signal is passed to the runtime, and shown in its status."""
     wanted = _wanted(m.pod, asked(m).metadata.name) if m.pod is not None else ""
     if not wanted:
         return None
@@ -29,13 +29,17 @@ def stop_signal_is_passed_on(m: Moment) -> Findings:
 
 
 @stop_signal_is_passed_on.clause("status", on=status())
-def stop_signal_is_told(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
-    """The status of a container that runs names it."""
+def stop_signal_is_reported(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+    """The status of a running container names its stop signal."""
     for one in status.container_statuses or ():
         wanted = _wanted(pod, one.name)
         if wanted and one.state.running is not None:
-            told = one.stop_signal or "none"
-            yield KEPT if told == wanted else broken(f"{one.name} is told to stop by {told}, not {wanted}")
+            reported = one.stop_signal or "none"
+            yield (
+                KEPT
+                if reported == wanted
+                else broken(f"{one.name} has stop signal {reported} in its status, expected {wanted}")
+            )
 
 
 def _wanted(pod: Pod, name: str) -> str:

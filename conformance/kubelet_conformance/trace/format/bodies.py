@@ -385,7 +385,7 @@ class Amount(_Body, frozen=True):
 
 
 class MemoryUse(_Body, frozen=True):
-    """How many bytes a container uses; None where the runtime does not tell."""
+    """How many bytes a container uses; None where the runtime does not report it."""
 
     working_set_bytes: Amount | None = None
 

@@ -1,4 +1,4 @@
-"""What is wrong with a trace, and where."""
+"""Errors in a trace: what is wrong, and where."""
 
 from __future__ import annotations
 

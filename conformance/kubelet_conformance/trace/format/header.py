@@ -12,8 +12,8 @@ FORMAT_VERSION = 1
 class Channels(msgspec.Struct, frozen=True, kw_only=True):
     """How much of each channel the record holds; an absent channel counts as `none`.
 
-    `full` and `sent` miss nothing; `sampled` and `limited` may come late or miss short-lived values,
-    but never show what was not there. `told` are statuses as the kubelet itself tells them at /pods: sampled,
+    `full` and `sent` miss nothing; `sampled` and `limited` may come late or miss short-lived values, but
+    never show what was not there. `told` are statuses as the kubelet itself serves them at /pods: sampled,
     and before they are held back, dated or moved to a mirror on their way to an API server.
     """
 
@@ -52,9 +52,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str | None = None
     seed: int | str | None = None
     configuration: dict[str, Any] | None = None
-    """What was set of the kubelet's KubeletConfiguration, as far as it is known; {} if all is as usual."""
+    """The kubelet's KubeletConfiguration as far as it is known; {} if all fields have their defaults."""
     allocatable: dict[str, str] | None = None
-    """What the node has for its pods, by resource."""
+    """The node's allocatable resources, by name."""
     slice: Slice | None = None
     """It was cut out of a longer trace."""
     redacted: bool = False

@@ -9,12 +9,12 @@ Json: TypeAlias = dict[str, Any]
 
 
 def is_object(value: Any) -> TypeGuard[Json]:  # noqa: ANN401 - a JSON value has any type
-    """It is a JSON object."""
+    """Whether the value is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:  # noqa: ANN401 - a JSON value has any type
-    """It is a JSON array."""
+    """Whether the value is a JSON array."""
     return isinstance(value, list)
 
 

@@ -26,7 +26,7 @@ class SleepAction(ApiObject, frozen=True):
 
 
 class Handler(ApiObject, frozen=True):
-    """What a hook or a probe does; only the exec kind passes through the runtime."""
+    """The action of a hook or a probe; only the exec kind passes through the runtime."""
 
     exec: ExecAction | None = None
     http_get: dict[str, Any] | None = None
@@ -201,7 +201,7 @@ class Metadata(ApiObject, frozen=True):
 
     @property
     def is_mirror(self) -> bool:
-        """It is of a mirror pod, which stands for a static pod at the API server."""
+        """Whether the object is a mirror pod, which represents a static pod at the API server."""
         return bool(self.annotations) and Annotation.MIRROR in (self.annotations or {})
 
 
@@ -285,7 +285,7 @@ class PodSpec(ApiObject, frozen=True, dict=True, gc=True):
 
     @once
     def traits(self) -> frozenset[Trait]:
-        """What rules about some pods only may ask for.
+        """The traits that rules about some pods only may require.
 
         These are its kinds of container, hooks, probes, a deadline, readiness gates, and restart policies of
         containers of their own.

@@ -1,4 +1,4 @@
-"""A property that is found out on first use and then kept."""
+"""A property that is computed on first use and then kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 class once(Generic[T]):  # noqa: N801 - it is written as a decorator
     """A property that is kept in the object's `__dict__` from its first use on.
 
-    So does functools.cached_property, which takes a lock for it up to Python 3.11.
+    functools.cached_property does the same, but takes a lock up to Python 3.11.
     """
 
     def __init__(self, find: Callable[[Any], T]) -> None:

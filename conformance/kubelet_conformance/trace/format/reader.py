@@ -113,7 +113,7 @@ class Reader:
         return lines if every and len(block) <= LINE_BYTES_MAX else self._one_by_one(block)
 
     def _one_by_one(self, block: bytes) -> Iterator[Line | Unknown]:
-        """Its lines. Who takes one counts it: `line` is that of the one before."""
+        """Its lines. The caller that takes one counts it: `line` is that of the one before."""
         for raw in BytesIO(block):
             if raw.isspace():
                 self.line += 1

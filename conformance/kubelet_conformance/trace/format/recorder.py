@@ -22,11 +22,11 @@ from kubelet_conformance.trace.format.writer import Writer
 
 _TEXTS_REMEMBERED = 4_000
 _AT_ONE_MOMENT = 1 << 18
-"""More than a thousand pods that start at once; fewer than a machine has memory for."""
+"""More records than a thousand pods that start at once make; fewer than exhaust a machine's memory."""
 
 
 class RunawayError(RuntimeError):
-    """Time stands still while more and more is recorded: whoever is recorded would never let go."""
+    """Ever more records come while time stands still: what is recorded would never end."""
 
 
 class RecordedCall(msgspec.Struct, frozen=True, gc=False):
@@ -56,7 +56,7 @@ class RecordedReply(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def response(self) -> Message:
-        """What a call that ended well was answered; `TypeError` for another."""
+        """The response of a call that succeeded; `TypeError` for any other."""
         if isinstance(self.outcome, Failed):
             raise TypeError(f"{self.call.rpc} failed and has no response")
         return self.outcome
@@ -74,7 +74,7 @@ Seen = RecordedCall | RecordedReply | Item
 
 
 class Recorder:
-    """Takes records in order; `now` tells the seconds since the start. Listeners hear of each at once.
+    """Takes records in order; `now` returns the seconds since the start. Listeners receive each at once.
 
     Raises `RunawayError` for what is recorded without end while time stands still.
     """
@@ -103,7 +103,7 @@ class Recorder:
     def insert(self, place: int, kind: str, **fields: Any) -> None:  # noqa: ANN401 - see `record`
         """Put something before the record at that place, at its time: it must have been so by then.
 
-        Listeners do not hear of it.
+        Listeners do not receive it.
         """
         t = self.records[place].t
         self.records.insert(place, Item(t, kind, fields))
@@ -173,7 +173,7 @@ def _json_of(message: Message) -> msgspec.Raw:
 
 @lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _json(kind: type[Message], content: bytes) -> msgspec.Raw:
-    """The JSON of a message; the lives of a node that one process plays have much in common.
+    """The JSON of a message; the runs of a node in one process have much in common.
 
     So have two lists, of which one item differs: each item is a text of its own.
     """

@@ -30,7 +30,7 @@ class Body(msgspec.Struct, eq=False, gc=False):
     parsed_as: type | None = None
     parsed: Any = None
     key: tuple[str, bytes] | None = None
-    """Of a request: what it has in common with all that are equal to it; see `replies`."""
+    """Of a request: a key that it shares with all equal requests; see `replies`."""
 
     _decoders: ClassVar[dict[type, Callable[[bytes | msgspec.Raw], Any]]] = {}
 
@@ -95,7 +95,7 @@ class Reply(msgspec.Struct, eq=False, gc=False):
 
 
 class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
-    """What every record has: `seq` counts up, `t` is seconds since the start of the record."""
+    """The fields of every record: `seq` counts up, `t` is seconds since the start of the record."""
 
     seq: int
     t: float
@@ -108,7 +108,7 @@ class _Line(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
 
 @final
 class CallLine(_Line, frozen=True, gc=False, tag="call"):
-    """A call as it stands in the file."""
+    """A call as it is in the file."""
 
     rpc: Name
     id: Name
@@ -117,7 +117,7 @@ class CallLine(_Line, frozen=True, gc=False, tag="call"):
 
 @final
 class ReplyLine(_Line, frozen=True, gc=False, tag="reply"):
-    """A reply as it stands in the file: one of `response`, `same`, `error`."""
+    """A reply as it is in the file: one of `response`, `same`, `error`."""
 
     rpc: Name
     id: Name
@@ -136,7 +136,7 @@ class Message(_Line, frozen=True, gc=False, tag="message"):
 
 
 class PodChange(_Line, frozen=True, tag="pod"):
-    """A pod that is wanted (`set`) or no longer wanted (`remove`), at the time it was sent."""
+    """A pod that is desired (`set`) or no longer desired (`remove`), at the time it was sent."""
 
     op: Literal["set", "remove"]
     source: str = "api"
@@ -149,7 +149,7 @@ class PodChange(_Line, frozen=True, tag="pod"):
 class ApiWrite(_Line, frozen=True, tag="api"):
     """A write of the kubelet's own to the API server; `grace` is seconds, `code` the HTTP status.
 
-    A `get` stands here too where the pod `name` that it asks for is not there.
+    A `get` is recorded here too where the pod `name` that it asks for does not exist.
     """
 
     verb: str
@@ -192,7 +192,7 @@ class Event(_Line, frozen=True, tag="event"):
 
 
 class RuntimeEvent(_Line, frozen=True, tag="runtime"):
-    """What the runtime, or a container, did by itself."""
+    """A runtime event: what the runtime, or a container, did by itself."""
 
     op: str
     container_id: str = ""
@@ -202,7 +202,7 @@ class RuntimeEvent(_Line, frozen=True, tag="runtime"):
 
 
 class Fault(_Line, frozen=True, tag="fault"):
-    """What was injected from outside, or healed.
+    """A fault that was injected from outside, or healed.
 
     `values` are the amounts that it is about, `uid` the pod.
     """
@@ -228,10 +228,10 @@ class Expect(_Line, frozen=True, tag="expect"):
 
 
 class Probe(_Line, frozen=True, tag="probe"):
-    """A probe or hook that reached the pod, or nobody, with what came of it: an exit code, or HTTP's status.
+    """A probe or hook request to the pod, with its outcome: an exit code, or HTTP's status.
 
     An `outcome` may also be `refused`, `unanswered` for one that was given up, or `plain` for a request over
-    TLS to a server that knows none. `text` is what the server said, `authorized` that it got credentials.
+    TLS to a server without TLS. `text` is the server's response, `authorized` that it got credentials.
     """
 
     handler: str = ""
@@ -265,7 +265,7 @@ class Http(_Line, frozen=True, tag="http"):
 
 
 class Metrics(_Line, frozen=True, tag="metrics"):
-    """What a scrape of the kubelet's metrics gave: counters by name and labels, as Prometheus has them."""
+    """The result of a scrape of the kubelet's metrics: counters by name and labels, as in Prometheus."""
 
     values: dict[str, float] = {}
 

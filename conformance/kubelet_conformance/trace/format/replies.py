@@ -17,7 +17,7 @@ REMEMBERED_REPLY_BYTES = 64 * 1024 * 1024
 """How many bytes of replies are kept for a later `same`."""
 
 _SHORT_REQUEST_BYTES = 80
-"""A shorter request has no map whose keys could stand in another order."""
+"""A shorter request has no map whose keys could be in another order."""
 _MAKING = frozenset({"CreateContainer", "RunPodSandbox"})
 """Each of their replies has a fresh id. Since none is like another, their long requests need not be read."""
 

@@ -67,7 +67,7 @@ class Writer:
     values, encoded or not. The writer remembers what a reader does, so that every reader finds what a `same`
     refers to.
     A trace that is left without `end` is truncated for its readers, so that a crash of the writer shows.
-    `told` is given each record as a reader will give it, once it is written.
+    `told` is called with each record as a reader will return it, once it is written.
     """
 
     def __init__(self, file: BinaryIO, header: Header, told: Callable[[Record], None] | None = None) -> None:
@@ -179,7 +179,7 @@ class Writer:
             self._last = line
 
     def _tell_line(self) -> None:
-        """Tell of the line last written, which is neither a call nor a reply."""
+        """Report the line last written, which is neither a call nor a reply."""
         if self._told is not None:
             try:
                 record: Record = msgspec.json.decode(self._last, type=Line)

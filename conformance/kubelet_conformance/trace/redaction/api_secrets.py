@@ -1,4 +1,4 @@
-"""Where secrets stand in manifests, statuses and other objects of the API, by their shape."""
+"""Where secrets are in manifests, statuses and other objects of the API, by their shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubelet_conformance.trace.redaction.redactor import Redactor
 
 Change: TypeAlias = Callable[[Redactor, Any], Any]
 _Shape: TypeAlias = "Mapping[str, _Shape | Change]"
-"""What becomes of the fields of an object by their names; `*` stands for each item of a list."""
+"""How the fields of an object are changed, by their names; `*` stands for each item of a list."""
 
 _OPEN_ANNOTATION = re.compile(
     r"(io\.kubernetes\.|kubernetes\.io/|[a-z0-9-]+\.(alpha|beta)\.kubernetes\.io/).*", re.DOTALL

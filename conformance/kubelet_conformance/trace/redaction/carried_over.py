@@ -1,7 +1,7 @@
-"""What still stands at a moment of a trace, to be told again where a trace is cut there.
+"""State that holds at a moment of a trace, and is repeated where a trace is cut there.
 
-A trace that begins in the middle does not know which pods were wanted, that the kubelet was down, or that
-something was broken on purpose. Records that tell it again stand at the cut, and say by `since` when it was.
+A trace that begins in the middle does not have which pods were desired, that the kubelet was down, or which
+faults were injected. Records at the cut repeat this, and give the original time by `since`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _Key: TypeAlias = tuple[str, str, str, str]
 
 
 class Standing:
-    """Told of every record of the kinds `pod`, `deleted`, `kubelet` and `fault`; others are ignored.
+    """Receives every record of the kinds `pod`, `deleted`, `kubelet` and `fault`; others are ignored.
 
     Manifests are kept as bytes, 64 MiB of them: beyond that the oldest are forgotten. A static pod whose
-    manifest has changed is not told again: its earlier version may still be running, and nothing says so.
+    manifest has changed is not repeated: its earlier version may still be running, and no record says so.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Standing:
             self._fault(t, str(fields.get("what", "")))
 
     def records(self) -> Iterator[tuple[str, Json]]:
-        """Kind and fields of what is to be told again, each with `since`, in seconds."""
+        """Kind and fields of what is to be repeated, each with `since`, in seconds."""
         if self._down is not None:
             yield "kubelet", {"op": self._down[1], "since": self._down[0]}
         for what, t in self._faults.items():
@@ -74,7 +74,7 @@ class Standing:
             self._drop([each for each in self._pods if each[:3] == key[:3] and uid in {"", each[3]}])
 
     def _is_clear(self, key: _Key, raw: bytes) -> bool:
-        """It is certain which version of the pod may be running."""
+        """Whether it is certain which version of the pod may be running."""
         if key[0] not in STATIC_SOURCES or key[3]:
             return True
         digest = blake2b(raw, digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""Where secrets stand in the messages of the CRI, by the types of their fields.
+"""Where secrets are in the messages of the CRI, by the types of their fields.
 
 A field that the installed messages do not know may hold anything: every string in it is taken for a secret.
 """
@@ -24,7 +24,7 @@ from kubelet_conformance.trace.redaction.api_secrets import Change, redacted_ann
 from kubelet_conformance.trace.redaction.redactor import Redactor
 
 _Plan: TypeAlias = "Mapping[str, Change | None]"
-"""What becomes of each field by its name; None leaves it."""
+"""How each field is changed, by its name; None leaves it."""
 
 
 _SECRETS: Mapping[tuple[str, str], Change] = {
@@ -36,9 +36,9 @@ _SECRETS: Mapping[tuple[str, str], Change] = {
     ("AuthConfig", "registry_token"): Redactor.everything,
     ("ExecSyncResponse", "stdout"): Redactor.output,
     ("ExecSyncResponse", "stderr"): Redactor.output,
-    # What a container left as its last words (terminationMessagePath), or the end of its log.
+    # A container's termination message (terminationMessagePath), or the end of its log.
     ("ContainerStatus", "message"): Redactor.everything,
-    # Whoever has the URL of a stream may use it.
+    # A client that has the URL of a stream may use it.
     ("ExecResponse", "url"): Redactor.everything,
     ("AttachResponse", "url"): Redactor.everything,
     ("PortForwardResponse", "url"): Redactor.everything,
@@ -50,7 +50,7 @@ _SECRETS: Mapping[tuple[str, str], Change] = {
     ("ExecRequest", "cmd"): Redactor.words,
     ("RuntimeCondition", "message"): Redactor.texts,
 }
-"""Fields by message and name, and what becomes of them."""
+"""How fields are changed, by message and name."""
 _SECRET_MAPS: Mapping[str, Change] = {
     "annotations": redacted_annotations,
     # Verbose answers repeat whole configurations, environment included, as text.
@@ -80,7 +80,7 @@ def redacted_response(redactor: Redactor, rpc: str, body: Any) -> Any:  # noqa: 
 
 
 def _environment(request: Json) -> list[str]:
-    """The values of the environment that stand nowhere else: what the rest tells openly is no secret."""
+    """The values of the environment that occur nowhere else: a value that is shown elsewhere is no secret."""
     config = object_of(request, "config")
     values = [one.get("value") for one in items_of(config, "envs")]
     expanded = {"envs", "command", "args", "annotations"}

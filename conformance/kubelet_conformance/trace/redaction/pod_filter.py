@@ -1,4 +1,4 @@
-"""What of a trace belongs to some pods: gathered in a first reading, decided record by record in a second."""
+"""Filter a trace by pods: a first pass collects what belongs to them, a second decides on each record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NODE_CALLS = frozenset(
         "ListPodSandbox",
     }
 )
-"""Calls that name no pod and are kept: how the runtime is, and the lists with what is theirs in them."""
+"""Calls that name no pod and are kept: the runtime's status, and the lists, cut to what is of these pods."""
 _OF_IMAGES = frozenset({"ImageStatus", "RemoveImage"})
 _WHOLE_NODE = frozenset({"end", "fault", "http", "kubelet", "metrics"})
 _FOLDER_OPS = frozenset({"missing", "made"})
@@ -48,11 +48,11 @@ class Subjects:
     def __init__(self, pods: Iterable[str], node: str | None) -> None:
         self._suffix = f"-{node.lower()}" if node else ""
         self._asked: dict[str, str] = {}
-        """What was asked for, by each form that may be met."""
+        """The pods that were asked for, by each form in which they may be named."""
         for each in pods:
             self._asked |= {each: each, **({f"{each}{self._suffix}": each} if "/" in each else {})}
         self.found: set[str] = set()
-        """What was asked for and is in the trace."""
+        """The pods that were asked for and are in the trace."""
         self.uids: set[str] = set()
         self.names: set[tuple[str, str]] = set()
         """Namespace and full name of static pods, and of every pod that was asked for by name."""
@@ -64,7 +64,7 @@ class Subjects:
         """What ImageStatus said of each name it was asked for."""
 
     def belongs(self, namespace: str, name: str, uid: str, *, static: bool = False) -> bool:
-        """The pod of this identity is one of them; take it in if so."""
+        """Whether the pod of this identity is one of them; adds it if so."""
         full = f"{name}{self._suffix}" if static and not name.endswith(self._suffix) else name
         by_name = {self._asked.get(f"{namespace}/{form}") for form in (name, full)} - {None}
         by_uid = {self._asked.get(uid)} - {None}
@@ -77,19 +77,19 @@ class Subjects:
         return True
 
     def of_metadata(self, metadata: Json, *, static: bool = False) -> bool:
-        """The same for the metadata of a sandbox or an object."""
+        """As `belongs`, for the metadata of a sandbox or an object."""
         namespace = text_of(metadata, "namespace") or "default"
         return self.belongs(namespace, text_of(metadata, "name"), text_of(metadata, "uid"), static=static)
 
     def of_labels(self, labels: Json) -> bool:
-        """The same for the labels that the kubelet puts on containers."""
+        """As `belongs`, for the labels that the kubelet puts on containers."""
         namespace, name, uid = (
             text_of(labels, label) for label in (Label.POD_NAMESPACE, Label.POD_NAME, Label.POD_UID)
         )
         return self.belongs(namespace, name, uid)
 
     def reply(self, reply: Reply) -> None:
-        """Take in the reply to a call, and what its request tells."""
+        """Observe the reply to a call, and its request."""
         if reply.same:
             return
         call, body = reply.call, reply.response.json() if reply.response is not None else None
@@ -106,7 +106,7 @@ class Subjects:
                 self._container(container)
 
     def call(self, call: Call) -> None:
-        """Take in what a call tells that may never be answered."""
+        """Observe a call that may never be answered."""
         if call.rpc == "RunPodSandbox":
             config = object_of(_request(call), "config")
             source = text_of(object_of(config, "annotations"), Annotation.SOURCE)
@@ -122,14 +122,14 @@ class Subjects:
                 self.images.add(text_of(object_of(request, "image"), "image"))
 
     def message(self, item: Json) -> None:
-        """Take in an item of a stream."""
+        """Observe an item of a stream."""
         for sandbox in sandboxes_in(item):
             self._sandbox(sandbox)
         for container in containers_in(item):
             self._container(container)
 
     def other(self, kind: str, fields: Json) -> None:
-        """Take in any other record."""
+        """Observe any other record."""
         if kind == "pod":
             if self.of_change(fields):
                 spec = object_of(object_of(fields, "pod"), "spec")
@@ -154,7 +154,7 @@ class Subjects:
         self.images.discard("")
 
     def is_image(self, image: Json) -> bool:
-        """The image, as the runtime tells it, is one of theirs."""
+        """Whether the image, as the runtime reports it, is one of theirs."""
         names = {text_of(image, "id"), *texts_of(image, "repo_tags"), *texts_of(image, "repo_digests")}
         return not names.isdisjoint(self.images)
 
@@ -293,7 +293,7 @@ class Belonging:
         if uid in self._of.uids:
             return True
         if kind == "event":
-            # A static pod that is refused has a UID that nothing else tells.
+            # A static pod that is refused has a UID that no other record has.
             return any(name in text_of(fields, "message") for _, name in self._of.names)
         if kind == "api":
             meta = object_of(object_of(fields, "body"), "metadata")

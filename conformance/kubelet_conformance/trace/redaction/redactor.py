@@ -1,9 +1,9 @@
-"""Take secrets out of what is written: values of environment variables, credentials, what processes print.
+"""Redaction: takes secrets out of traces: values of environment variables, credentials, process output.
 
-Where secrets stand is told by the types of the CRI messages (`secret_fields`) and by the shape of manifests
-and statuses (`secret_manifests`). A secret becomes a keyed digest, so that equal secrets are equal within one
-trace and judges that compare them still work; whoever has the trace alone cannot try guesses, for the key is
-thrown away with the process that wrote it.
+Where secrets are is known from the types of the CRI messages (`cri_secrets`) and from the shape of
+manifests and statuses (`api_secrets`). A secret becomes a keyed digest, so that equal secrets are equal
+within one trace and judges that compare them still work; a reader who has the trace alone cannot test
+guesses, for the key is thrown away with the process that wrote it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _IN_TEXT = (
     re.compile(rf"(?i)(?P<before>{_NAME}[\w.-]*=[\"']?)(?P<secret>(?!\$)[^\s\"'&,;]+)"),
     re.compile(rf"(?i)(?P<before>{_NAME}[\w.-]*[\"']\s*:\s*[\"'])(?P<secret>(?!\$)[^\"']+)"),
 )
-"""What is a secret by what stands before it: in a URL, in a header, behind a telling name."""
+"""What is a secret by what stands before it: in a URL, in a header, behind a name such as `password`."""
 _FLAG = re.compile(rf"(?i)--?[\w.-]*{_NAME}[\w.-]*")
 """An argument whose next one is a secret."""
 
@@ -41,7 +41,7 @@ class Redactor:
     """Puts a digest in the place of each secret.
 
     Args:
-        key: At least 16 bytes of chance, one key for all that is to be compared with each other. Never kept.
+        key: At least 16 random bytes, one key for all that is to be compared with each other. Never kept.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -95,7 +95,7 @@ class Redactor:
         return f"{found['before']}{self.digest(found['secret'])}"
 
     def words(self, command: Any) -> Any:  # noqa: ANN401 - what should be a list of words
-        """A command line without the secrets in it; what follows a flag with a telling name is one."""
+        """A command line without the secrets in it; the value of a flag such as `--password` is one."""
         if not is_list(command):
             return self.everything(command)
         made: list[Any] = []

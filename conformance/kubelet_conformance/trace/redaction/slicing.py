@@ -1,7 +1,7 @@
 """Cut pods or a span of time out of a trace: a trace again, with nothing in it that was not in the whole.
 
 What is left out is as if a recorder had not seen it, and partial knowledge breaks no contract. A span begins
-with what stands at its begin, told again (`standing`). Times stay those of the whole.
+with the state at its begin repeated (`carried_over`). Times stay those of the whole.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class _Slicer:
             self._standing.take(record.t, record.kind, self._reader.fields())
 
     def _begin_now(self) -> None:
-        """The span begins: what stands is told again."""
+        """The span begins: repeat the state that holds."""
         standing, self._standing = self._standing, None
         if standing is not None and self._begin > 0:
             for kind, fields in standing.records():
@@ -212,7 +212,7 @@ class _Slicer:
             self._writer.reply(reply.t, call_id, self._response(reply.call.rpc, reply.response))
 
     def _response(self, rpc: str, body: Body) -> msgspec.Raw:
-        """What of a response is kept; one that comes again is not looked at again."""
+        """The part of a response that is kept; a repeated response is not filtered again."""
         written = self._written.get(id(body))
         if written is not None and written[0] is body:
             self._written.move_to_end(id(body))
@@ -241,7 +241,7 @@ class _Slicer:
     def _other(self, record: Record) -> None:
         fields = self._reader.fields()
         if self._belonging is not None and isinstance(record, Disk) and record.op in {"written", "removed"}:
-            # A manifest's file is told before its pods, at the same time.
+            # A manifest's file is recorded before its pods, at the same time.
             self._disk, self._disk_t = fields, record.t
             if not self._belonging.keeps("disk", fields):
                 return

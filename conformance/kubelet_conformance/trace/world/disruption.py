@@ -1,4 +1,4 @@
-"""Pods that the kubelet ends on its own account, as events and faults tell."""
+"""Disruptions: pods that the kubelet itself ends, as events and faults show."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ REFUSALS = frozenset(
 )
 """Reasons with which a pod is refused at admission (lifecycle/predicate.go and its other handlers)."""
 SHUTDOWN = "the node shuts down"
-"""How a fault says that the machine is about to go down."""
+"""The fault text that says that the machine is about to shut down."""
 
 
 class Disruption(msgspec.Struct, frozen=True):
-    """The kubelet's own kill of a pod, by its event.
+    """A kill of a pod by the kubelet itself, known from its event.
 
-    The reason is `Evicted`, `Preempting` or a refusal: a kubelet that starts admits anew what runs.
+    The reason is `Evicted`, `Preempting` or a refusal: a kubelet that starts admits running pods anew.
     """
 
     reason: str
@@ -62,7 +62,7 @@ class _Told:
 
 
 def disruption_of(pod: Pod) -> Disruption | None:
-    """Why the kubelet last killed the pod on its own account; None if it did not."""
+    """Why the kubelet itself last killed the pod; None if it did not."""
     return pod.note(_Told).disruption
 
 
@@ -72,7 +72,7 @@ def shutdown_of(node: Node) -> Fault | None:
 
 
 def is_ended_by_the_kubelet(moment: Moment, pod: Pod) -> bool:
-    """Whether the kubelet may be ending the pod though nobody has asked for that."""
+    """Whether the kubelet may be ending the pod without a request to do so."""
     return pod.note(_Told).disruption is not None or moment.node.note(_Told).shutdown is not None
 
 

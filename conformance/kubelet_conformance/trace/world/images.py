@@ -1,4 +1,4 @@
-"""What a trace tells about images: the answers to ImageStatus, how pulls went, and what containers are of."""
+"""What a trace shows of images: answers to ImageStatus, results of pulls, and the images of containers."""
 
 from __future__ import annotations
 

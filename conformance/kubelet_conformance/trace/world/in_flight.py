@@ -1,4 +1,4 @@
-"""What is under way: calls that have no reply yet, hooks and probes inside containers, failing listings."""
+"""What is in flight: calls that have no reply yet, hooks and probes inside containers, failing listings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from kubelet_conformance.trace.world.views import Container, Execution, Pod
 from kubelet_conformance.trace.world.world import World
 
 RUNTIME_AWAY = "the runtime is away"
-"""How a fault says that no call reaches the runtime, and leaves no trace."""
+"""The fault text that says that no call reaches the runtime, so that none is recorded."""
 CATCH_UP = 25.0
-"""What a kubelet needs after the first good Status: its loop sleeps up to 5 s between two looks (kubelet.go),
-and a sync that failed meanwhile comes again within 16 s (pod_workers.go); the rest is for a loaded machine.
+"""What a kubelet needs after the first good Status: its loop sleeps up to 5 s between two checks
+(kubelet.go), and a sync that failed meanwhile comes again within 16 s (pod_workers.go); the rest is for a
+loaded machine.
 """
 LISTS = frozenset({"ListContainers", "ListPodSandbox"})
-"""Listings. One that is like the last one teaches nothing but that the runtime answers."""
+"""Listings. One that equals the last one shows only that the runtime answers."""
 WORK = frozenset(
     {
         "RunPodSandbox",
@@ -39,7 +40,7 @@ WORK = frozenset(
 """Calls that change a pod, or wait for something inside it."""
 _OF_A_SYNC = WORK - {"RemovePodSandbox", "RemoveContainer", "ExecSync"}
 _BREAK = 1.0
-"""A worker that has called nothing for longer has come to an end of what it did (s)."""
+"""A worker that has made no call for longer has finished what it did (s)."""
 _MAKES = frozenset({"RunPodSandbox", "CreateContainer"})
 """Calls after which the runtime has one record more."""
 
@@ -85,7 +86,7 @@ def _is_at_work(moment: Moment, pod: Pod) -> None:
 def is_the_workers(moment: Moment) -> bool:
     """A step, a kill, a hook, or a record that goes for an init container that is made again.
 
-    Probes and garbage collection are the doing of others.
+    Probes and garbage collection are not done by the pod's worker.
     """
     if moment.call.rpc == "ExecSync":
         return not moment.request(ExecSyncRequest).timeout
@@ -95,9 +96,9 @@ def is_the_workers(moment: Moment) -> bool:
 
 
 def since_when_at_work(pod: Pod, t: float) -> float:
-    """Since when the pod's worker has been at it without a break; `t` itself where it was at nothing before.
+    """Since when the pod's worker has been busy without a break; `t` itself where it was idle before.
 
-    What was begun before some news goes on to its end; what follows at once on that cannot be told from it.
+    What was begun before some news goes on to its end; what follows at once cannot be distinguished from it.
     """
     if t - pod.worked_t <= _BREAK:
         return pod.at_work_t
@@ -117,7 +118,7 @@ def listing_failed(moment: Moment) -> None:
 
 
 def status_is_told(moment: Moment) -> None:
-    """The runtime says how it is."""
+    """The runtime reports its Status."""
     node, told = moment.node, moment.response(StatusReply).status
     conditions = told.conditions if told is not None else ()
     ready = {one.type for one in conditions if one.status}
@@ -127,7 +128,7 @@ def status_is_told(moment: Moment) -> None:
 
 
 def contact_is_lost(moment: Moment) -> None:
-    """The runtime is away; the kubelet does nothing for its pods until it has told that it is ready."""
+    """The runtime is unreachable; the kubelet does nothing for its pods until Status says it is ready."""
     if isinstance(moment.record, Fault) and moment.record.what == RUNTIME_AWAY:
         moment.node.away_t, moment.node.cut_off_until = moment.t, math.inf
 
@@ -173,7 +174,7 @@ def _note_failure(container: Container, probed: Execution) -> None:
 
 
 def nothing_is_under_way(world: World) -> None:
-    """The kubelet is down: nobody waits for what it has called."""
+    """The kubelet is down: its open calls are dropped."""
     world.calls_open.clear()
     world.called.clear()
     world.called_sandboxes.clear()

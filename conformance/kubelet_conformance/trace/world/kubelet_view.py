@@ -1,7 +1,7 @@
 """What the kubelet can reach, and by when it is informed: the API server, the runtime, and its disk.
 
-Nobody blames a kubelet for not doing what it cannot know of, or cannot do. The runtime says by Status how it
-is; of the API server and the disk only faults tell, and so nothing is known of those of a real node.
+A kubelet is not at fault for what it cannot know or cannot do. The runtime reports its own state by Status;
+that of the API server and the disk is known from fault records only, and so never of a real node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STATUS_STALE = 30.0
 """A runtime that gave no good Status for this long counts as down (runtime.go)."""
 _OF_THE_LOOP = ("ListPodSandbox", "ListContainers", "Status")
 _HOLDING_UP = (*_OF_THE_LOOP, "ImageStatus", "PodSandboxStatus", "ContainerStatus")
-"""Lists and Status hold up the loop, what else is read the sync of some pod: nobody can tell which."""
+"""Lists and Status delay the loop, other reads the sync of some pod: it is not known which."""
 OBSERVED: frozenset[str] = frozenset(
     {
         "fault",
@@ -27,13 +27,13 @@ OBSERVED: frozenset[str] = frozenset(
         *(f"{how}:{rpc}" for rpc in _HOLDING_UP for how in ("done", "failed")),
     }
 )
-"""The keys of the records from which the view is made."""
+"""The keys of the records that the view observes."""
 _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
 """The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
 may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
 """
 _LONGEST_NAP = 5.0
-"""A loop that cannot begin looks again after 0.1 s, then after twice as long each time, up to this."""
+"""A loop that cannot begin checks again after 0.1 s, then after twice as long each time, up to this."""
 _HEALED = "healed: "
 _API_SERVER = "the API server"
 _AWAY, _BACK = "the API server is away", "the API server is back"
@@ -42,7 +42,7 @@ _DISK_FAILS, _DISK_WORKS = "the disk fails at", "the disk works"
 
 
 class KubeletView:
-    """What is known by now."""
+    """The kubelet's view, as known by now."""
 
     def __init__(self) -> None:
         self.seq = 0
@@ -51,28 +51,28 @@ class KubeletView:
         self.api_back_t = -math.inf
         """When it last came back."""
         self.node_gone = False
-        """The node's own object is not there."""
+        """The node's own object is missing at the API server."""
         self.disk_fails = False
         """Some path of the disk cannot be used."""
         self.missing = ""
         """The path of the manifests, as long as it is missing."""
         self.made_t: float | None = None
-        """When it was made, having been missing."""
+        """When it was created again."""
         self.good_t: float | None = None
-        """When the runtime last said that it is ready, in this life of the kubelet."""
+        """When the runtime last said that it is ready, in this kubelet instance."""
         self.bad_t: float | None = None
         """Since when it says that it is not; None while it is ready."""
         self.network_bad_t: float | None = None
         """Since when it says that its network is not ready."""
         self._started_t = 0.0
         self._relisted = True
-        """The kubelet has seen what runs, since it was started."""
+        """The kubelet has listed what runs, since it was started."""
         self._sandboxes_t = -math.inf
         """When it last saw all sandboxes; a relist goes on with the containers."""
         self._held_up_until = 0.0
-        """Until when it last could not go on, or could not be informed of its pods."""
+        """Until when it last could not continue, or could not be informed of its pods."""
         self._api_fails = False
-        """The API server is away, or answers by errors."""
+        """The API server is unreachable, or answers by errors."""
         self._api_failed_t = 0.0
         self._faults: dict[str, Counter[str]] = {}
         """What is injected into calls to the runtime, by RPC, and how often."""
@@ -80,37 +80,37 @@ class KubeletView:
         """Up to which record the last of it was, by RPC."""
 
     def down_since(self, t: float) -> float | None:
-        """Since when a kubelet that goes by Status does not work; None while it does."""
+        """Since when a kubelet that depends on Status does not work; None while it does."""
         if self.bad_t is not None:
             return self.bad_t
         stale_t = math.inf if self.good_t is None else self.good_t + STATUS_STALE
         return stale_t if t > stale_t else None
 
     def is_cut_off(self, t: float) -> bool:
-        """The API server is away, or the runtime down: nothing new is taken up."""
+        """The API server is unreachable, or the runtime down: no new pod or update is handled."""
         return self.api_away_t is not None or self.down_since(t) is not None
 
     def api_was_away(self, t: float) -> bool:
-        """The API server was away at `t` or since, or is: what is written may have been put off."""
+        """The API server was unreachable at `t` or since: writes may have been deferred."""
         return self.api_away_t is not None or self.api_back_t >= t
 
     def informed_by(self, t: float, now: float) -> float:
-        """By when, but for a reaction, the kubelet is informed of what was wanted at `t`.
+        """By when, without its reaction time, the kubelet is informed of what was desired at `t`.
 
-        The loop takes no news while it waits for a list of what runs, to keep house, nor before the runtime
-        says that it is ready, nor before it has seen what runs. A kubelet that starts, or whose API server
-        was away, is informed then; infinity before.
+        The loop takes no updates while it waits for a list of what runs (housekeeping), nor before the
+        runtime says that it is ready, nor before it has listed what runs. A kubelet that starts, or whose API
+        server was unreachable, is informed then; infinity before.
         """
         is_waiting = self._api_fails or not self._relisted or self.down_since(now) is not None
         return math.inf if is_waiting else max(t, self._held_up_until)
 
     def has_injected_fault(self, m: Moment) -> bool:
-        """Whether calls like this one were tampered with after it had begun, or when it did."""
+        """Whether a fault was injected into calls like this one since it began."""
         rpc = m.call.rpc
         return bool(self._faults.get(rpc)) or m.call.seq < self._faults_seq.get(rpc, 0)
 
     def observe(self, m: Moment) -> None:
-        """Take in one record with a key of OBSERVED."""
+        """Observe one record with a key of OBSERVED."""
         record = m.record
         if type(record) is Reply:
             self._reply(m, record)
@@ -141,7 +141,7 @@ class KubeletView:
             self._list(m)
 
     def _status(self, m: Moment) -> None:
-        """Once the runtime is ready again the loop goes on as soon as it looks (kubelet.go syncLoop)."""
+        """Once the runtime is ready again the loop continues at its next check (kubelet.go syncLoop)."""
         says, down_t = m.response(StatusReply).says, self.down_since(m.t)
         if says.get("NetworkReady"):
             self.network_bad_t = None
@@ -152,13 +152,13 @@ class KubeletView:
             self._hold_up(m.t)
             return
         if self.good_t is None and down_t is None:
-            down_t = self._started_t  # Nor does it begin before it is told for the first time.
+            down_t = self._started_t  # Nor does it begin before the runtime is first reported ready.
         self.good_t, self.bad_t = m.t, None
         if down_t is not None:
             self._hold_up(m.t + min(m.t - down_t, _LONGEST_NAP))
 
     def _list(self, m: Moment) -> None:
-        """With the first relist that succeeds the loop begins, as soon as it looks again (kubelet.go)."""
+        """After the first relist that succeeds the loop begins at its next check (kubelet.go)."""
         if "all:ListPodSandbox" in m.keys:
             self._sandboxes_t = m.t
         elif "all:ListContainers" in m.keys and m.call.t - self._sandboxes_t <= LATE_SECONDS:
@@ -181,7 +181,7 @@ class KubeletView:
             self._faults_seq[rpc] = m.seq
 
     def _api_server(self, m: Moment, what: str, *, healed: bool) -> None:
-        """It is away, or back, or answers by errors: then the kubelet may wait for its next try."""
+        """The API server is unreachable, back, or returns errors: the kubelet may wait for its next retry."""
         if what == _AWAY and not healed:
             self.api_away_t = m.t
         elif what == _BACK and healed:
@@ -203,15 +203,15 @@ def kubelet_view(m: Moment) -> KubeletView:
 
 
 def observe_kubelet(m: Moment) -> None:
-    """Keep the view up to date."""
+    """Update the view from a record."""
     kubelet_view(m)
 
 
 def informed_by(m: Moment, t: float) -> float:
-    """By when the kubelet is informed of what was wanted at `t`: `KubeletView.informed_by` now."""
+    """By when the kubelet is informed of what was desired at `t`: `KubeletView.informed_by` now."""
     return kubelet_view(m).informed_by(t, m.t)
 
 
 def has_injected_fault(m: Moment) -> bool:
-    """Whether calls like the moment's were tampered with after it had begun, or when it did."""
+    """Whether a fault was injected into calls like the moment's since it began."""
     return kubelet_view(m).has_injected_fault(m)

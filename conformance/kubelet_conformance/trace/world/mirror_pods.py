@@ -1,4 +1,4 @@
-"""Which static pod a mirror stands for: the kubelet tells it when it makes the mirror."""
+"""Which static pod a mirror stands for: known when the kubelet creates the mirror."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _CREATED = 201
 
 
 class Mirror:
-    """Since which record a static pod has the mirror that it has now, which told nothing before."""
+    """Since which record a static pod has its current mirror, which was unknown before."""
 
     def __init__(self) -> None:
         self.seq = 0
 
 
 def _pod_of(world: World, mirror: Manifest) -> Pod | None:
-    """By its UID, or by its name and content where no sandbox has told its UID yet."""
+    """The static pod of a mirror: by UID, or by name and content while its UID is unknown."""
     meta = mirror.metadata
     annotations, namespace = meta.annotations or {}, meta.namespace or "default"
     uid = annotations.get(Annotation.MIRROR, "")

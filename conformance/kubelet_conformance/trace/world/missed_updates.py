@@ -1,7 +1,7 @@
-"""Pods of which the kubelet was not told in time: what it does for them meanwhile proves nothing.
+"""Pods whose updates the kubelet did not receive in time: what it does for them meanwhile proves nothing.
 
-Container events may be lost or late, and changes at the API server too. That is known only where a fault says
-it, and so never of a real node.
+Container events may be lost or late, and changes at the API server too. That is known only where a fault
+record says so, and so never of a real node.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.views import Node, Pod
 
 EVENTS_GATE = "EventedPLEG"
-"""The feature gate of a kubelet that goes by events."""
+"""The feature gate of a kubelet that uses container events."""
 HEARING_SECONDS = 10.0
-"""How much later it may do what follows from its own deeds: what it was told nothing new of counts as known
-only every 5 s, and one thing may follow from another.
+"""How much later it may do what follows from its own actions: a pod without a new event counts as known only
+every 5 s, and one action may follow from another.
 """
 _UNTOLD = "a container event is "
-"""How a fault begins that says of an event that it is lost, late or held back."""
+"""The prefix of a fault text that says that an event is lost, late or held back."""
 _RELIST = 300.0
-"""How often such a kubelet lists everything, and finds what it was not told (evented.go)."""
+"""How often such a kubelet lists everything, and finds what it received no event of (evented.go)."""
 _TRIES = 5
-"""So often its stream may break before it is given up."""
+"""How often its stream may break before it is given up."""
 _SYNC = 30.0
-"""After that, or after a late event, its worker has to come round to the pod."""
+"""After that, or after a late event, the pod's worker needs this time to sync the pod."""
 
 
 _WATCH_LATE, _WATCH_GONE, _HEALED = "the watch is late", "the watch is gone", "healed: "
 _LONGEST_RETRY = 60.0
-"""After so long at most an API server that was away is asked again (reflector.go)."""
+"""An API server that was unreachable is asked again after this time at most (reflector.go)."""
 _LISTED_AGAIN = 2.0
 """How long after a watch ended with 410 everything is listed: 0.8 s, with jitter (reflector.go)."""
 _ACTED = 5.0
-"""After news from the API server a worker may have gone on with what was true before for so long."""
+"""After news from the API server a worker may continue with the earlier state for this long."""
 
 
 class _Untold:
-    """Until when which pods may not be known as they are, by UID."""
+    """Until when the kubelet may have outdated knowledge of which pods, by UID."""
 
     def __init__(self) -> None:
         self.watch_late: list[float] = []
-        """By how much the watch is late, the latest say last."""
+        """By how much the watch is late; the latest value comes last."""
         self.changes: dict[str, float] = {}
         """Until when the kubelet may not have acted on a change of these pods."""
         self.gone_until = -math.inf
         """Until when there is no watch."""
         self.missed = set[str]()
-        """The pods that may have changed more than once between what was told of them, by UID."""
+        """The pods that may have changed more than once between two updates, by UID."""
         self.until: dict[str, float] = {}
         self.deaf_until = -math.inf
         """Until when that is so of every pod: the stream is broken."""
@@ -60,7 +60,7 @@ class _Untold:
 
 
 def events_are_untold(moment: Moment) -> None:
-    """An event is not told as it happens, or so late that something newer may keep it from counting."""
+    """An event is lost, or so late that something newer may supersede it."""
     record = moment.record
     if isinstance(record, Fault) and record.what.startswith(_UNTOLD):
         known, late = moment.node.note(_Untold), float(record.values.get("seconds", 0))
@@ -88,7 +88,7 @@ def watch_changes(moment: Moment) -> None:
 
 
 def change_is_untold(moment: Moment) -> None:
-    """Somebody changes a pod while the watch is late or gone, or nobody can be asked."""
+    """A client changes a pod while the watch is late or gone, or the API server is unreachable."""
     known, record = moment.node.note(_Untold), moment.record
     if not isinstance(record, PodChange) or record.source != "api":
         return
@@ -109,7 +109,7 @@ def relisted(moment: Moment) -> None:
 
 
 def stream_breaks(moment: Moment) -> None:
-    """What happens now is told to nobody, until the stream is opened again or is given up."""
+    """The event stream broke: changes are not sent until it is opened again or given up."""
     known = moment.node.note(_Untold)
     known.breaks += 1
     known.deaf_until = math.inf if known.breaks < _TRIES else moment.t + _SYNC
@@ -124,7 +124,7 @@ def stream_opens(moment: Moment) -> None:
 
 
 def relist_fails(moment: Moment) -> None:
-    """What is not known yet may be found only by the next but one.
+    """What is not known yet may be found only by the relist after the next.
 
     Before a first relist has succeeded nothing is done for any pod (kubelet.go syncLoop, PLEG-08).
     """
@@ -142,7 +142,7 @@ def _put_off(moment: Moment, seconds: float, choose: Callable[[float, float], fl
 
 
 def is_untold(node: Node, pod: Pod | None, t: float) -> bool:
-    """Whether the kubelet may take the pod for something else than it is."""
+    """Whether the kubelet may have outdated knowledge of the pod."""
     if pod is None:
         return False
     known = node.note(_Untold)
@@ -154,19 +154,19 @@ def is_untold(node: Node, pod: Pod | None, t: float) -> bool:
 
 
 def is_missed(node: Node, pod: Pod) -> bool:
-    """Whether the kubelet may have heard only of the last of several changes: a list tells nothing else.
+    """Whether the kubelet may have received only the last of several changes: a list shows nothing else.
 
-    So a pod that is deleted by force just goes, and nobody says with which grace.
+    So a pod that is deleted by force just goes, and its grace period is not known.
     """
     return pod.uid in node.note(_Untold).missed
 
 
 def is_watch_late(node: Node, t: float) -> bool:
-    """Whether the kubelet may not have been told what was written to the API server, even by itself."""
+    """Whether the kubelet may not have received what was written to the API server, even by itself."""
     known = node.note(_Untold)
     return bool(known.watch_late) or known.gone_until >= t
 
 
 def is_withheld(node: Node, uid: str) -> bool:
-    """Whether somebody has kept the runtime from telling of the pod with this UID as it should."""
+    """Whether a fault ever delayed or dropped the runtime's events of the pod with this UID."""
     return uid in node.note(_Untold).withheld

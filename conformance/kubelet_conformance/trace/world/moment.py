@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class Moment(msgspec.Struct, eq=False):
-    """A record in its context. The views hold the past; what is new stands in the record.
+    """A record in its context. The views hold the past; what is new is in the record.
 
-    `keys` are the words under which judges wait for it, such as `call:StopContainer` or `fact:exited`.
+    `keys` are the words by which judges subscribe to it, such as `call:StopContainer` or `fact:exited`.
     """
 
     world: World
@@ -41,16 +41,16 @@ class Moment(msgspec.Struct, eq=False):
     status: PodStatus | None = None
     """The new status (`status` records)."""
     exit: Exit | None = None
-    """The exit this record tells for the first time (`fact:exited`)."""
+    """The exit this record reports for the first time (`fact:exited`)."""
     replaced: Pod | None = None
     """The static pod whose manifest this record replaces by another pod."""
     containers_told: Sequence[ToldContainer] = ()
-    """What the runtime says newly of containers (`told:container`)."""
+    """What the runtime newly reports of containers (`told:container`)."""
     sandboxes_told: Sequence[ToldSandbox] = ()
-    """What the runtime says newly of sandboxes (`told:sandbox`)."""
+    """What the runtime newly reports of sandboxes (`told:sandbox`)."""
 
     memo: Any = None
-    """What judges have found out together about this moment."""
+    """Values about this moment that judges share."""
 
     @property
     def header(self) -> Header:
@@ -59,7 +59,7 @@ class Moment(msgspec.Struct, eq=False):
 
     @property
     def kubernetes(self) -> tuple[int, int] | None:
-        """The Kubernetes version judged for, such as (1, 32); None where nobody told."""
+        """The Kubernetes version judged for, such as (1, 32); None where unknown."""
         return self.world.kubernetes
 
     def request(self, kind: type[T]) -> T:

@@ -1,4 +1,4 @@
-"""Learn from a record, after the judges have seen it."""
+"""Update the world from a record, after the judges have seen it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def learn(moment: Moment) -> None:
 
 
 def moments(reader: Reader) -> Iterator[Moment]:
-    """Each record of a trace in its context; what it teaches is learned before the next one."""
+    """Each record of a trace in its context; the world is updated from it before the next one."""
     world = World(reader.header)
     for record in reader:
         moment = look(world, record, key_of(record))
@@ -340,7 +340,7 @@ def _kubelet_starts(moment: Moment) -> None:
 
 
 def _forget_statuses(moment: Moment) -> None:
-    """What a kubelet told nobody but those who asked it, the next one cannot know."""
+    """Drop statuses that were only read from the kubelet itself: the next instance cannot know them."""
     for pod in moment.world.pods.values():
         pod.status, pod.status_t, pod.status_seq, pod.finished = None, None, 0, ""
 
@@ -406,11 +406,11 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "kubelet:started": (_kubelet_starts, missed_updates.relisted),
     **{f"kubelet:{op}": (_kubelet_goes,) for op in ("killed", "stopped")},
 }
-"""What is learned, and from which records: their keys."""
+"""The functions that update the world, by the keys of their records."""
 for _key in OBSERVED:
     _LESSONS[_key] = (*_LESSONS.get(_key, ()), observe_kubelet)
 TEACHING = frozenset(_LESSONS)
-"""The records that the views learn from, as keys."""
+"""The keys of the records that update the views."""
 _CHANGES = frozenset(
     {"call:StartContainer", *(key for key in _LESSONS if key.startswith("runtime:"))}
     | {f"done:{rpc}" for rpc in WORK},

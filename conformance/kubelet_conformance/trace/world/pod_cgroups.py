@@ -1,4 +1,4 @@
-"""What a trace tells of the cgroups of pods: folders below /sys/fs/cgroup that end with a pod's UID."""
+"""What a trace shows of the cgroups of pods: folders below /sys/fs/cgroup that end with a pod's UID."""
 
 from __future__ import annotations
 

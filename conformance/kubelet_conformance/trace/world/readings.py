@@ -1,8 +1,8 @@
-"""What the runtime says of its records, in lists and in statuses, each piece of news once.
+"""Readings: what the runtime reports of its records in lists and statuses, each piece of news once.
 
-Lists come every second and mostly repeat themselves. A record is news when the runtime says something else
-of it than the last time, or when the trace has told a change of it since. What is no news costs a comparison,
-and a whole list that repeats itself costs nothing.
+Lists come every second and mostly repeat themselves. A record is news when the runtime says something else of
+it than the last time, or when the trace has shown a change of it since. A repeated record costs one
+comparison, and a whole repeated list costs nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FORGET_AT = 1_000
 
 
 class ToldContainer(NamedTuple):
-    """A record of a container as the runtime gave it, and what the trace had told of it before."""
+    """A record of a container as the runtime gave it, and what the trace had shown of it before."""
 
     record: ContainerRecord
     known: Container | None
@@ -33,7 +33,7 @@ class ToldContainer(NamedTuple):
 
 
 class ToldSandbox(NamedTuple):
-    """A record of a sandbox as the runtime gave it, and what the trace had told of it before."""
+    """A record of a sandbox as the runtime gave it, and what the trace had shown of it before."""
 
     record: SandboxRecord
     known: Sandbox | None
@@ -113,7 +113,7 @@ class Readings:
         return news
 
     def _note_news(self, seq: int) -> None:
-        """Memory follows what lives."""
+        """Forget readings of entities that no longer exist."""
         self._news_seq = seq
         living = len(self._containers) + len(self._sandboxes)
         for memory in (self._listed, self._whole):

@@ -53,7 +53,7 @@ EXIT_AFTER_STOP_SECONDS = 1.0
 """An exit recorded this long after a stop was answered still counts as caused by it."""
 
 LATE_SECONDS = 1.0
-"""An answer that takes longer holds up who waits for it: most take some milliseconds."""
+"""An answer that takes longer delays its caller (s): most take some milliseconds."""
 _REQUESTS: dict[str, type[ContainerRequest | StopContainerRequest | ExecSyncRequest]] = {
     "StopContainer": StopContainerRequest,
     "ExecSync": ExecSyncRequest,
@@ -62,7 +62,7 @@ _RPC_KEYS_MAX = 1000
 
 
 class _RpcKeys(dict[str, str]):
-    """The key of each rpc, put together once."""
+    """The key of each rpc, computed once."""
 
     def __init__(self, how: str) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ _LATE, _ALL = _RpcKeys("late"), _RpcKeys("all")
 
 
 def key_of(record: Record) -> str:
-    """The word that judges wait for it under; empty for a kind that nobody knows. Its body may add others."""
+    """The key by which judges subscribe to it; empty for an unknown kind. Its body may add other keys."""
     # isinstance() is slow where it says no: these are msgspec's structs.
     if type(record) is Call:
         return _CALLED[record.rpc]
@@ -112,7 +112,7 @@ def look(world: World, record: Record, key: str) -> Moment:
 
 
 def _look_at_other(moment: Moment, record: Record) -> None:
-    """What is no call and no reply."""
+    """Observe a record that is no call and no reply."""
     if type(record) is Status:
         _look_at_status(moment, record)
     elif type(record) is RuntimeEvent:
@@ -250,7 +250,7 @@ def _is_known(moment: Moment) -> bool:
 
 
 def _report_containers(moment: Moment, records: Sequence[ContainerRecord], *, whole: bool) -> None:
-    """Put the news of containers into the moment, with the key that judges wait for."""
+    """Put the news of containers into the moment, with the key that judges subscribe to."""
     news = moment.world.readings.containers(moment.reply, records, whole=whole)
     if news:
         moment.containers_told = news
@@ -258,7 +258,7 @@ def _report_containers(moment: Moment, records: Sequence[ContainerRecord], *, wh
 
 
 def _report_sandboxes(moment: Moment, records: Sequence[SandboxRecord], *, whole: bool) -> None:
-    """The same for sandboxes."""
+    """Put the news of sandboxes into the moment, with the key that judges subscribe to."""
     news = moment.world.readings.sandboxes(moment.reply, records, whole=whole)
     if news:
         moment.sandboxes_told = news
@@ -343,7 +343,7 @@ def _look_at_pod(moment: Moment, record: PodChange) -> None:
     world = moment.world
     if record.op == "remove":
         name = full_name(world, record.source, record.name)
-        # What goes at the API server is no static pod, whose mirror it may be.
+        # An object that goes at the API server is no static pod, but may be the mirror of one.
         named = _of_such_a_source(world, record.source, record.namespace or "default", name)
         moment.pod = world.pods.get(record.uid) or named
         return
@@ -394,7 +394,7 @@ def _look_at_status(moment: Moment, record: Status) -> None:
 
 
 def _version_told_of(moment: Moment, pod: Pod) -> Pod:
-    """A version of a static pod that comes again is told of in the mirror that is there, maybe of another."""
+    """A version of a static pod that comes again has the existing mirror, maybe of another version."""
     every = moment.status.every_container if moment.status is not None else ()
     known = (moment.world.containers.get(one.runtime_id) for one in every)
     for other in (container.pod for container in known if container is not None):

@@ -1,4 +1,4 @@
-"""What the runtime's lists and its stream of container events teach."""
+"""Updates from the runtime's lists and its stream of container events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def event_of(moment: Moment) -> ContainerEvent | None:
 
 
 def news_of_containers(moment: Moment) -> list[tuple[Container, ContainerRecord]]:
-    """The containers that the event tells of, known ones only, each with what it says; no older news."""
+    """The known containers that the event reports, each with its record, unless that is older news."""
     event, known = event_of(moment), moment.world.containers
     if event is None:
         return []
@@ -54,13 +54,13 @@ def sandbox_told(moment: Moment) -> SandboxRecord | None:
 
 
 def records_are_told(moment: Moment) -> None:
-    """What an event tells of a sandbox, and of records that are gone."""
+    """Update a sandbox from an event, and drop records that it says are gone."""
     _sandbox_is_told(moment)
     _removals_are_told(moment)
 
 
 def _sandbox_is_told(moment: Moment) -> None:
-    """Who hears of a sandbox need not ask for its status, nor have been told that it was made."""
+    """An event makes a sandbox known, without its status and without the reply of RunPodSandbox."""
     status, world = sandbox_told(moment), moment.world
     if status is None or world.went_since(status.id, 0):
         return
@@ -73,7 +73,7 @@ def _sandbox_is_told(moment: Moment) -> None:
 
 
 def containers_are_told(moment: Moment) -> None:
-    """Who hears of a container that is being made knows it, even if its making is said to have failed."""
+    """An event makes a container known, even if its CreateContainer returned an error."""
     event, world = event_of(moment), moment.world
     if event is None or event.pod_sandbox_status is None:
         return
@@ -85,7 +85,7 @@ def containers_are_told(moment: Moment) -> None:
 
 
 def _removals_are_told(moment: Moment) -> None:
-    """A record that is gone is known to be, though nothing was answered to who removed it."""
+    """A removed record is known to be gone, even if its removal was not answered."""
     event = event_of(moment)
     if event is None or event.container_event_type != "CONTAINER_DELETED_EVENT":
         return
@@ -112,7 +112,7 @@ def containers_listed(moment: Moment) -> None:
     if node.relisted_t is None and moment.request(ListContainersRequest).everything:
         node.relisted_t = moment.t
     if moment.reply.same:
-        return  # A listing that is like the last one teaches nothing else.
+        return  # A listing that equals the last one changes nothing else.
     records = moment.response(ListContainersReply).containers
     for record in records:
         known = world.containers.get(record.id)

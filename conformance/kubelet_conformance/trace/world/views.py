@@ -1,4 +1,4 @@
-"""What a trace tells about pods, sandboxes, containers and images: their life, attempts and parents.
+"""Views: what a trace shows of pods, sandboxes, containers and images: their lifecycle, attempts and parents.
 
 A view holds the past: everything learned from the records before the one being looked at.
 An entity that was not `born` in the trace has an unknown past; no obligation follows from it.
@@ -40,7 +40,7 @@ _NOT_NAMED: tuple[Kind, ContainerSpec | None] = ("unknown", None)
 
 
 class Latest(OrderedDict[K, V]):
-    """What was put in longest ago is forgotten first, so that notes about names do not grow for ever."""
+    """A mapping of bounded size: the oldest entries are dropped first."""
 
     def __setitem__(self, key: K, value: V) -> None:
         super().__setitem__(key, value)
@@ -67,13 +67,13 @@ def _note() -> _Note:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Entity:
-    """Anything whose life a judge follows; it carries the judges' own notes about it."""
+    """An entity that judges follow; it carries the judges' own notes about it."""
 
     born: bool
     owed: list[Any] = field(default_factory=list[Any])
-    """What the judges still wait for."""
+    """The open obligations of the judges."""
     awaited: frozenset[str] = field(default=frozenset())
-    """The keys of the records that may put an end to that."""
+    """The keys of the records that may end these."""
     note: _Note = field(default_factory=_note)
     """The judge's own memory about this entity: one value of each kind, made on first use."""
 
@@ -112,12 +112,12 @@ class Execution:
 
 @dataclass(slots=True, eq=False)
 class Exit:
-    """The end of a container's process, as far as the trace tells."""
+    """The end of a container's process, as far as the trace shows."""
 
     t: float
     seq: int
     code: int | None = field(kw_only=True)
-    """None while no record has told it."""
+    """None while no record has reported it."""
     reason: str = field(default="", kw_only=True)
     commanded: bool = field(default=False, kw_only=True)
     """The exit follows a stop of the container or its sandbox."""
@@ -156,7 +156,7 @@ class Container(Entity):
     record: ContainerRecord | None = None
     """The last status the runtime gave (ContainerStatus)."""
     seen_running: bool = False
-    """The kubelet was told that it runs."""
+    """It was reported to the kubelet as running."""
     hooks_open: dict[str, Call] = field(default_factory=dict[str, Call])
     """ExecSync calls into it that have no reply yet, by call id."""
     hooks: deque[Execution] = field(default_factory=_latest_executions)
@@ -204,7 +204,7 @@ class Sandbox(Entity):
     """When it became not ready without a StopPodSandbox."""
     ip: str = ""
     record: SandboxRecord | None = None
-    """As it was read, or as an event tells it."""
+    """As it was read, or as an event reports it."""
     stops: deque[Stop] = field(default_factory=_latest_stops)
     removed_t: float | None = None
     vanished: bool = False
@@ -220,7 +220,7 @@ class Sandbox(Entity):
 
 @dataclass(slots=True, eq=False)
 class Termination:
-    """A pod's way out, as told to the kubelet: requested by deletion, removal or force."""
+    """A pod's termination as requested from the kubelet: by deletion, removal or force."""
 
     t: float
     seq: int
@@ -261,7 +261,7 @@ class ImageKnown:
 
 @dataclass(slots=True, eq=False)
 class Pulls:
-    """The pulls of one image by one pod, in one life of the kubelet."""
+    """The pulls of one image by one pod, in one kubelet instance."""
 
     life: int
     due: ImageAnswer | None = None
@@ -292,9 +292,9 @@ class Pod(Entity):
     """The UID that statuses and deletions of a static pod carry."""
     manifest: Manifest | None = None
     spec: PodSpec | None = None
-    """The newest wanted spec, if the trace told it."""
+    """The newest desired spec, if the trace has it."""
     traits: frozenset[Trait] | None = None
-    """What the manifest has, as `PodSpec.traits` tells; None while there is no manifest."""
+    """What the manifest has, by `PodSpec.traits`; None while there is no manifest."""
     entries: dict[str, tuple[Kind, ContainerSpec]] = field(default_factory=dict[str, Any])
     """The manifest's containers of any kind, by name."""
     set_t: float | None = None
@@ -344,7 +344,7 @@ class Pod(Entity):
 
     @property
     def restart_policy(self) -> str:
-        """Always where the trace does not tell."""
+        """The restart policy; Always where it is not known."""
         return self.spec.restart_policy if self.spec else "Always"
 
     @property
@@ -380,11 +380,11 @@ class Pod(Entity):
 
 @dataclass(slots=True, eq=False)
 class Node(Entity):
-    """The node as a whole: the kubelet's lives and what belongs to no pod."""
+    """The node as a whole: the kubelet's instances and what belongs to no pod."""
 
     kubelet_up: bool = True
     lives: int = 0
-    """How many starts of the kubelet the trace holds."""
+    """How many starts of the kubelet the trace has."""
     started_seq: int = 0
     """Where the last one is."""
     started_t: float | None = None
@@ -392,9 +392,9 @@ class Node(Entity):
     listed: bool = False
     """A full listing of containers was seen, so what was there before is known."""
     away_t: float = -math.inf
-    """When the runtime was last found to be away."""
+    """When the runtime was last found unreachable."""
     cut_off_until: float = -math.inf
-    """Until when what is due may wait because the runtime was away; infinity while it is."""
+    """Until when obligations are deferred because the runtime was unreachable; infinity while it is."""
     listing_failed: bool = False
     """The last listing of pods or containers was answered by an error: the kubelet sees nothing new."""
     relisted_t: float | None = None

@@ -1,9 +1,9 @@
-"""Everything a trace has told so far about one node: the entities that live, and nothing else.
+"""The state of one node as a trace has shown it so far: the entities that still exist, and nothing else.
 
-What is gone at the runtime and at the API server is forgotten, so memory follows what lives, not the
-length of the trace.
+What is gone at the runtime and at the API server is forgotten, so memory grows with the entities that exist,
+not with the length of the trace.
 
-When the kubelet saw the manifest of a static pod, as it says itself in annotations.
+When the kubelet saw the manifest of a static pod is known from its own annotations.
 """
 
 from __future__ import annotations
@@ -56,26 +56,26 @@ class World:
         self.names: dict[tuple[str, str], Pod] = {}
         """The pod that last had this namespace and name."""
         self.edited = Latest[tuple[str, str], tuple[Pod, ...]]()
-        """Earlier versions of static pods whose UID no sandbox has told: the kubelet may yet run them."""
+        """Earlier versions of static pods whose UID no sandbox has shown: the kubelet may yet run them."""
         self.mirrors: dict[str, Pod] = {}
         """Static pods by the UID of their mirror."""
         self.versions = Latest[str, Pod]()
-        """Which version of a static pod has this UID, where its mirror told it before any sandbox did."""
+        """Which version of a static pod has this UID, where its mirror showed it before any sandbox did."""
         self.sandboxes: dict[str, Sandbox] = {}
         self.containers: dict[str, Container] = {}
         self.calls_open: dict[str, Call] = {}
-        """The calls that no reply has ended yet, by id; what a kubelet asked that is gone waits for none."""
+        """The calls that no reply has ended yet, by id; calls of a kubelet that is gone are dropped."""
         self.called: dict[str, Container] = {}
-        """The containers that calls without an answer yet are about, by the ids of the calls."""
+        """The containers of unanswered calls, by the ids of the calls."""
         self.called_sandboxes: dict[str, Sandbox] = {}
-        """The sandboxes that calls without an answer yet are about, alike."""
+        """The sandboxes of unanswered calls, likewise."""
         self.changed_seq = 0
         """The latest record, other than a reading, that changed what is known of sandboxes and containers."""
         self.readings = Readings(self.containers, self.sandboxes)
         self.images: dict[str, ImageKnown] = {}
         """By the name the kubelet asks for."""
         self._pulls: Latest[str, dict[str, Pulls]] = Latest()
-        """How the pulls for static pods that are forgotten went, by UID: one that is back has the same."""
+        """The pulls for static pods that are forgotten, by UID: a pod that comes back has the same."""
         self._left = Latest[str, str]()
         """The UIDs of static pods that are forgotten, by that of their mirror."""
         self._gone = OrderedDict[str, str]()
@@ -84,7 +84,7 @@ class World:
 
     @property
     def past_known(self) -> bool:
-        """A pod that appears now had no life before the trace."""
+        """Whether a pod that appears now did not exist before the trace."""
         return self.header.from_start or self.node.listed
 
     def new_pod(self, uid: str, namespace: str, name: str, *, born: bool) -> Pod:
@@ -104,7 +104,7 @@ class World:
         self.edited[pod.namespace, pod.name] = (*before, pod)[-_VERSIONS_REMEMBERED:]
 
     def nameless(self, namespace: str, name: str) -> list[Pod]:
-        """Every version of the static pod of that name whose UID nothing has told; the newest comes last."""
+        """Every version of the static pod of that name whose UID is not known yet; the newest comes last."""
         newest = self.names.get((namespace, name))
         if newest is None:
             return []
@@ -114,8 +114,8 @@ class World:
     def waiting(self, namespace: str, name: str, uid: str, seen_t: float | None) -> Pod | None:
         """The static pod of that name that this unknown UID means, as its manifest was at `seen_t`.
 
-        A kubelet that is held up runs a version that has been edited meanwhile. Of two that were sent at one
-        time only the mirror tells which it is.
+        A delayed kubelet runs a version that has been edited meanwhile. Of two that were sent at one time
+        only the mirror shows which it is.
         """
         versions = self.nameless(namespace, name)
         if not versions:
@@ -193,7 +193,7 @@ class World:
         return container
 
     def found_sandbox(self, record: SandboxRecord) -> Sandbox:
-        """The sandbox of a runtime's record; one that nobody ran in the trace has an unknown past."""
+        """The sandbox of a runtime's record; one that no call in the trace ran has an unknown past."""
         sandbox = self.sandboxes.get(record.id)
         if sandbox is None:
             pod = self.pod_of(record.metadata, seen_at(self.header, record.annotations))
@@ -211,7 +211,7 @@ class World:
         return sandbox
 
     def found_container(self, record: ContainerRecord) -> Container:
-        """The container of a runtime's record; one that nobody created in the trace has an unknown past."""
+        """The container of a runtime's record; one that no call in the trace created has an unknown past."""
         container = self.containers.get(record.id)
         if container is None:
             pod = self.pod_of(_pod_in_labels(record.labels))
@@ -264,7 +264,7 @@ class World:
             self._removed.popitem(last=False)
 
     def drop_container(self, container: Container, t: float, *, vanished: bool = False) -> None:
-        """Its record is gone at the runtime."""
+        """The record of a container is gone at the runtime."""
         container.state = "removed"
         container.removed_t = t
         container.vanished = vanished
@@ -281,7 +281,7 @@ class World:
             self.forget_if_gone(pod)
 
     def drop_sandbox(self, sandbox: Sandbox, t: float, *, vanished: bool = False) -> None:
-        """Its record is gone at the runtime, and its containers with it."""
+        """The record of a sandbox is gone at the runtime, and its containers with it."""
         sandbox.state = "removed"
         sandbox.removed_t = t
         sandbox.vanished = vanished
@@ -296,7 +296,7 @@ class World:
             self.forget_if_gone(pod)
 
     def forget_if_gone(self, pod: Pod) -> None:
-        """Forget a pod that nobody wants and of which the runtime has no record, and is to make none."""
+        """Forget a pod that is not desired and of which the runtime has no record, and is making none."""
         is_stored = pod.status is not None and pod.deleted_t is None and not pod.static
         if pod.wanted or pod.calls_open or is_stored:
             return
@@ -324,7 +324,7 @@ def _too_many(problem: str) -> BodyError:
 
 
 def _sort(sandboxes: list[Sandbox], found: Sandbox, record: SandboxRecord) -> None:
-    """Oldest first, by what the runtime tells of each; one that it has not told of yet was run just now."""
+    """Oldest first, by the runtime's records; one that has none yet was run just now."""
 
     def created_at(one: Sandbox) -> float:
         told = record if one is found else one.record
