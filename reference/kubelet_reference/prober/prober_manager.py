@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubelet_reference.api import pods
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.prober import probe_of
-from kubelet_reference.prober.results import ProbeUpdate, ResultCache, kept_by_probe
+from kubelet_reference.prober.results import ProbeUpdate, ResultCache, is_older, kept_by_probe
 from kubelet_reference.prober.worker import ProbeTools, ProbeWorker, bare_id
 
 
@@ -119,18 +119,36 @@ class Prober:
         outcome = self.startup(bare_id(shown.containerID))
         if outcome is not None:
             return outcome is ProbeOutcome.SUCCESS
-        worker = self._worker(pods.uid(pod), shown.name, ProbeKind.STARTUP)
-        return worker is None or self._is_kept(ProbeKind.STARTUP, pod, shown)
+        kind = ProbeKind.STARTUP
+        worker = self._worker(pods.uid(pod), shown.name, kind)
+        return self._is_unprobed(kind, pod, shown, worker) or self._is_kept(kind, pod, shown)
 
     def _is_ready(self, pod: Pod, shown: ContainerStatus) -> bool:
         """Whether the readiness probe of a started container has succeeded, if there is one."""
         outcome = self.readiness(bare_id(shown.containerID))
         if outcome is ProbeOutcome.SUCCESS:
             return True
-        worker = self._worker(pods.uid(pod), shown.name, ProbeKind.READINESS)
+        kind = ProbeKind.READINESS
+        worker = self._worker(pods.uid(pod), shown.name, kind)
         if worker is not None:
             worker.trigger()
-        return worker is None or (outcome is None and self._is_kept(ProbeKind.READINESS, pod, shown))
+        unprobed = self._is_unprobed(kind, pod, shown, worker)
+        return unprobed or (outcome is None and self._is_kept(kind, pod, shown))
+
+    def _is_unprobed(
+        self, kind: ProbeKind, pod: Pod, shown: ContainerStatus, worker: ProbeWorker | None
+    ) -> bool:
+        """Whether the container has no such probe, as far as the workers tell.
+
+        A pod's first status after a restart of the kubelet is made before its workers are. Where the API is
+        asked instead (from 1.35), a guess there would be taken for what the last kubelet had found.
+        """
+        tools = self._tools
+        if worker is not None:
+            return False
+        if not tools.behaviour.keeps_readiness or not is_older(shown, tools.began_wall):
+            return True
+        return all((one.name, of) != (shown.name, kind) for one, of in _probes(self.probed(pod)))
 
     def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
         """Whether a kubelet before this one found it so, and that still counts (PROBE-25)."""

@@ -36,13 +36,17 @@ def kept_status(pod: Pod, shown: ContainerStatus, began: float) -> ContainerStat
     `began` is when the kubelet started, in seconds since the epoch. Another instance of the same name says
     nothing of this one (K8S-141473).
     """
-    running = shown.state.running if shown.state else None
-    if running is None or running.startedAt is None or pod.status is None:
-        return None
-    if running.startedAt.timestamp() > began - MARGIN_SECONDS:
+    if pod.status is None or not is_older(shown, began):
         return None
     told = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
     return next((one for one in told if one.containerID == shown.containerID and one.containerID), None)
+
+
+def is_older(shown: ContainerStatus, began: float) -> bool:
+    """Whether the instance in `shown` runs and was started well before this kubelet."""
+    running = shown.state.running if shown.state else None
+    started = running.startedAt if running is not None else None
+    return started is not None and started.timestamp() <= began - MARGIN_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,14 @@ from kubelet_conformance.contracts.facts.pod import (
     to_run,
     worker_is_busy,
 )
+from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import PullImageRequest, StopContainerRequest
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.runtime_reports import sandbox_told
 
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _VERSIONS_KEPT = 16
@@ -265,6 +267,20 @@ def _looks_are_remembered(m: Moment, pod: Pod) -> None:
         blind.failures.pop(sandbox.id, None)
     else:
         blind.failures[sandbox.id] = blind.failures.get(sandbox.id, 0) + 1
+    _settle(m, blind)
+
+
+@observer(on=EVENT_TOLD)
+def _events_are_remembered(m: Moment, pod: Pod) -> None:
+    """A container event brings the state of its sandbox along: nothing need be read for that."""
+    record, blind = sandbox_told(m), pod.note(_Blind)
+    if record is not None:
+        blind.failures.pop(record.id, None)
+        _settle(m, blind)
+
+
+def _settle(m: Moment, blind: _Blind) -> None:
+    """Whether the pod is unreadable now, and since when."""
     if not blind.failures or max(blind.failures.values()) < _IN_A_ROW:
         blind.t = None
     elif blind.t is None:
