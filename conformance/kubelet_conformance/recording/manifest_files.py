@@ -1,4 +1,4 @@
-"""Wanted pods in a folder of manifests, or in one manifest file, as a kubelet reads them."""
+"""Desired pods in a folder of manifests, or in one manifest file, as a kubelet reads them."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _see_that_somebody_listens(path: Path) -> None:
     except FileNotFoundError:
         raise TargetError(f"{path}: there is no such socket: start the runtime, or name its socket") from None
     except ConnectionRefusedError:
-        raise TargetError(f"{path}: nobody listens there: start the runtime, or name its socket") from None
+        raise TargetError(f"{path}: nothing listens there: start the runtime, or name its socket") from None
     except PermissionError:
         raise TargetError(f"{path}: permission denied: run as a user who may use the runtime") from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Removing a private containerd without a trace, whoever left it and in whatever state.
+"""Removing a private containerd without a trace, in any state and whichever process left it.
 
 There is one way for a stop, a start that failed, and what a dead owner left: nothing is asked of containerd.
 Its processes are killed until there are none, and then what they made is taken away.
