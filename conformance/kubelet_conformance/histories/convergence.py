@@ -105,7 +105,7 @@ class Convergence:
 
 
 class _Seen:
-    """A desired pod at one look: taken after each record, so the runtime and the API server are asked seldom."""
+    """A desired pod at one look, taken after each record: the runtime and the API server are asked seldom."""
 
     def __init__(self, node: Node, one: WantedPod, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
         self._node = node

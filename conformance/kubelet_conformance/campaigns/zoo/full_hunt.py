@@ -59,7 +59,7 @@ def play_on_each(bugs: Iterable[str], scenario: str) -> dict[str, Outcome]:
 
 @seldom_collected()
 def tell_every_story(bug: str) -> dict[str, Outcome]:
-    """What comes of all stories that are told to a wrong runtime directly."""
+    """Play all runtime scenarios on a wrong runtime; their outcomes."""
     return tell(bug_card(bug), every_story())
 
 

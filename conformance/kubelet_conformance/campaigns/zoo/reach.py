@@ -81,7 +81,7 @@ def reached(scenario: str, version: str) -> Reached:
 
 @cache
 def replaced_by(bug: str) -> Replaced | None:
-    """What a bug has that is not right; None: that cannot be told."""
+    """The parts that a bug replaces. None: that cannot be found out."""
     return what_is_replaced(choice_of(bug))
 
 

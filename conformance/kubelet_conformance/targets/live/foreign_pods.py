@@ -31,8 +31,8 @@ async def check_neighbours(endpoint: Endpoint) -> None:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     raise TargetError(
         f"{endpoint.path}: there are pods that are not this suite's: {', '.join(names[:_SHOWN])}{more}."
-        " Its kubelet would KILL them, as every kubelet kills pods that it does not know. Name a runtime that is"
-        " not in use, or choose --runtime containerd for a private one; --kill-foreign-pods has them killed"
+        " Its kubelet would KILL them, as every kubelet kills pods that it does not know. Name a runtime that"
+        " is not in use, or choose --runtime containerd for a private one; --kill-foreign-pods kills them"
     )
 
 
