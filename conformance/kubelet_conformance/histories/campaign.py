@@ -46,7 +46,7 @@ class Wish:
 
 @dataclass(slots=True)
 class Campaign:
-    """Plays histories and takes down what came of them.
+    """Plays histories and records their results.
 
     Attributes:
         choice: the kubelet and the runtime.

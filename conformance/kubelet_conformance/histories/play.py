@@ -40,7 +40,7 @@ ERROR = "no error"
 
 @dataclass(frozen=True, slots=True)
 class PlayedHistory:
-    """What came of a history.
+    """The result of a history that was played.
 
     Attributes:
         history: what was played.

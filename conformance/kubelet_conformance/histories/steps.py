@@ -248,7 +248,7 @@ class DeleteMirror(_Step, tag="delete-mirror", frozen=True):
         shown = [each for each in live.wanted if each.static and live.is_stored(each)]
         one = _pick(shown, self.pod)
         grace, action = _delete(one, self.grace)
-        return f"somebody deletes the mirror of {one.name}{grace}", action
+        return f"a user deletes the mirror of {one.name}{grace}", action
 
 
 # What happens in pods.

@@ -59,7 +59,7 @@ class SeenEvent(msgspec.Struct, frozen=True):
 
 
 class Sights:
-    """Statuses, calls, events and deletions as they were recorded by the moment when somebody asks for them.
+    """Statuses, calls, events and deletions as they were recorded by the moment when they are asked for.
 
     Most records are never asked about, so each is looked at only then.
     """

@@ -28,7 +28,7 @@ from kubelet_conformance.trace.redaction.redactor import Redactor
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What came of a recording."""
+    """The result of a recording."""
 
     files: tuple[str, ...]
     removed: int

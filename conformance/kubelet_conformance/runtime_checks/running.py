@@ -68,7 +68,7 @@ class Told:
 
 @dataclass(slots=True)
 class Run:
-    """What came of it.
+    """The outcome of a run.
 
     Attributes:
         name: what the runtime calls itself.
@@ -214,7 +214,7 @@ async def tell_all(
 
 
 def _said(error: Any) -> str:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
-    """An error in words."""
+    """The message about an error."""
     if isinstance(error, TimeoutError):
         return f"not over after {STORY_SECONDS:g} s"
     return f"a call that has to succeed failed: {error.code().name}: {error.details() or 'no words'}"

@@ -28,7 +28,7 @@ class What(IntEnum):
     LOST = 7
     """Chunks of this connection were lost, because the reader was too slow; `data` says why, in UTF-8."""
     NOTE = 8
-    """Not from the tap: bytes that somebody wants to find in their place among the chunks."""
+    """Not from the tap: bytes of another source, to be found in their place among the chunks."""
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):

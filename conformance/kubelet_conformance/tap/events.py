@@ -78,7 +78,7 @@ class PeerChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):
-    """What somebody else put between the chunks, handed on in its place; see `chunks.What.NOTE`."""
+    """What another source put between the chunks, handed on in its place; see `chunks.What.NOTE`."""
 
     at_ns: int
     data: bytes

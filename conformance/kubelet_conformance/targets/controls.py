@@ -374,7 +374,7 @@ class MachineControl(Protocol):
         raise NotPossibleError("a node that can be shut down")
 
     def leave_file(self, path: str) -> None:
-        """Put an empty file on the node's disk, as somebody else might."""
+        """Put an empty file on the node's disk, as another program might."""
         raise NotPossibleError(f"a foreign file {path}")
 
     def damage(self, path: str) -> Fault:

@@ -168,7 +168,7 @@ class _Reading:
             self._do(record.t, act("node.api.create", {**manifest, "metadata": kept, "spec": spec}))
         self._changed(record.t, known, spec, debug)
         grace = metadata.get("deletionGracePeriodSeconds")
-        # Grace 0 may be the kubelet's own final deletion, which somebody who polls happens to see.
+        # Grace 0 may be the kubelet's own final deletion, which a client that polls happens to see.
         if metadata.get("deletionTimestamp") and grace and not known.asked_to_go:
             known.asked_to_go = True
             self._do(record.t, act("node.api.delete", known.namespace, known.name, grace))

@@ -43,7 +43,7 @@ _differed: Counter[str] = Counter()
 
 @seldom_collected()
 def play_on_each(bugs: Iterable[str], scenario: str) -> dict[str, Outcome]:
-    """What comes of a scenario on each of these bugs."""
+    """The outcome of a scenario on each of these bugs."""
     declared = scenario_of(every_scenario()[scenario])
     by_version: dict[str, list[str]] = {}
     for bug in bugs:
@@ -75,7 +75,7 @@ class _Trial:
         self._found: dict[str, Outcome] = {}
 
     def of(self, bugs: Sequence[str]) -> dict[str, Outcome]:
-        """What comes of it on each bug."""
+        """Its outcome on each bug."""
         others: dict[str, Replaced] = {}
         for bug in bugs:
             other = replaced_by(bug)

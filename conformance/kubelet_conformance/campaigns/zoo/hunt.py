@@ -25,7 +25,7 @@ Outcome: TypeAlias = tuple[tuple[str, ...], str]
 """The contracts that were broken, and what went wrong in the suite itself."""
 
 _KNOWN: dict[bytes, Outcome] = {}
-"""What came of each trace: a bug leaves much as it is, so that the same come again and again."""
+"""The outcome of each trace: many bugs leave a trace unchanged, so the same ones recur."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ from kubelet_conformance.targets.opening import open_stage
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What came of a scenario on the right kubelet and runtime.
+    """The outcome of a scenario on the right kubelet and runtime.
 
     Attributes:
-        done: what came of it.
+        done: its outcome.
         entered: the functions that were entered.
         differed: the bugs one of whose decisions would have been another one.
         seconds: how long it took.

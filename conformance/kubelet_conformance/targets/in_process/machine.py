@@ -88,7 +88,7 @@ class Machine(MachineControl):
         return InjectedFault(self._disk.broken(path))
 
     def leave_file(self, path: str) -> None:
-        """Put an empty file there, as somebody else might."""
+        """Put an empty file there, as another program might."""
         self._disk.make_folder(path.rpartition("/")[0])
         self._disk.write(path, b"")
 

@@ -38,7 +38,7 @@ class Orders:
 
 
 class DrawnChance:
-    """A chance whose picks are made by `orders`, once somebody has chosen, and the rest by another chance."""
+    """A chance whose picks are made by `orders`, once a choice was made, and the rest by another chance."""
 
     def __init__(self, chance: Chance, orders: Orders) -> None:
         self._orders = orders
@@ -52,7 +52,7 @@ class DrawnChance:
 
 
 class OrderedClock:
-    """A clock on which `orders` choose, once somebody has, who of those is first that wake at one moment."""
+    """A clock on which `orders` choose, once set, which of the tasks that wake at one moment comes first."""
 
     def __init__(self, clock: Clock, orders: Orders) -> None:
         self._clock = clock

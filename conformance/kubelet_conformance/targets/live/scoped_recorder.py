@@ -39,7 +39,7 @@ class View(Recorder):
         return len(self._router.whole.records)
 
     def record_removal(self, since: int, container_id: str, sandbox_id: str, name: str) -> None:
-        """Record that somebody took a container or, without its id, a sandbox away.
+        """Record that a container or, without its id, a sandbox was removed from outside.
 
         It was done after the place `since`, and before the first answer that shows it: that may be recorded.
         """
