@@ -39,7 +39,7 @@ def test_gaps_are_named() -> None:
     assert whole.gaps == ()
     assert replace(whole, bugs=()).gaps == ("no bug",)
     assert covered("SANDBOX-01", bugs=("K8S-1",)).gaps == ("no witness",)
-    assert covered("SANDBOX-01", bugs=("K8S-1",), one=3, idle=0).gaps == ("not put to the test by idle",)
+    assert covered("SANDBOX-01", bugs=("K8S-1",), one=3, idle=0).gaps == ("not exercised by idle",)
     assert covered("LOOP-02").gaps == ()
 
 

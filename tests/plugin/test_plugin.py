@@ -76,7 +76,7 @@ ENDS = {
     "a wait that times out names its line, what was awaited and last seen, and how the trace ends": Ends(
         *([VAIN], ["--tb=short"], 3, {"failed": 1}),
         [
-            r"test_mine\.py:\d+: waited 20 s in vain for pod web: phase Failed\n",
+            r"test_mine\.py:\d+: timed out after 20 s waiting for pod web: phase Failed\n",
             r"last seen: phase Running; c1 running\nthe trace ends:\n",
             r"^ +0\.000  StartContainer done$",
             r"waited or asserted in vain, and no broken contract explains it \(1\)\n    mine\.vain\n",

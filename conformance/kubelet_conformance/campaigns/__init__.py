@@ -1,1 +1,1 @@
-"""What plays many scenarios for one answer: coverage, seeded bugs, replayed traces, texts of behaviour."""
+"""Campaigns play many scenarios for one answer: coverage, seeded bugs, replayed traces, snapshots."""

@@ -1,1 +1,1 @@
-"""Histories that nobody wrote: drawn by Hypothesis, played on virtual time, judged by all contracts."""
+"""Generated histories: drawn by Hypothesis, played on virtual time, judged by all contracts."""

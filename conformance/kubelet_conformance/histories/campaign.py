@@ -1,4 +1,4 @@
-"""A run of histories: kept ones first, then new ones; what breaks something is made small and kept."""
+"""A run of histories: kept ones first, then new ones; what breaks something is shrunk and kept."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Wish:
 
 @dataclass(slots=True)
 class Campaign:
-    """Plays histories and takes down what came of them.
+    """Plays histories and records their results.
 
     Attributes:
         choice: the kubelet and the runtime.
@@ -55,7 +55,7 @@ class Campaign:
         check: takes the verdicts.
         traces: the folder for the traces of histories that broke something.
         folder: where such histories are kept.
-        begin: is told of each history that is played, by name.
+        begin: called with the name of each history that is played.
         found: the histories that broke something.
         played: how many were played.
         repeated: how many were drawn again, and not played again.
@@ -74,7 +74,7 @@ class Campaign:
     _records: int = 0
 
     def run(self, wish: Wish) -> None:
-        """Play all that is wished for; raises OSError if a find cannot be kept."""
+        """Play all that was asked for; raises OSError if a find cannot be kept."""
         for kept in wish.kept:
             self.begin(kept.name)
             played = play(kept.history, self.choice, self.contracts)
@@ -97,13 +97,13 @@ class Campaign:
         return play(history, self.choice, self.contracts)
 
     def _broken(self, played: PlayedHistory) -> list[str]:
-        """What it broke, first of all what makes the run fail; other contracts are told of, too."""
+        """What it broke, first of all what makes the run fail; other contracts are reported, too."""
         ids = {contract.id for contract in self.contracts}
         told = [each for each in played.broken() if each in ids or self.counts(each)]
         return sorted(told, key=self.counts, reverse=True)
 
     def _count(self, played: PlayedHistory | None) -> None:
-        """Take in the verdicts on a history, if it broke nothing: of those that did, small ones are told.
+        """Take in the verdicts on a history, if it broke nothing: finds are reported once they are shrunk.
 
         None is one that had been played.
         """

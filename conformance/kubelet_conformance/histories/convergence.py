@@ -1,4 +1,4 @@
-"""Whether a node has come to rest: every wanted pod in its final or running state, and nothing else there.
+"""Whether a node has come to rest: every desired pod in its final or running state, and nothing else there.
 
 A container that ends by itself is at rest while it waits to be started again: back-off goes on for as long
 as the pod does.
@@ -22,16 +22,16 @@ _BACKING_OFF = frozenset(
 _WAITING_FOR_INITS = frozenset(
     {"PodInitializing", "CreateContainerError", "ErrImagePull", "ImageInspectError"}
 )
-"""Of an app container what failed is told until it is made, though init containers must run again first."""
+"""Failures of an app container are reported until it is made, though init containers must run again first."""
 _STAY_SECONDS = 20.0
 """For how long at most something that ends and begins again may be between two states; what is killed because
 its postStart hook fails has its grace besides.
 """
 _MIRROR = "kubernetes.io/config.mirror"
 _LOOKED_AFTER_SINCE = 1, 27
-"""Up to 1.26 nobody repeats the kill of a pod that its source has lost, be it put off or failed (WORK-27)."""
+"""Up to 1.26 a kill of a pod that its source has lost is not repeated if put off or failed (WORK-27)."""
 _WAITS_OUT_SINCE = 1, 35
-"""From here on a pod is looked at again when a back-off is over, and not before to tell that it waits."""
+"""From here on a pod is looked at again when a back-off is over, and not before to report that it waits."""
 
 
 class Convergence:
@@ -78,7 +78,7 @@ class Convergence:
     def _found(self, *, starting: bool) -> list[str]:
         """What has not come to rest, in words; nothing, if all has.
 
-        With `starting`, what has a postStart hook may run untold: nothing is told of a start before its hook
+        With `starting`, what has a postStart hook may run unreported: no start is reported before its hook
         has succeeded, or it was killed because that failed.
         """
         return list(self._not_converged(starting=starting))
@@ -98,14 +98,14 @@ class Convergence:
         there = {pod.uid for pod in pods if pod.one.there or pod.is_left}
         for container in runtime.every_container:
             if container.state == "RUNNING" and container.sandbox.pod_uid not in there:
-                yield f"{container.name} of {container.sandbox.pod_name} runs, and nobody wants that pod"
+                yield f"{container.name} of {container.sandbox.pod_name} runs, and that pod is not desired"
         for sandbox in runtime.every_sandbox:
             if sandbox.ready and sandbox.pod_uid not in there:
-                yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and nobody wants that pod"
+                yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and that pod is not desired"
 
 
 class _Seen:
-    """A wanted pod at one look: this is asked after each record, so the runtime and the API server seldom."""
+    """A desired pod at one look, taken after each record: the runtime and the API server are asked seldom."""
 
     def __init__(self, node: Node, one: WantedPod, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
         self._node = node
@@ -142,7 +142,7 @@ class _Seen:
         return any(each.ready for each in self.sandboxes)
 
     def _is_left_to_itself(self) -> bool:
-        """Its source has lost it, or it waits for the version before to go: nobody may care for that."""
+        """Its source has lost it, or it waits until the version before it has gone: it may be left alone."""
         if not self.one.there:
             return self.one.static or self.stored is None
         return self.one.static and not self.is_ready
@@ -167,7 +167,7 @@ def _of_wanted(pod: _Seen, *, missed: bool, starting: bool, ended_waits: bool) -
     if phase in _FINAL:
         if pod.runs:
             yield f"{name} is {phase} and something of it runs"
-        # One of which nothing was told when the pod was killed stays: only containers are looked for then.
+        # A sandbox that was not reported when the pod was killed stays: only containers are looked for then.
         if not missed and pod.is_ready:
             yield f"{name} is {phase} and has a ready sandbox"
         return
@@ -195,7 +195,7 @@ def _of_containers(pod: _Seen, policy: str, *, starting: bool, ended_waits: bool
         each.is_sidecar and each.is_down for each in inits
     )
     if any(each.keeps_its_end(policy) for each in inits):
-        return  # No status tells anything as long as that runs.
+        return  # The status does not show anything as long as that runs.
     for each in (*inits, *apps):
         if starting and each.may_be_starting:
             continue
@@ -251,7 +251,7 @@ class _Kinds:
 
 
 class _Container:
-    """A container as its status tells of it, and as the runtime has it."""
+    """A container as its status shows it, and as the runtime has it."""
 
     def __init__(self, status: Json, kinds: _Kinds, newest: RuntimeContainer | None) -> None:
         self.name: str = status["name"]
@@ -268,7 +268,7 @@ class _Container:
 
     @property
     def may_be_starting(self) -> bool:
-        """It runs, and nothing is told of that before its postStart hook is over."""
+        """It runs, and that is not reported before its postStart hook is over."""
         return self._runs and self._kind != "running" and self._is_hooked
 
     @property
@@ -292,7 +292,7 @@ class _Container:
         return self._kind != "running" or not self._started
 
     def _is_told_as_done(self, policy: str) -> bool:
-        """That it runs again in another sandbox need not be told.
+        """That it runs again in another sandbox need not be reported.
 
         In a pod that does not always restart, what has ended well stays so at the API server (STATUS-10).
         """
@@ -300,7 +300,7 @@ class _Container:
         return is_done and self._is_init and not self.is_sidecar and policy != "Always"
 
     def keeps_its_end(self, policy: str) -> bool:
-        """It runs again, which cannot be told."""
+        """It runs again, which cannot be reported."""
         return self._runs and self._is_told_as_done(policy)
 
     def is_at_rest(self, policy: str, *, initializing: bool, ended_waits: bool) -> bool:
@@ -313,9 +313,8 @@ class _Container:
             while_initializing = {"PodInitializing"} if self._is_init else _WAITING_FOR_INITS
             return self._reason in _BACKING_OFF or (initializing and self._reason in while_initializing)
         if self.is_sidecar and (policy == "Never" or (policy == "OnFailure" and self._code == 0)):
-            return (
-                True  # That it waits is not told where by the pod's policy it would not run again (CSTAT-04).
-            )
+            # By the pod's policy it would not run again: then it is not reported as waiting (CSTAT-04).
+            return True
         if self._code == 0 and (self._is_init or policy != "Always"):
             return True
         # What ended beside a sidecar that is down waits until that was started again.

@@ -2,7 +2,7 @@
 
 It is one of Hypothesis' rule-based state machines: each rule is one thing that may happen, where it can, and
 each run leaves out some of the rules altogether, so that the others come close together. The machine writes a
-history down; its end plays it, on virtual time and in one go, as what is kept, told and played again is.
+history down; its end plays it, on virtual time and in one go, in the same way as a kept one is played again.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _graces = st.sampled_from((None, None, 0, 1, 10, 60))
 _wanted = st.builds(Want, pods(), st.integers(0, 5).map((5).__eq__))
 """Pods; about one in six is static."""
 _hearing = st.sampled_from((False, False, False, True))
-"""Whether the kubelet hears container events: about one in four does."""
+"""Whether the kubelet uses container events: about one in four does."""
 _effects = st.sampled_from(_EFFECTS)
 _delays = st.sampled_from((0.0, 1.0, 10.0))
 _delays_alone = st.sampled_from((1.0, 0.2, 7.0, 30.0))
@@ -123,7 +123,7 @@ class Machine(RuleBasedStateMachine):
         self._beginning = History(())
         self._steps: list[Step] = []
         self._standing = 0
-        """How many faults nobody has healed yet."""
+        """How many faults are in force."""
         self._has_deleted = False
         self._has_static = False
 
@@ -142,11 +142,11 @@ class Machine(RuleBasedStateMachine):
     # Preconditions; Hypothesis is slow to name one that is a lambda.
 
     def deleted_one(self) -> bool:
-        """A pod is no longer wanted."""
+        """A pod was deleted."""
         return self._has_deleted
 
     def wanted_a_static_one(self) -> bool:
-        """Somebody may not know that a pod is static."""
+        """There is a static pod, whose mirror may be deleted."""
         return self._has_static
 
     def bears_more(self) -> bool:
@@ -154,7 +154,7 @@ class Machine(RuleBasedStateMachine):
         return self._standing < _FAULTS_MAX
 
     def bears_more_and_hears(self) -> bool:
-        """Another fault may stand, and the kubelet hears container events."""
+        """Another fault may stand, and the kubelet uses container events."""
         return self._beginning.evented and self.bears_more()
 
     def suffers(self) -> bool:
@@ -202,7 +202,7 @@ _RULES: tuple[tuple[str, st.SearchStrategy[Step], _When], ...] = (
     ("fail", st.builds(End, _numbers, st.sampled_from((1, 137)), st.booleans()), None),
     ("flip", st.builds(SetProbeResponse, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
     ("kill_sandbox", st.builds(KillSandbox, st.just("kill_sandbox"), _numbers), None),
-    # What the kubelet does goes wrong, or what it asks; what the registry has; what it hears is late or lost.
+    # Calls or probes of the kubelet fail; the registry changes; watches and events are late or lost.
     ("strike_a_change", _strikes(st.sampled_from(_CHANGES)), Machine.bears_more),
     ("strike_a_question", _strikes(st.sampled_from(_QUESTIONS)), Machine.bears_more),
     ("publish", st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()), None),

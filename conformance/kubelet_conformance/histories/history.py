@@ -1,4 +1,4 @@
-"""A history: pods that are wanted and what happens to them and to the node, as data that can be kept.
+"""A history: desired pods and what happens to them and to the node, as data that can be kept.
 
 Histories that broke something are kept in a folder, one file each, and played first the next time.
 """
@@ -27,7 +27,7 @@ class History(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         orders: which of several ready things comes first, choice by choice and over and over; 0 is first in,
             first out.
         seed: of the kubelet's jitter.
-        evented: the kubelet hears the runtime's container events (gate EventedPLEG).
+        evented: the kubelet uses the runtime's container events (gate EventedPLEG).
         schema: the version of this form.
     """
 

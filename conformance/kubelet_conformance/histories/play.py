@@ -23,15 +23,15 @@ from kubelet_conformance.targets.opening import open_stage
 SETTLE_SECONDS = 120.0
 """How long a healed node may take to settle, and how long it is watched."""
 RELIST_SECONDS = 300.0
-"""How much longer that may take a kubelet that hears container events: what it missed a relist finds."""
+"""How much longer that may take a kubelet that uses container events: what it missed a relist finds."""
 EVENTED = "EventedPLEG"
-"""The feature gate of a kubelet that hears container events."""
+"""The feature gate of a kubelet that uses container events."""
 _EVENTED_SINCE = 1, 25
 _SIDECARS_SINCE = 1, 29
 _INDENT = "    "
 _ID = re.compile(r"[A-Z]+-\d+")
 _LIES = '("CRI-30",)'
-"""Of a runtime that does not tell of everything in time."""
+"""Of a runtime that does not send every event in time."""
 NOT_CONVERGED = "the node settles"
 """What a history is said to have broken whose node did not come to rest."""
 ERROR = "no error"
@@ -40,7 +40,7 @@ ERROR = "no error"
 
 @dataclass(frozen=True, slots=True)
 class PlayedHistory:
-    """What came of a history.
+    """The result of a history that was played.
 
     Attributes:
         history: what was played.
@@ -50,7 +50,7 @@ class PlayedHistory:
         done: what its steps came to.
         restless: what had not come to rest long after the node was healed, in words.
         watched: for how long the node was watched after it was healed, in seconds.
-        evented: the kubelet heard container events.
+        evented: the kubelet used container events.
         missed: some of these may have been lost or late.
     """
 
@@ -105,7 +105,7 @@ def play(
         trace, failed = error.trace, error.told
     try:
         judged = judge_file(path or name, contracts, file=io.BytesIO(trace), patient=True)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is told
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is reported
         failed = failed or f"its trace cannot be judged: {error}"
         judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
     played = PlayedHistory(history, trace, judged, failed, evented=is_heard)
@@ -151,7 +151,7 @@ def as_words(played: PlayedHistory) -> list[str]:
     """The history, a line for each thing that happened, with the time (s)."""
     lines = [f"{one.at:8.2f} s  {one.words}" for one in played.done]
     if played.evented:
-        lines.insert(0, "the kubelet hears the runtime's container events")
+        lines.insert(0, "the kubelet uses the runtime's container events")
     choices = played.history.orders
     if any(choices):
         lines.insert(

@@ -1,4 +1,4 @@
-"""Seek histories that break something: draw them, play them, make the first one small.
+"""Seek histories that break something: draw them, play them, shrink the first one found.
 
 Histories come in chunks, each drawn from a seed of its own: so a run can be shared out, and its parts
 together play what the whole would have.
@@ -53,11 +53,11 @@ def chunks(total: int, run_seed: int, shard: int = 1, shards: int = 1) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A history that breaks something, made as small as it would become.
+    """A history that breaks something, shrunk.
 
     Attributes:
         what: what it was shrunk for: the id of a contract, or what else it broke.
-        played: what came of it.
+        tried: how many histories were played to shrink it.
         tried: how many histories were played to make it small.
     """
 
@@ -67,7 +67,7 @@ class Found:
 
 
 class _BrokenError(Exception):
-    """Tells Hypothesis that a history breaks what is sought."""
+    """Raised to Hypothesis when a history breaks what is sought."""
 
 
 @dataclass(slots=True)
@@ -128,10 +128,10 @@ class _Search:
 
 @contextmanager
 def _by_the_seed_alone() -> Generator[None]:
-    """Let Hypothesis take no numbers from the sources of modules that are not installed but lie in a folder.
+    """Let Hypothesis take no numbers from the sources of modules that are not installed but are in a folder.
 
-    Else the same seed would give other histories in a checkout than from a wheel, and to whoever has modules
-    of his own. There is no setting for that.
+    Else the same seed would give other histories in a checkout than from a wheel, and to a user who has
+    modules of his own. There is no setting for that.
     """
     providers.CONSTANTS_CACHE.cache.clear()
     try:
@@ -162,15 +162,15 @@ def seek(
     known: frozenset[str] = frozenset(),
     drawn: Callable[[PlayedHistory | None], None] = lambda _: None,
 ) -> Found | None:
-    """Play the different histories of a chunk until one breaks what is not `known`, and make that one small.
+    """Play the different histories of a chunk until one breaks what is not `known`, and shrink that one.
 
     Args:
         chunk: Which histories.
         play: Plays and judges one.
         broken: What a history has broken, the gravest first.
         known: What need not be found again.
-        drawn: Is told of each history that was drawn, and not of those that are tried to make one small; None
-            of one that was drawn before, which is not played again.
+        drawn: Called with each history that was drawn, and not with those that are tried to shrink one; None
+            for one that was drawn before, which is not played again.
     """
     search = _Search(play, broken, known, drawn)
 

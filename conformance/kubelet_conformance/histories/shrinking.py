@@ -1,4 +1,4 @@
-"""Make a history smaller at one place.
+"""Shrink a history at one place.
 
 Hypothesis could do it too, but it knows nothing of histories: it takes ten times as many plays, and a play is
 what costs.

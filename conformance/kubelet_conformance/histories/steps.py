@@ -39,13 +39,13 @@ class Done:
 
 @dataclass(slots=True)
 class WantedPod:
-    """A name under which pods are wanted, one after another.
+    """A name under which pods are created, one after another.
 
     Attributes:
         name: the pod's, and the variable's in a scenario, with an underscore.
-        manifest: as it was last wanted.
+        manifest: that of the latest pod.
         static: it comes from a file.
-        there: the pod is wanted: nobody has asked for its deletion since.
+        there: the pod is desired: its deletion has not been asked for since.
     """
 
     name: str
@@ -75,8 +75,8 @@ class Performance:
 
     Attributes:
         node: where it happens.
-        evented: the kubelet hears container events.
-        wanted: every name under which pods were wanted, in order.
+        evented: the kubelet uses container events.
+        wanted: every name under which pods were created, in order.
         done: what has happened.
         missed: container events may have been lost.
         answers: what servers in pods answer, by path.
@@ -117,7 +117,7 @@ class Performance:
             await self.perform(Publish(image, there=True))
 
     def add(self, manifest: Json, *, static: bool) -> WantedPod:
-        """Another name, under which this pod is going to be wanted."""
+        """Another name, under which this pod is going to be created."""
         name = f"pod-{len(self.wanted) + 1}"
         manifest = {**manifest, "metadata": {**manifest["metadata"], "name": name}}
         self.wanted.append(WantedPod(name, manifest, static, self._names))
@@ -164,7 +164,7 @@ def _pick(found: Sequence[T], number: int) -> T:
 
 def _want(one: WantedPod, again: str = "") -> _Comes:
     verb, source = ("want_static", "static pod") if one.static else ("want", "pod")
-    words = f"{source} {one.name} is wanted{again}: {in_words(one.manifest)}"
+    words = f"{source} {one.name} is created{again}: {in_words(one.manifest)}"
     return words, Action(f"node.{verb}", (one.manifest,), to=one.variable)
 
 
@@ -179,7 +179,7 @@ def _delete(one: WantedPod, grace: int | None) -> tuple[str, Action]:
 
 
 class Want(_Step, tag="want", frozen=True):
-    """Another pod is wanted, from the API server or from a file; its name is its number."""
+    """Another pod is created, at the API server or by a file; its name is its number."""
 
     manifest: Json
     static: bool = False
@@ -189,7 +189,7 @@ class Want(_Step, tag="want", frozen=True):
 
 
 class AddAgain(_Step, tag="add-again", frozen=True):
-    """A pod that was deleted is wanted again under its name, a static one by the same file."""
+    """A pod that was deleted is created again under its name, a static one by the same file."""
 
     pod: int
 
@@ -239,7 +239,7 @@ class Delete(_Step, tag="delete", frozen=True):
 
 
 class DeleteMirror(_Step, tag="delete-mirror", frozen=True):
-    """Somebody deletes the mirror of a static pod at the API server; `grace` as of `Delete`."""
+    """A user deletes the mirror of a static pod at the API server; `grace` as of `Delete`."""
 
     pod: int
     grace: int | None = None
@@ -248,7 +248,7 @@ class DeleteMirror(_Step, tag="delete-mirror", frozen=True):
         shown = [each for each in live.wanted if each.static and live.is_stored(each)]
         one = _pick(shown, self.pod)
         grace, action = _delete(one, self.grace)
-        return f"somebody deletes the mirror of {one.name}{grace}", action
+        return f"a user deletes the mirror of {one.name}{grace}", action
 
 
 # What happens in pods.
@@ -343,12 +343,12 @@ class Outage(_Step, tag="outage", frozen=True):
 
 
 class DelayWatch(_Step, tag="late-watch", frozen=True):
-    """The API server tells of each change so much later (s), until things are healed."""
+    """The API server reports each change so much later (s), until things are healed."""
 
     seconds: float
 
     def _on(self, _: Performance, /) -> _Comes:
-        words = f"the API server tells of each change {self.seconds:g} s later"
+        words = f"the API server reports each change {self.seconds:g} s later"
         return words, act("faults.enter_context", act("node.late_watch", self.seconds))
 
 
@@ -359,9 +359,9 @@ class ExpireWatch(_Step, tag="forget-history", frozen=True):
 
 
 _DISTURBED = {
-    "lose": "tells nobody of {}",
-    "delay": "tells of {} only {:g} s later",
-    "reverse": "tells of {} in reverse order",
+    "lose": "does not report {}",
+    "delay": "reports {} only {:g} s later",
+    "reverse": "reports {} in reverse order",
 }
 
 

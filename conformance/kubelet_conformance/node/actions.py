@@ -31,7 +31,7 @@ class Action:
         arguments: by position.
         options: by keyword.
         awaited: the method is a coroutine.
-        part: the attribute of the result that is wanted, if not all of it.
+        part: the attribute of the result to keep, if not all of it.
         to: the name that the result gets, if any.
     """
 
@@ -51,7 +51,7 @@ class Action:
             names[self.to] = result
 
     def result(self, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the method returns
-        """Call the method; what it returns, or the part of it that is wanted."""
+        """Call the method; returns its result, or the part of it that was chosen."""
         arguments = [_value(each, names) for each in self.arguments]
         options = {name: _value(each, names) for name, each in self.options.items()}
         result = Name(self.method).value(names)(*arguments, **options)

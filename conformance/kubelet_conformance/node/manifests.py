@@ -40,7 +40,7 @@ def pod(
     metadata: Json | None = None,
     **spec: Any,  # noqa: ANN401 - fields of the PodSpec type
 ) -> Json:
-    """A pod with one running container unless told otherwise; `grace` in seconds; other spec fields."""
+    """A pod with one running container by default; `grace` in seconds; other spec fields."""
     inits = {"initContainers": list(init)} if init else {}
     return {
         "apiVersion": "v1",

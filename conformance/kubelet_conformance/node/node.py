@@ -24,7 +24,7 @@ from kubelet_conformance.targets.controls import (
 )
 
 _STRIKES = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
-"""What is told of a fault; other effects are told by their names."""
+"""How a fault is described; other effects are described by their names."""
 
 HEALTH = "healthz/syncloop"
 """What a record of the kubelet's health is called: 1 where it answers 200, else 0."""
@@ -158,7 +158,7 @@ class Node:
             fault.heal()
             self.target.recorder.record("fault", what=f"healed: {healed or what}")
 
-    def fault(  # noqa: PLR0913 - one keyword for each thing that can be told
+    def fault(  # noqa: PLR0913 - one keyword for each property of a fault
         self,
         rpc: str,
         *,
@@ -186,12 +186,12 @@ class Node:
         return self._in_force(self.api.outage, "the API server is away", "the API server is back")
 
     def late_watch(self, seconds: float) -> AbstractContextManager[Fault]:
-        """Let the kubelet's watches tell of each change so much later."""
+        """Let the kubelet's watches report each change so much later."""
         values = {"seconds": f"{seconds:g}"}
         return self._in_force(lambda: self.api.late_watch(seconds), "the watch is late", values=values)
 
     def forget_history(self) -> None:
-        """Let the kubelet's watches break with 410 Gone: whatever they had not told yet is lost."""
+        """Let the kubelet's watches break with 410 Gone: changes that they had not reported yet are lost."""
         self.target.recorder.record("fault", what="the watch is gone")
         self.api.forget_history()
 

@@ -59,9 +59,9 @@ class SeenEvent(msgspec.Struct, frozen=True):
 
 
 class Sights:
-    """Statuses, calls, events and deletions as they were recorded by the moment when somebody asks for them.
+    """Statuses, calls, events and deletions as they were recorded by the moment when they are asked for.
 
-    Most records nobody ever asks about, so none is looked at before.
+    Most records are never asked about, so each is looked at only then.
     """
 
     def __init__(self, recorder: Recorder) -> None:

@@ -29,7 +29,7 @@ class Limits(TypedDict, total=False):
 
 
 class WaitTimeoutError(AssertionError):
-    """A scenario waited in vain: what was awaited, what was last seen, and the end of the trace."""
+    """A scenario timed out: what was awaited, what was last seen, and the end of the trace."""
 
 
 class Observer:
@@ -71,7 +71,8 @@ class Observer:
         if not met:
             seen = [] if last_seen is None else [f"last seen: {last_seen()}"]
             trace = ["the trace ends:", *(f"  {line}" for line in tail(target.recorder))]
-            raise WaitTimeoutError("\n".join([f"waited {within:g} s in vain for {awaited}", *seen, *trace]))
+            timed_out = f"timed out after {within:g} s waiting for {awaited}"
+            raise WaitTimeoutError("\n".join([timed_out, *seen, *trace]))
 
     def _wake(self, _: Seen) -> None:
         # Checked after the one who recorded has gone on: a condition may look at what the record is about.
@@ -112,7 +113,7 @@ class Observer:
 
 
 def _look(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
-    """Tell a waiter that what he waits for holds, or why nobody can look any more."""
+    """Wake a waiter if what it waits for holds, or pass on the exception that its condition raised."""
     try:
         if holds():
             future.set_result(None)

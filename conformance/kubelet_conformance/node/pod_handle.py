@@ -18,7 +18,7 @@ class NotThereError(AssertionError):
 
 
 class PodHandle:
-    """One wanted pod. Every `until_...` waits at most `within` seconds and says what it waited for."""
+    """One desired pod. Every `until_...` waits at most `within` seconds and says what it waited for."""
 
     def __init__(self, observer: Observer, namespace: str, name: str, source: str, uid: str = "") -> None:
         self._observer = observer

@@ -1,7 +1,7 @@
-"""Record a node: what a tap hears, and the pods that are wanted there, written as traces while it lives.
+"""Record a node: the CRI calls that a tap observes and the desired pods, written as traces while it runs.
 
 `tapping` runs in the process that relays and does nothing else; `writing` in one of its own, which reads what
-passed, looks at the wanted pods and writes. `transcript` makes records of what is heard.
+passed, reads the desired pods and writes. `transcript` makes records of what is observed.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Bodies:
         return text if self.redactor is None else self.redactor.text(text)
 
     def opaque(self, message: bytes) -> msgspec.Raw:
-        """A message that nobody here can read."""
+        """A message of a type that this version does not know."""
         told = b64encode(message).decode()
         if self.redactor is not None:
             told = self.redactor.digest(told)

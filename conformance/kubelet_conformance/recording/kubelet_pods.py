@@ -1,4 +1,4 @@
-"""Wanted pods and their statuses as a kubelet tells them at /pods."""
+"""Desired pods and their statuses as a kubelet serves them at /pods."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class LiveJudge:
     Args:
         contracts: By which.
         kubernetes: The version to judge by.
-        on_break: Is told of each break that becomes evidence.
+        on_break: Called with each break that becomes evidence.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LiveJudge:
         self._bad: TraceError | None = None
 
     def begin(self, path: str, header: Header) -> Callable[[Record], None]:
-        """A piece begins; what hears its records."""
+        """A new piece begins; returns the listener for its records."""
         self._judge = Judge(path, header, self.check.contracts, self._kubernetes)
         self._judge.on_break = self._on_break
         self._path, self._header, self._count, self._bad = path, header, 0, None

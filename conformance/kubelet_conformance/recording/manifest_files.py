@@ -1,4 +1,4 @@
-"""Wanted pods in a folder of manifests, or in one manifest file, as a kubelet reads them."""
+"""Desired pods in a folder of manifests, or in one manifest file, as a kubelet reads them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def pods_in(raw: bytes) -> tuple[Json, ...]:
     """The pods in a manifest: one, or a list of them; raises `_BadManifestError`."""
     try:
         value: Any = yaml.safe_load(raw)
-        # What YAML reads as a date is a text for everybody else.
+        # What YAML reads as a date is a string for a kubelet.
         value = msgspec.to_builtins(value, str_keys=True)
     except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
         first = str(error).partition("\n")[0]

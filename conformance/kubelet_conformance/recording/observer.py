@@ -1,4 +1,4 @@
-"""One recording from begin to end: what is heard and what is looked at, put in order and written."""
+"""One recording from begin to end: observed calls and the pods read at each look, ordered and written."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ TICK_SECONDS = 1.0
 _HELD_MAX = 100_000
 _HELD_BYTES_MAX = 64 * 1024 * 1024
 _LAG_NS = 1_000_000_000
-"""A look is left out if what is heard is older than this: what was written must catch up first."""
+"""A look is skipped if the last observed call is older than this: writing must catch up first."""
 _PATIENCE_TICKS = 10
 """After a look that failed, so many ticks pass until the next at most; at first fewer."""
 
 
 class Observer:
-    """Hears everything in order, with a note for each tick.
+    """Takes everything that the tap observes, in order, with a note for each tick.
 
     With pods to look at, calls wait for the next look, a tick later, so that what it finds can be put before
     the calls that it explains.
 
     Args:
         transcript: Where everything is written.
-        source: Where the wanted pods are read; None if nowhere.
+        source: Where the desired pods are read; None if nowhere.
         now_ns: The monotonic clock, as the tap reads it.
-        complain: Is told of what cannot be read, each trouble once.
+        complain: Called with what cannot be read, each problem once.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Observer:
         self._held_bytes = 0
         self._works: list[tuple[int, Work]] = []
         self._found: list[Change] | None = None
-        """What the last look found, until all that was heard before it is in."""
+        """What the last look found, until all calls observed before it are in."""
         self._found_ns = 0
         self._told: set[str] = set()
         self._failures = 0
@@ -57,7 +57,7 @@ class Observer:
         """How many ticks pass until the next look."""
 
     def hear(self, heard: Heard) -> None:
-        """Take what was heard."""
+        """Take one observation."""
         if isinstance(heard, Note):
             self._tick(heard.at_ns)
         elif self._source is None:

@@ -1,7 +1,7 @@
-"""Where the changes of wanted pods belong among the calls that were heard between two looks.
+"""Where the changes of desired pods belong among the calls that were observed between two looks.
 
 Pods are read from time to time, so a change is found after what the kubelet did about it. A kubelet runs no
-pod that it has not been told of, and stops none for what it does not know yet: what is found out is put
+pod that it has not been sent yet, and stops none for a change that it does not know yet. So a change is put
 before the first call that it explains, and else at the time of the look.
 """
 
@@ -46,7 +46,7 @@ _EMPTY_FILTER_BYTES = 2
 
 
 class Owners:
-    """Learns from everything that is heard, in order. Lists are read only when an unknown id is met."""
+    """Learns from every observation, in order. Lists are read only when an unknown id is met."""
 
     def __init__(self) -> None:
         self._of: dict[str, Owner] = {}
@@ -126,7 +126,7 @@ class Owners:
             self._of.pop(request.pod_sandbox_id, None)
 
     def _read_lists(self) -> None:
-        """What was there before anybody listened."""
+        """Learn the owners of what was there before the tap began to observe."""
         lists, self._lists = self._lists, {}
         try:
             for sandbox in cri.ListPodSandboxResponse.FromString(lists.get("ListPodSandbox", b"")).items:
@@ -147,7 +147,7 @@ def _named(metadata: cri.PodSandboxMetadata) -> Owner:
 
 
 def place_of(change: Change, works: Sequence[tuple[int, Work]]) -> int | None:
-    """Before which of these calls the change is told; None for the time of the look.
+    """Before which of these calls the change is recorded; None for the time of the look.
 
     `works` are the calls since the look before, in order, each with its place.
     """

@@ -65,7 +65,7 @@ class Look:
 
 
 class PodsSource(Protocol):
-    """Where wanted pods can be read."""
+    """Where desired pods can be read."""
 
     gives_status: bool
     """Whether it knows statuses, and when pods are finally gone."""
@@ -77,7 +77,7 @@ class PodsSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Records that tell one change, as kind and fields; `what` says which calls must come after them.
+    """The records of one change, as kind and fields; `what` says which calls must come after them.
 
     `new`: all calls about the pod. `changed`: the stop, or the new container, that it brings about.
     `going`: the stop. `told`: none, it was so when it was read.
@@ -91,7 +91,7 @@ class Change:
 
 
 class Watch:
-    """Remembers the last look, and tells the changes."""
+    """Remembers the last look, and returns the changes."""
 
     def __init__(self, *, gives_status: bool) -> None:
         self.is_alone = False
@@ -111,7 +111,7 @@ class Watch:
     def _gone(self, pod: WantedPod) -> Change:
         key = pod.key
         if self._gives_status and key.source == "api":
-            # Whether it was removed by force or in order is not known, if nobody saw it being deleted.
+            # Whether it was removed by force or in order is not known, if its deletion was not observed.
             return Change(key, "told" if pod.deletion else "going", (("deleted", {"uid": key.uid}),))
         whom = {"namespace": key.namespace, "name": _manifest_name(pod), "uid": key.uid or None}
         return Change(key, "going", (("pod", {"op": "remove", "source": key.source, **whom}),))
@@ -143,7 +143,7 @@ def is_alone(look: Look) -> bool:
 
 
 def _status_uid(key: PodKey) -> str:
-    """Under which UID its status is stored: that of a mirror pod is not told, so this makes one up."""
+    """Under which UID its status is stored: that of a mirror pod is not reported, so this makes one up."""
     return key.uid if key.source == "api" else f"mirror-of-{key.uid}"
 
 
@@ -170,7 +170,7 @@ def is_pod(value: Any) -> bool:  # noqa: ANN401 - what a source holds
 
 
 def kept_status(pod: Json) -> Json | None:
-    """What of a status belongs to what the kubelet is told: that the pod has ended, and its gates."""
+    """What of a status belongs to what the kubelet is sent: that the pod has ended, and its gates."""
     status, gates = object_of(pod, "status"), object_of(pod, "spec").get("readinessGates")
     if status.get("phase") in _ENDED:
         return {"phase": status["phase"]}

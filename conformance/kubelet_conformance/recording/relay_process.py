@@ -19,13 +19,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 async def tap(plan: Plan, command: Sequence[str], say: Callable[[str], object]) -> int:
     """Relay until SIGINT or SIGTERM; the exit status of the process that writes.
 
-    If that process ends before, it has told why, and calls go on passing until the signal: a node must not
-    stop because its record does. A second signal ends everything at once.
+    If that process ends before, it has reported why, and calls go on passing until the signal: a node must
+    not stop because its record does. A second signal ends everything at once.
 
     Args:
         plan: What is recorded.
         command: The process that writes.
-        say: Is told once that clients can connect.
+        say: Called once when clients can connect.
 
     Raises:
         AddressError: It cannot listen.

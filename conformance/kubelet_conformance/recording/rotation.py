@@ -12,7 +12,7 @@ from typing_extensions import Buffer
 
 
 class Piece(io.BufferedWriter):
-    """A new file that knows how much was written to it; for its owner only, as traces tell much."""
+    """A new file that counts its bytes; readable by its owner only, as traces contain much about a node."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

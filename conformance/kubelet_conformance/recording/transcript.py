@@ -1,8 +1,8 @@
-"""Write what is heard as records, piece by piece: each file is a trace by itself.
+"""Write what is observed as records, piece by piece: each file is a trace by itself.
 
 A piece ends when it is large enough, in a moment without open calls if one comes in time. The next one begins
-in the middle of the node's life: its header says so, what stands is told again, and the reply to a call that
-began in an earlier piece is in neither, as for any recorder that came too late for the call.
+in the middle of the node's life: its header says so, what stands is stated again, and the reply to a call
+that began in an earlier piece is in neither, as for any recorder that came too late for the call.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Open:
 
 
 class Transcript:
-    """Hears everything in order and writes it.
+    """Takes every observation in order and writes it.
 
     Args:
         pieces: Where to.
@@ -72,7 +72,7 @@ class Transcript:
         bodies: Makes JSON of messages.
         started_ns: The monotonic clock at `t` 0.
         max_bytes: How large a piece becomes.
-        begun: Is told of each new piece, and may give a listener for its records.
+        begun: Called with each new piece, and may return a listener for its records.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of a recording
@@ -107,7 +107,7 @@ class Transcript:
         return max(self.counts.t, round((at_ns - self._started_ns) / _NS, _SECONDS_DIGITS))
 
     def hear(self, heard: Heard) -> None:
-        """Write what was heard."""
+        """Write one observation."""
         match heard:
             case CallBegan():
                 self._call(heard)
@@ -172,7 +172,7 @@ class Transcript:
         elif heard.code == "OK":
             self._writer.reply(t, heard.id)
         elif heard.message == CLIENT_GONE:
-            return  # Nobody was told how it went: it stays without a reply.
+            return  # The client was gone and never received an answer: the call stays without a reply.
         else:
             self._writer.failed(t, heard.id, heard.code, self._bodies.text(heard.message))
         self._count(t)
@@ -228,7 +228,7 @@ class Transcript:
         self._begin()
 
     def _begin(self) -> None:
-        """A new piece, which tells again what stands."""
+        """Begin a new piece, which states again what stands."""
         t = self.counts.t
         self._piece = self._pieces.open_next()
         listener = self._begun(str(self._piece.path), self._header) if self._begun is not None else None

@@ -1,4 +1,4 @@
-"""The process that writes: hears what passed the tap, until its input ends, and tells what came of it."""
+"""The process that writes: reads what passed the tap until its input ends, and reports the result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kubelet_conformance.trace.redaction.redactor import Redactor
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What came of a recording."""
+    """The result of a recording."""
 
     files: tuple[str, ...]
     removed: int
@@ -50,7 +50,7 @@ class Recorded:
 
 
 class Listener(Protocol):
-    """Is told how it goes."""
+    """Called with the progress of a recording."""
 
     def complain(self, problem: str) -> None:
         """Something could not be read."""
@@ -93,7 +93,7 @@ def source_of(plan: Plan) -> PodsSource | None:
 
 
 def _tells_status(source: PodsSource | None) -> bool:
-    """Whether the source knows what is stored at the API server, as far as can be told now."""
+    """Whether the source knows what is stored at the API server, as far as can be known now."""
     if source is None or not source.gives_status:
         return False
     try:
@@ -105,14 +105,14 @@ def _tells_status(source: PodsSource | None) -> bool:
 def write(
     plan: Plan, heard: Iterable[Heard], key: bytes, now_ns: Callable[[], int], listener: Listener
 ) -> Recorded | None:
-    """Write everything that is heard until there is no more; None if there was nothing, not even a note.
+    """Write everything that is observed until there is no more; None if there was nothing, not even a note.
 
     Args:
         plan: What is recorded.
-        heard: All of it, in order.
+        heard: All observations, in order.
         key: For the digests that stand in the place of secrets.
         now_ns: The monotonic clock, as the tap reads it.
-        listener: Is told how it goes.
+        listener: Called with the progress.
 
     Raises:
         OSError: A file cannot be written; what was written before is complete to the last flush.

@@ -1,7 +1,7 @@
-"""Contracts of a container runtime, put to the test by calling it: short stories told at its socket.
+"""Runtime scenarios: checks of a container runtime that call its CRI socket directly, without a kubelet.
 
-A story calls the runtime through a recorder, and the record is judged by the very contracts that judge what a
-kubelet and a runtime said to each other. So a rule has one judge.
+A runtime scenario calls the runtime through a recorder. The record is judged by the same contracts that judge
+the CRI calls between a kubelet and a runtime, so each rule has one judge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judge what stories have left, by the contracts that bind a runtime."""
+"""Judge the traces of runtime scenarios, by the contracts that bind a runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def the_runtimes() -> dict[str, Contract]:
 
 
 def stories_for(stories: Iterable[Story], contracts: Iterable[str]) -> list[Story]:
-    """The stories that put one of these contracts to the test."""
+    """The runtime scenarios that exercise one of these contracts."""
     wanted = set(contracts)
     return [story for story in stories if not wanted.isdisjoint(story.contracts)]
 
@@ -41,9 +41,9 @@ def stories_for(stories: Iterable[Story], contracts: Iterable[str]) -> list[Stor
 def judged(
     told: Sequence[Told], contracts: Sequence[Contract], baseline: Baseline | None, folder: Path
 ) -> tuple[Check, tuple[Played, ...]]:
-    """The verdicts over all stories; their traces are written into `folder`.
+    """The verdicts over all runtime scenarios; their traces are written into `folder`.
 
-    A contract whose every story was impossible is not applicable, for that reason.
+    A contract whose runtime scenarios were all impossible is not applicable, for that reason.
     """
     without = _impossible(told, contracts)
     check = Check(contracts, baseline)
@@ -64,7 +64,7 @@ def judged(
 
 
 def _impossible(told: Sequence[Told], contracts: Sequence[Contract]) -> dict[str, str]:
-    """By contract, why no story could put it to the test."""
+    """By contract, why no runtime scenario could exercise it."""
     reasons: dict[str, str] = {}
     for contract in contracts:
         of_it = [each for each in told if contract.id in each.story.contracts]
@@ -74,7 +74,7 @@ def _impossible(told: Sequence[Told], contracts: Sequence[Contract]) -> dict[str
 
 
 def told_directly(runtime: str, stories: Iterable[Story], kubernetes: str) -> dict[str, tuple[bytes, Played]]:
-    """What became of stories told to a fake in process, by `Story.title`: each trace, and its judgement."""
+    """Play runtime scenarios on a fake in process: by title, each one's trace and its judgement."""
     run = run_stories(Wanted(runtime, "", "run", 0), stories, kubernetes)
     told = {each.story.name: each for each in run.told}
     with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:

@@ -1,4 +1,4 @@
-"""Calls to a runtime with everything that is said on the record, as far as it is the story's own."""
+"""Calls to a runtime that are recorded with their replies, limited to the runtime scenario's own pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubelet_conformance.targets.runtime import DirectRuntime
 from kubelet_conformance.trace.format.recorder import Failed, Recorder
 
 CALL_SECONDS = 60.0
-"""How long a call may take whose own time limit is not part of the story."""
+"""How long a call may take whose own time limit is not part of the runtime scenario."""
 _OUTPUT_BYTES_KEPT = 4096
 _POD_UID = "io.kubernetes.pod.uid"
 
@@ -24,9 +24,8 @@ _POD_UID = "io.kubernetes.pod.uid"
 class Recorded:
     """The runtime's calls, recorded.
 
-    Where others use the runtime too, what a list or a stream tells of them is left out of the answer and of
-    the record: it is not ours to write down, and they come and go as they like. `is_ours` tells a pod by its
-    UID.
+    Where others use the runtime too, what a list or a stream reports of their pods is left out of the answer
+    and of the record: it is not ours to record, and it changes at any time. `is_ours` decides by a pod's UID.
     """
 
     def __init__(self, target: DirectRuntime, recorder: Recorder, is_ours: Callable[[str], bool]) -> None:
@@ -52,7 +51,7 @@ class Recorded:
     async def events(self, opened: Callable[[], None]) -> AsyncGenerator[cri.ContainerEventResponse]:
         """The stream of container events; `opened` is called when nothing from now on escapes it."""
         call = self._recorder.call("GetContainerEvents", cri.GetEventsRequest())
-        outcome = Failed("CANCELLED", "the story ended the stream")
+        outcome = Failed("CANCELLED", "the scenario ended the stream")
         stream = self._services.GetContainerEvents(cri.GetEventsRequest())
         try:
             headers = getattr(stream, "initial_metadata", None)
@@ -73,7 +72,7 @@ class Recorded:
             self._recorder.reply(call, outcome)
 
     def knows(self, *ids: object) -> bool:
-        """One of these ids was given out to the story, or nobody else is there."""
+        """Whether the runtime gave out one of these ids to this scenario, or has no other clients."""
         return not self._filters or not self._ids.isdisjoint(ids)
 
     def _own(self, response: Message) -> Message:

@@ -33,7 +33,7 @@ from kubelet_conformance.trace.format.recorder import RecordedReply, Recorder
 
 CONCURRENCY = 8
 STORY_SECONDS = 120.0
-"""A story that is not over by then is given up."""
+"""A runtime scenario that is not over by then is given up."""
 GATES = {"EventedPLEG": True}
 """Whether a runtime offers events is asked of itself."""
 _REMEDIES = {
@@ -49,12 +49,12 @@ _SWEEP_CALL_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A story that was told, or could not be.
+    """The outcome of one runtime scenario, played or not possible.
 
     Attributes:
-        story: which.
+        story: the runtime scenario.
         trace: the record, as a trace; empty if nothing was called.
-        vain: the call that failed where it had to succeed, and so ended the story.
+        vain: the call that failed where it had to succeed, and so ended the scenario.
         failed: what went wrong in the suite itself.
         impossible: why the runtime could not be brought into the situation.
     """
@@ -68,12 +68,12 @@ class Told:
 
 @dataclass(slots=True)
 class Run:
-    """What came of it.
+    """The outcome of a run.
 
     Attributes:
         name: what the runtime calls itself.
         version: its version, in its own words.
-        told: the stories.
+        told: the outcome of each runtime scenario.
         left: what could not be removed, in words.
     """
 
@@ -86,7 +86,7 @@ class Run:
 def run_stories(
     wanted: Wanted, stories: Iterable[Story], kubernetes: str, concurrency: int = CONCURRENCY
 ) -> Run:
-    """Tell the stories to the runtime that is wanted.
+    """Play the runtime scenarios on the desired runtime.
 
     Raises:
         TargetError: It cannot be called.
@@ -102,7 +102,7 @@ def run_stories(
 
 @seldom_collected()
 def _in_process(make: Callable[[], DirectRuntime], stories: Iterable[Story], kubernetes: str) -> Run:
-    """Each story has a runtime and a time of its own."""
+    """Play each scenario on a runtime of its own, in virtual time that begins at 0."""
     run = Run()
 
     async def one(story: Story) -> None:
@@ -130,7 +130,7 @@ async def _over_socket(wanted: Wanted, stories: Iterable[Story], kubernetes: str
 async def tell_and_sweep(
     target: DirectRuntime, run_id: str, told: Callable[[], Awaitable[list[Told]]]
 ) -> Run:
-    """Tell stories and take away what they have left, also when the run is broken off."""
+    """Play runtime scenarios and remove what they left at the runtime, also when the run is broken off."""
     run = Run(target.name, target.version)
     try:
         await _see_that_containers_run(target, run_id)
@@ -149,7 +149,7 @@ def left_behind(what: str) -> str:
 
 
 def header_of(target: DirectRuntime, story: str, kubernetes: str, *, virtual: bool) -> Header:
-    """The header of a story's trace: whatever it holds was made in it."""
+    """The header of a runtime scenario's trace: `from_start`, as all that it contains was made in it."""
     return Header(
         trace=FORMAT_VERSION,
         clock="virtual" if virtual else "wall",
@@ -165,7 +165,7 @@ def header_of(target: DirectRuntime, story: str, kubernetes: str, *, virtual: bo
 async def tell(
     target: DirectRuntime, story: Story, run_id: str, kubernetes: str, *, virtual: bool = False
 ) -> Told:
-    """Tell one story, and clean up after it."""
+    """Play one runtime scenario, and clean up after it."""
     lacking = [target.lacks[need] for need in story.needs if need in target.lacks]
     if lacking:
         return Told(story, impossible="; ".join(lacking))
@@ -184,7 +184,7 @@ async def tell(
         impossible = str(error)
     except (grpc.RpcError, TimeoutError) as error:
         vain = f"{_place(error)}{_said(error)}"
-    except Exception as error:  # noqa: BLE001 - the other stories are told all the same
+    except Exception as error:  # noqa: BLE001 - the other scenarios are played all the same
         failed = f"{_place(error)}{type(error).__name__}: {error}\n{traceback.format_exc()}"
     await runtime.clean_up()
     await runtime.ended(runtime.look())
@@ -196,7 +196,7 @@ async def tell(
 async def tell_all(
     target: DirectRuntime, stories: Iterable[Story], run_id: str, kubernetes: str, concurrency: int
 ) -> list[Told]:
-    """Tell stories side by side, at most `concurrency` at a time; those that want to be alone come after."""
+    """Play scenarios, at most `concurrency` in parallel; those that must be alone are played afterwards."""
     every = list(stories)
     places = asyncio.Semaphore(concurrency)
 
@@ -214,15 +214,15 @@ async def tell_all(
 
 
 def _said(error: Any) -> str:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
-    """An error in words."""
+    """The message about an error."""
     if isinstance(error, TimeoutError):
         return f"not over after {STORY_SECONDS:g} s"
     return f"a call that has to succeed failed: {error.code().name}: {error.details() or 'no words'}"
 
 
 def _place(error: BaseException) -> str:
-    """The last line of a story that was reached, such as `stops.py:12: `."""
-    folder = Path(__file__).with_name("stories")
+    """The last line of the scenario that was reached, such as `stops.py:12: `."""
+    folder = Path(__file__).with_name("scenarios")
     frames = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).parent == folder]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
 

@@ -1,4 +1,4 @@
-"""The words of a check: a runtime, sandboxes and containers on it, and what is expected of them."""
+"""What a runtime scenario is written with: a runtime, sandboxes and containers on it, and expectations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _END_SECONDS = 10.0
 
 
 class Runtime:
-    """A runtime in the hands of one story, which has pods of its own there.
+    """A runtime as one runtime scenario uses it, with sandboxes and containers of its own.
 
     Attributes:
         target: the runtime itself, with all that is not a call.
-        made: the sandboxes of the story.
+        made: the sandboxes of the scenario.
     """
 
     def __init__(self, target: DirectRuntime, recorder: Recorder, story: str, run_id: str) -> None:
@@ -85,7 +85,7 @@ class Runtime:
             hostname=name,
             log_directory=f"{self.target.files.folder}/{uid}",
             labels=labels,
-            annotations={"kubelet-conformance/note": "made by a story, and removed by it"},
+            annotations={"kubelet-conformance/note": "made by a test scenario, and removed by it"},
         )
         config.linux.security_context.namespace_options.pid = cri.CONTAINER
         return config
@@ -107,12 +107,12 @@ class Runtime:
     # Readings.
 
     async def list_sandboxes(self, **asked: Any) -> list[cri.PodSandbox]:  # noqa: ANN401 - fields of the filter
-        """The story's sandboxes that meet the filter."""
+        """The scenario's sandboxes that meet the filter."""
         request = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(**asked))
         return list((await self.call("ListPodSandbox", request)).items)
 
     async def list_containers(self, **asked: Any) -> list[cri.Container]:  # noqa: ANN401 - fields of the filter
-        """The story's containers that meet the filter."""
+        """The scenario's containers that meet the filter."""
         request = cri.ListContainersRequest(filter=cri.ContainerFilter(**asked))
         return list((await self.call("ListContainers", request)).containers)
 
@@ -164,7 +164,7 @@ class Runtime:
         )
 
     def hear(self, op: str, *about: str | int | None) -> None:
-        """The runtime did something by itself: container id, sandbox id, name and exit code as they apply."""
+        """Record a runtime event: container id, sandbox id, name and exit code as they apply."""
         container_id, sandbox_id, name, code = about
         if not (sandbox_id or container_id) or self._recorded.knows(container_id, sandbox_id):
             ids = {"container_id": container_id or None, "sandbox_id": sandbox_id or None}
@@ -197,7 +197,7 @@ class Runtime:
     # The end.
 
     async def clean_up(self) -> None:
-        """Stop and remove what the story made; what fails is on the record."""
+        """Stop and remove what the scenario made; failures are on the record."""
         for made in reversed(self.made):
             if not made.removed:
                 await self.attempt("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=made.id))

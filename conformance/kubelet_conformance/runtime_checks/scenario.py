@@ -1,4 +1,4 @@
-"""What a story is: a coroutine that calls a runtime, and the contracts that it puts to the test."""
+"""What a runtime scenario is: a coroutine that calls a runtime, and the contracts that it exercises."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Tell = Callable[[Runtime], Awaitable[None]]
 
 
 STORY = "runtime: "
-"""What the title of a story begins with, where it stands beside names of scenarios."""
+"""The prefix of a runtime scenario's title, which tells it apart from the scenarios on a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One story.
+    """One runtime scenario.
 
     Attributes:
         name: that of its function.
-        tell: tells it to a runtime.
-        contracts: the ids of the contracts that it puts to the test.
-        needs: what it cannot do without.
-        alone: it touches the whole runtime, so that nobody else may call it meanwhile.
+        tell: plays it on a runtime.
+        contracts: the ids of the contracts that it exercises.
+        needs: what the runtime must offer; otherwise the scenario is not possible.
+        alone: it affects the whole runtime, so no other scenario may call it meanwhile.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Story:
 
     @property
     def title(self) -> str:
-        """Its name, told from those of scenarios."""
+        """Its name, with a prefix that distinguishes it from scenarios on a node."""
         return f"{STORY}{self.name}"
 
 
 def story(*contracts: str, needs: tuple[Need, ...] = (), alone: bool = False) -> Callable[[Tell], Story]:
-    """A story that puts these contracts to the test; raises `UnknownContract` for an id that is none."""
+    """A runtime scenario that exercises these contracts; raises `UnknownContract` for an unknown id."""
 
     def make(tell: Tell) -> Story:
         ids = tuple(row(each).id for each in contracts)

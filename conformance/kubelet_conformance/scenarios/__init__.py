@@ -1,4 +1,4 @@
-"""Scenarios: short stories that provoke what the contracts are about."""
+"""Scenarios: short tests on a node that provoke the situations which the contracts are about."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class ListeningSocket:
     """A unix socket that only its owner can connect to (mode 0600), and what was made for it.
 
     A folder that is missing is made with mode 0700. One that is there must not be writable for others, who
-    could put their own socket in the place of this one. A socket that nobody listens on any more is
+    could put their own socket in the place of this one. A socket on which no process listens any more is
     replaced; one that is answered is not.
 
     Args:
@@ -117,18 +117,18 @@ class ListeningSocket:
         if error is None:
             raise AddressError(f"{self.path}: in use by another program: name another path, or end that")
         if not isinstance(error, ConnectionRefusedError):
-            raise AddressError(f"{self.path}: cannot tell whether it is in use: {error.strerror}")
+            raise AddressError(f"{self.path}: cannot find out whether it is in use: {error.strerror}")
         self.path.unlink()
 
 
 def connection_error(path: Path) -> OSError | None:
-    """Why nobody takes a connection at a socket; None if somebody does."""
+    """Why no process accepts connections at a socket; None if one does."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)  # noqa: FBT003 - the only way to say it
         try:
             probe.connect(str(path))
         except BlockingIOError:
-            return None  # Its queue is full: whoever made it is alive.
+            return None  # Its queue is full, so the process that made it is alive.
         except OSError as error:
             return error
     return None

@@ -9,7 +9,7 @@ import msgspec
 
 
 class What(IntEnum):
-    """What a chunk tells."""
+    """The kinds of chunks."""
 
     REQUESTS = 0
     """Bytes from the client to the runtime."""
@@ -26,9 +26,9 @@ class What(IntEnum):
     BACK = 6
     """The runtime can be reached again."""
     LOST = 7
-    """Chunks of this connection were lost, because nobody took them in time; `data` says why, in UTF-8."""
+    """Chunks of this connection were lost, because the reader was too slow; `data` says why, in UTF-8."""
     NOTE = 8
-    """Not from the tap: bytes that somebody wants to find in their place among the chunks."""
+    """Not from the tap: bytes of another source, to be found in their place among the chunks."""
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):

@@ -31,7 +31,7 @@ _CANCEL: Final = 8
 _SLACK_NS: Final = 1_000_000
 _SLACK_PART: Final = 100
 """A call that its client gives up this near to its deadline, a hundredth and a millisecond, was given up for
-it: the client began to wait a little before the tap heard of it."""
+it: the client began to wait a little before the tap observed it."""
 
 _DATA: Final = int(Kind.DATA)
 _HEADERS: Final = int(Kind.HEADERS)
@@ -88,13 +88,13 @@ class _Call:
 class Connection:
     """What a client and the runtime say to each other on one connection.
 
-    Every method adds what it hears to `heard`. Calls whose service or method nobody knows are heard like the
-    others; of an answer that may be one message or a stream the first message is told when a second one or
-    the end has come. Streams that are no gRPC are not heard.
+    Every method adds what it observes to `heard`. Calls of an unknown service or method are observed like the
+    others; of an answer that may be one message or a stream the first message is reported when a second one
+    or the end has come. Streams that are not gRPC are ignored.
 
     Args:
         ids: Gives the numbers of calls.
-        heard: Is added to.
+        heard: Observations are added to it.
     """
 
     def __init__(self, ids: Iterator[int], heard: list[Heard]) -> None:
@@ -113,7 +113,7 @@ class Connection:
         self._paths: dict[bytes, tuple[str, str, bool | None]] = {}
 
     def requests(self, at_ns: int, data: bytes) -> None:
-        """Bytes from the client. Raises `UndecodableError`; nothing can be heard afterwards."""
+        """Bytes from the client. Raises `UndecodableError`; nothing can be observed afterwards."""
         for kind, stream, ends, payload in self._request_frames.feed(data):
             if kind == _DATA:
                 call = self._calls.get(stream)
@@ -127,7 +127,7 @@ class Connection:
                 _allow(self._reply_headers, payload)
 
     def replies(self, at_ns: int, data: bytes) -> None:
-        """Bytes from the runtime. Raises `UndecodableError`; nothing can be heard afterwards."""
+        """Bytes from the runtime. Raises `UndecodableError`; nothing can be observed afterwards."""
         for kind, stream, ends, payload in self._reply_frames.feed(data):
             if kind == _DATA:
                 call = self._calls.get(stream)

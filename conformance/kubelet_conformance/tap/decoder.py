@@ -11,9 +11,9 @@ from kubelet_conformance.tap.events import UNDECODABLE, Heard, Note, PeerChange
 
 
 class Decoder:
-    """Hears the calls of every connection of one tap.
+    """Decodes the calls of every connection of one tap.
 
-    Bytes that make no sense stop the decoding of their connection, which is told once; the others are heard
+    Bytes that make no sense stop the decoding of their connection, which is reported once; the others go on
     as before. What is kept is bounded for each connection: 10 000 calls under way, 64 MiB of messages that
     are not complete, of 16 MiB at most each; a header block and a header table of 1 MiB each way.
     """
@@ -25,7 +25,7 @@ class Decoder:
         """None for one that cannot be decoded any more."""
 
     def feed(self, chunk: Chunk) -> list[Heard]:
-        """What this chunk lets be heard, in order; never raises."""
+        """What this chunk lets be observed, in order; never raises."""
         connection = self._connections.get(chunk.connection)
         if connection is None:
             self._tell(chunk)

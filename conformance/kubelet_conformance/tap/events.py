@@ -1,4 +1,4 @@
-"""What a decoder hears: calls, their replies, and the peers that come and go.
+"""What a decoder observes: calls, their replies, and the peers that come and go.
 
 Times are nanoseconds of the monotonic clock at which the bytes that complete the thing passed the tap; they
 never fall. Ids are `c1`, `c2`, ... in the order in which calls begin, over all connections of one tap.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 CLIENT_GONE = "the client is gone"
-"""The message of a call that ended because its client did: nobody was told how it went."""
+"""The message of a call that ended because its client did: it never received an answer."""
 UNDECODABLE = "cannot be decoded"
 """How it begins to say what became of a connection that can no longer be followed; see `PeerChange`."""
 
@@ -68,8 +68,8 @@ class PeerChange(msgspec.Struct, frozen=True, gc=False):
 
     `what` is `client connected`, `client gone`, `runtime away` (connecting to it failed, or its connection
     broke), `runtime back`, or `cannot be decoded: why`: the bytes of that connection still pass, and nothing
-    more is heard of its calls, those under way included. `why` is what the system said of a runtime that is
-    away, empty where it said nothing.
+    more is observed of its calls, those in flight included. `why` is what the system said of a runtime that
+    is away, empty where it said nothing.
     """
 
     at_ns: int
@@ -78,11 +78,11 @@ class PeerChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):
-    """What somebody else put between the chunks, handed on in its place; see `chunks.What.NOTE`."""
+    """What another source put between the chunks, handed on in its place; see `chunks.What.NOTE`."""
 
     at_ns: int
     data: bytes
 
 
 Heard = CallBegan | Answered | StreamItem | CallEnded | PeerChange | Note
-"""What may be heard."""
+"""What may be observed."""

@@ -145,7 +145,7 @@ def _too_long(size: str) -> str:
 
 
 def outcome(headers: Mapping[bytes, bytes]) -> tuple[str, str]:
-    """The code and the message that the last headers of an answer tell."""
+    """The code and the message in the last headers of an answer."""
     number = headers.get(b"grpc-status")
     message = headers.get(b"grpc-message", b"")
     if number is not None:

@@ -48,8 +48,8 @@ class HeaderReader:
     def allow(self, table_bytes: int) -> None:
         """The reading peer allows a table of this many bytes (SETTINGS_HEADER_TABLE_SIZE).
 
-        The writer tells at the head of a block which size it takes. Until it does the old size holds, so a
-        smaller bound changes nothing yet, and a larger one only what may be told.
+        The writer states at the head of a block which size it takes. Until it does the old size holds, so a
+        smaller bound changes nothing yet, and a larger one only what the writer may state.
         """
         self._size_max = min(max(self._size_max, table_bytes), HEADER_BYTES_MAX)
 

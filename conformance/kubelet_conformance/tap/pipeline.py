@@ -1,4 +1,4 @@
-"""Hear the calls in a process of its own, so that the relay never waits for decoding and writing.
+"""Decode the calls in a process of its own, so that the relay never waits for decoding and writing.
 
 The relaying process enters a `Pipeline` with the command of the other one, and gives its `sink` to the relay.
 The other process reads its standard input:
@@ -21,7 +21,7 @@ from kubelet_conformance.tap.events import Heard
 from kubelet_conformance.tap.spool import Spool, read_chunks
 
 _NICE = 10
-"""By how much a process that hears steps back behind the node that it listens to."""
+"""By how much the decoding process lowers its priority below the node that it observes."""
 
 
 class Pipeline:
@@ -85,7 +85,7 @@ class Pipeline:
 
 
 def hear(pipe: int) -> Iterator[Heard]:
-    """What is heard in the chunks that come through a pipe, until it is closed; waits for each."""
+    """What is observed in the chunks that come through a pipe, until it is closed; waits for each."""
     decoder = Decoder()
     for chunk in read_chunks(pipe):
         yield from decoder.feed(chunk)

@@ -1,10 +1,10 @@
 """Copies bytes between clients and the runtime, and shows each piece to a sink once it is on its way.
 
-The bytes are never looked at, so methods, fields and versions that nobody has heard of pass as they are.
+The bytes are never looked at, so methods, fields and versions unknown to this project pass as they are.
 What one side is slow to take, the other is slow to be read: nothing piles up here. A side that will send
 nothing more may still receive, as the peers would have it without a tap in between.
 
-When the runtime cannot be reached the client's connection is closed at once: its gRPC tells UNAVAILABLE and
+When the runtime cannot be reached the client's connection is closed at once: its gRPC reports UNAVAILABLE and
 connects again after its own back-off, and each new connection is a new try.
 """
 
@@ -21,7 +21,7 @@ _NS = 1_000_000_000
 _READ_BYTES = 1 << 16
 """How much is read at a time."""
 _GOODBYE_SECONDS = 1.0
-"""How long the last bytes have to reach whoever is still connected when the relay ends."""
+"""How long peers that are still connected when the relay ends may take to receive the last bytes."""
 
 
 class Relay:
@@ -69,7 +69,7 @@ class Relay:
         """End every connection and take the socket away."""
         self._closing = True
         self._server.close()
-        # From here on nobody can come; who is connected is told by the end of the connection.
+        # From here on no client can connect; those connected see the end of the connection.
         self._socket.remove()
         for link in list(self._links):
             link.close()
@@ -227,7 +227,7 @@ class _Link:
             self._end_if_over()
 
     def heard_out(self, end: _End) -> None:
-        """One side will send nothing more: the other is told so, and when both said it all is over."""
+        """One side will send nothing more: the other one gets an EOF, and when both did the link is over."""
         if end.heard_out:
             return
         end.heard_out = True

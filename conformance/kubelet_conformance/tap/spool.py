@@ -103,7 +103,7 @@ class Spool:
         self._overflow.close()
 
     def _still_told(self, chunk: Chunk) -> bool:
-        """Of a connection that was given up its end is told, and then it is over."""
+        """The end of a connection that was given up is still reported, and then it is over."""
         if chunk.what is What.CLIENT_GONE:
             self._cut.discard(chunk.connection)
         return chunk.what is What.CLIENT_GONE

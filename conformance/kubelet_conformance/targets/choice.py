@@ -23,8 +23,8 @@ class Choice:
     Attributes:
         kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in its own process.
         runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
-        kubernetes: the version whose behaviour is wanted, such as "1.32"; where it is left open each scenario
-            is played as one that it is meant for.
+        kubernetes: the version whose behaviour is expected, such as "1.32"; where it is left open each
+            scenario is played as one that it is meant for.
         seed: of every choice that chance makes.
         kill_foreign_pods: play on a runtime that has pods of others too, which the kubelet will kill.
     """

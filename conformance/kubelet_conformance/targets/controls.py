@@ -155,19 +155,19 @@ class RuntimeControl(Protocol):
     # The stream of container events. A count of 0 ends what was begun.
 
     def lose_events(self, count: int) -> None:
-        """Nobody is told of the next `count` events."""
+        """The next `count` events are not sent."""
         raise _not_scripted("lose_events")
 
     def delay_events(self, count: int, seconds: float) -> None:
-        """Each of the next `count` events is told so much later; those that come after them overtake."""
+        """Each of the next `count` events is sent so much later; those that come after them overtake."""
         raise _not_scripted("delay_events")
 
     def reverse_events(self, count: int) -> None:
-        """The next `count` events are held back, and then told in reverse order."""
+        """The next `count` events are held back, and then sent in reverse order."""
         raise _not_scripted("reverse_events")
 
     def cut_events(self) -> None:
-        """The stream breaks; what happens before it is opened anew is told to nobody."""
+        """The stream breaks; what happens before it is opened anew is not reported."""
         raise _not_scripted("cut_events")
 
     # What containers find, in their files and over the network.
@@ -186,7 +186,7 @@ class RuntimeControl(Protocol):
         body: str = "",
         plain: bool = False,
     ) -> None:
-        """What servers in pods answer to probes and hooks at this path, 200 unless told otherwise.
+        """What servers in pods answer to probes and hooks at this path, 200 by default.
 
         0 refuses; `location` is where a redirect leads, `delay` how late the answer is, in seconds. A `plain`
         server knows no TLS.
@@ -194,11 +194,11 @@ class RuntimeControl(Protocol):
         raise _not_scripted("answer_http")
 
     def open_port(self, port: int, *, is_open: bool) -> None:
-        """Whether servers in pods take TCP connections at this port, which they do unless told otherwise."""
+        """Whether servers in pods accept TCP connections at this port, which they do by default."""
         raise _not_scripted("open_port")
 
     def report_health(self, service: str, status: str) -> None:
-        """What servers in pods answer to health checks, SERVING unless told otherwise; "" refuses.
+        """What servers in pods answer to health checks, SERVING by default; "" refuses.
 
         With UNIMPLEMENTED they know of no health checks.
         """
@@ -285,11 +285,11 @@ class ApiControl(Protocol):
         raise no_api_server("an outage of it")
 
     def late_watch(self, seconds: float) -> Fault:
-        """Watches tell the kubelet of each change so much later until healed."""
+        """Watches report each change to the kubelet so much later until healed."""
         raise no_api_server("a watch of it that is late")
 
     def forget_history(self) -> None:
-        """Watches break with 410 Gone: what they had not told yet is told to nobody."""
+        """Watches break with 410 Gone: changes that they had not reported yet are lost."""
         raise no_api_server("a history that it forgets")
 
     def tolerate(self) -> Fault:
@@ -355,7 +355,7 @@ class KubeletControl(Protocol):
 
 
 class MachineControl(Protocol):
-    """What the kubelet measures of its machine; by default nobody can change it."""
+    """What the kubelet measures of its machine; by default it cannot be changed."""
 
     def press(self, signal: str, available: str) -> None:
         """Leave so much of a signal such as `memory.available`, an amount or a share such as 5%."""
@@ -367,14 +367,14 @@ class MachineControl(Protocol):
 
     def use(self, uid: str, amounts: Mapping[str, str]) -> None:
         """Let a pod use so much: `memory`, `ephemeral-storage`, `volume NAME`, `container NAME`."""
-        raise NotPossibleError(f"a node that can be told that pod {uid} uses {', '.join(amounts)}")
+        raise NotPossibleError(f"a node on which pod {uid} can be made to use {', '.join(amounts)}")
 
     def shut_down(self) -> None:
         """Announce that the machine goes down."""
         raise NotPossibleError("a node that can be shut down")
 
     def leave_file(self, path: str) -> None:
-        """Put an empty file on the node's disk, as somebody else might."""
+        """Put an empty file on the node's disk, as another program might."""
         raise NotPossibleError(f"a foreign file {path}")
 
     def damage(self, path: str) -> Fault:
@@ -391,7 +391,7 @@ class Target:
         patience: the longest that a scenario may wait for something, in seconds.
         recheck_seconds: how often a wait looks again though nothing was recorded; None where nothing changes
             without a record.
-        recorder: takes what is wanted and what is seen.
+        recorder: takes desired pods and observations.
         now: the seconds since the start of the trace.
         sleep: lets so many seconds pass.
         namespace: the namespace that stands for one here: scenarios that share a node have their own.
@@ -416,7 +416,7 @@ class StoryError(Exception):
 
     Attributes:
         trace: what was seen until then, a complete trace.
-        told: the cause with where it came from, for a report.
+        told: the cause with its traceback, for a report.
     """
 
     def __init__(self, trace: bytes, told: str) -> None:

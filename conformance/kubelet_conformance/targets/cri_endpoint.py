@@ -98,7 +98,7 @@ def _see_that_somebody_listens(path: Path) -> None:
     except FileNotFoundError:
         raise TargetError(f"{path}: there is no such socket: start the runtime, or name its socket") from None
     except ConnectionRefusedError:
-        raise TargetError(f"{path}: nobody listens there: start the runtime, or name its socket") from None
+        raise TargetError(f"{path}: nothing listens there: start the runtime, or name its socket") from None
     except PermissionError:
         raise TargetError(f"{path}: permission denied: run as a user who may use the runtime") from None
     except OSError as error:
@@ -124,7 +124,7 @@ async def _why_no_version(channel: grpc.aio.Channel, error: grpc.aio.AioRpcError
                 return "speaks CRI v1alpha2 only: v1 is needed, as in containerd 1.6 and CRI-O 1.20"
             return "speaks gRPC and not the CRI (no runtime.v1.RuntimeService): is its CRI plugin disabled?"
         case grpc.StatusCode.UNAVAILABLE:
-            return "somebody listens there who does not speak gRPC: name the socket of a container runtime"
+            return "what listens there does not speak gRPC: name the socket of a container runtime"
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return f"did not answer Version within {_ANSWER_SECONDS:g} s: is that a container runtime?"
         case code:

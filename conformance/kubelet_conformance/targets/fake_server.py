@@ -25,7 +25,7 @@ def serve(address: str, now_ns: int, say: Callable[[str], object]) -> None:
     Args:
         address: Of the unix socket, such as unix:///run/fake.sock.
         now_ns: The time of day, in nanoseconds since the epoch.
-        say: Is told once what is served, as soon as clients can connect.
+        say: Called once with what is served, as soon as clients can connect.
 
     Raises:
         CannotServeError: The address is none, or something else is there.

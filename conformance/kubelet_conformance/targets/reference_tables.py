@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
-    "27.1": ("sandbox_changed.SANDBOXES",),
-    "27.2": ("new_sandbox.NEW_SANDBOX",),
-    "27.3": ("restart_policy.RESTARTS", "running_containers.RUNNING"),
-    "27.4": ("init_progress.INIT_ROWS",),
-    "27.5": ("sidecar_progress.SIDECAR_ROWS",),
-    "27.6": ("worker_states.ROWS",),
-    "27.7": ("phase.PHASES",),
-    "27.8": ("status_rows.STATES", "status_rows.REFUSALS"),
-    "27.9": ("stop_timeout.BASES", "stop_timeout.TIMEOUTS"),
+    "27.1": ("kuberuntime.actions.sandbox_changed.SANDBOXES",),
+    "27.2": ("kuberuntime.actions.pod_actions.NEW_SANDBOX",),
+    "27.3": ("api.restart_policy.RESTARTS", "kuberuntime.actions.pod_actions.RUNNING"),
+    "27.4": ("kuberuntime.actions.init_containers.INIT_ROWS",),
+    "27.5": ("kuberuntime.actions.sidecars.SIDECAR_ROWS",),
+    "27.6": ("pod_workers.worker_table.ROWS",),
+    "27.7": ("status.phase.PHASES",),
+    "27.8": ("status.container_statuses.STATES", "status.container_statuses.REFUSALS"),
+    "27.9": ("kuberuntime.container.stop_timeout.BASES", "kuberuntime.container.stop_timeout.TIMEOUTS"),
     "27.10": ("config.changes.CHANGES",),
-    "27.11": ("image_decision.ROWS",),
-    "27.12": ("probe_worker.WITHOUT_INSTANCE", "probe_worker.WITH_INSTANCE"),
+    "27.11": ("images.image_pull_rules.ROWS",),
+    "27.12": ("prober.worker.WITHOUT_INSTANCE", "prober.worker.WITH_INSTANCE"),
 }
 """Where each table of the catalogue's section 27 stands."""
 

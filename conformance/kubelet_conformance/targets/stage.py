@@ -21,8 +21,8 @@ class Stage(Protocol):
     ) -> bytes:
         """Play one life of a node from the kubelet's start to its end, as that version; the trace of it.
 
-        An exception of the story passes through, as `StoryError` with the trace. `settings` are fields of the
-        kubelet's configuration.
+        An exception of the scenario passes through, as `StoryError` with the trace. `settings` are fields of
+        the kubelet's configuration.
         """
         ...
 
@@ -32,9 +32,9 @@ class Act:
     """One scenario to be played on wall time.
 
     Attributes:
-        number: tells it from all others of the run.
+        number: distinguishes it from all others of the run.
         name: the scenario's.
-        story: what is played on the target.
+        story: the scenario, to be played on the target.
         settings: fields of the kubelet's configuration, for a node of its own.
         patience: the longest that one wait may take, in seconds.
     """
@@ -48,7 +48,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the story of an act ended: `error` if not well, and `told` with where it came from."""
+    """How an act ended: `error` if not well, and `told` with its traceback."""
 
     error: BaseException | None = None
     told: str = ""
@@ -96,11 +96,11 @@ class LiveStage(Protocol):
         concurrency: int = 1,
         ended: Callable[[Act], None] | None = None,
     ) -> PlayedLife:
-        """Play one life of a node: acts that share it, `concurrency` at a time, or one alone.
+        """Play one life of a node: acts that share it, at most `concurrency` in parallel, or one alone.
 
         What acts that share a node leave behind on it is deleted after each; one alone has its own settings.
 
-        `ended` hears of each act that is over. Raises `TargetError` if the runtime can no longer be used.
+        Calls `ended` with each act that is over. Raises `TargetError` if the runtime can no longer be used.
         """
         ...
 

@@ -85,7 +85,7 @@ def served(path: Path, service: str) -> contextlib.AbstractAsyncContextManager[N
     [
         (contextlib.nullcontext, "there is no such socket: start the runtime, or name its socket"),
         (file, "this is no socket"),
-        (left_behind, "nobody listens there"),
+        (left_behind, "nothing listens there"),
         (no_grpc, "does not speak gRPC"),
         (partial(served, service="runtime.v2.RuntimeService"), "is its CRI plugin disabled?"),
         (partial(served, service="runtime.v1alpha2.RuntimeService"), "v1alpha2 only"),

@@ -136,7 +136,7 @@ def test_stories_that_fail_harm_nobody(tmp_path: Path) -> None:
     errors = [life.ended[number].error for number in range(3)]
 
     assert [type(each) for each in errors] == [WaitTimeoutError, ValueError, NotPossibleError]
-    assert str(errors[0]).startswith("waited 0.2 s in vain for nothing\n")
+    assert str(errors[0]).startswith("timed out after 0.2 s waiting for nothing\n")
     assert str(errors[2]) == "a scripted runtime: set_conditions"
     assert "in raises\n" in life.ended[1].told
 
@@ -152,7 +152,7 @@ def test_deeds_that_fail_end_their_story(tmp_path: Path) -> None:
     life = played(tmp_path / "s", act(story), shared=True)
 
     assert isinstance(life.ended[1].error, NotPossibleError)
-    assert str(life.ended[1].error) == "a runtime that tells the process of a sandbox, on this machine"
+    assert str(life.ended[1].error) == "a runtime that reports the process of a sandbox, on this machine"
 
 
 def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ TITLES: Mapping[str, str] = {
 }
 """What each table of the catalogue's section 27 decides."""
 _SUITE: Mapping[str, tuple[str, ...]] = {
-    "27.1": ("sandboxes.REPLACEMENTS",),
+    "27.1": ("facts.sandbox.REPLACEMENTS",),
     "27.2": ("tables.pod.SUCCESSORS",),
     "27.3": ("tables.container.APPS",),
     "27.4": ("tables.container.INITS",),

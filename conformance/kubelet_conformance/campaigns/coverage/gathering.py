@@ -1,4 +1,4 @@
-"""Play every scenario and tell every story once, and count what each puts to the test."""
+"""Play every scenario and every runtime scenario once, and count how often each exercises contracts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 
 Counts: TypeAlias = Mapping[str, int]
-"""How often contracts were put to the test and kept, by their ids."""
+"""How often contracts were exercised and kept, by their ids."""
 
 _CHUNK = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A scenario or story that declares a contract, and how often it puts it to the test."""
+    """A scenario or runtime scenario that declares a contract, and how often it exercises it."""
 
     name: str
     activations: int
@@ -45,8 +45,8 @@ class Gathered:
 
     Attributes:
         entry: its row, and its judge if it has one.
-        witnesses: the scenarios and stories that declare it.
-        activations: how often all scenarios and stories together put it to the test.
+        witnesses: the scenarios and runtime scenarios that declare it.
+        activations: how often all scenarios and runtime scenarios together exercise it.
         bugs: the ids of the bugs of the zoo that declare to break it.
     """
 
@@ -63,13 +63,13 @@ class Gathered:
         idle = [each.name for each in self.witnesses if not each.activations]
         return (
             *(() if self.witnesses else ("no witness",)),
-            *(f"not put to the test by {name}" for name in idle),
+            *(f"not exercised by {name}" for name in idle),
             *(() if self.bugs else ("no bug",)),
         )
 
 
 def declared_witnesses() -> dict[str, list[str]]:
-    """The names of the scenarios and stories that declare a contract, by its id."""
+    """The names of the scenarios and runtime scenarios that declare a contract, by its id."""
     found: dict[str, list[str]] = defaultdict(list)
     for name, story in every_scenario().items():
         for contract in scenario_of(story).witnesses:
@@ -90,7 +90,7 @@ def declared_bugs() -> dict[str, list[str]]:
 
 
 def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:
-    """What every contract of the catalogue rests on, in its order; `begin` hears of each scenario."""
+    """What every contract of the catalogue rests on, in its order; calls `begin` with each scenario."""
     counts = _told()
     for name, counted in _played(list(every_scenario())):
         begin(name)
@@ -108,7 +108,7 @@ def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:
 
 
 def _played(names: Sequence[str]) -> Iterator[tuple[str, Counts]]:
-    """What each scenario puts to the test, as the version that it is meant for; on all cores."""
+    """What each scenario exercises, as the version that it is meant for; on all cores."""
     workers = min(os.cpu_count() or 1, len(names))
     with ProcessPoolExecutor(workers) as pool:
         yield from zip(names, pool.map(_count, names, chunksize=_CHUNK), strict=True)
@@ -129,6 +129,6 @@ def _kept(played: Played) -> Counts:
 
 
 def _told() -> dict[str, Counts]:
-    """What each story that calls a runtime directly puts to the test, on the fake."""
+    """What each runtime scenario exercises, on the fake."""
     told = told_directly("fake", every_story(), USUAL_VERSION)
     return {title: _kept(played) for title, (_, played) in told.items()}

@@ -50,8 +50,8 @@ AREAS: Mapping[str, str] = {
 _CATALOGUE = """# The catalogue
 
 Each rule on a pod's life has an id, which is its address everywhere: in code, in reports, on the command
-line and here. A rule is *implemented* when a judge holds traces to it, a scenario puts it to the test and a
-bug of the zoo breaks it. It is *excluded*, with the reason, when nothing outside a kubelet could tell.
+line and here. A rule is *implemented* when a judge holds traces to it, a scenario exercises it and a bug of
+the zoo breaks it. It is *excluded*, with the reason, when it cannot be observed from outside a kubelet.
 """
 _COVERAGE = f"""---
 hide:
@@ -59,9 +59,9 @@ hide:
 ---
 # Contract, witness, bug
 
-What each contract rests on: the scenarios that declare it, how often all scenarios together put it to the
-test on the reference, and the bugs of the zoo that break it. `{STORY.strip()}` stands before stories that
-call a runtime directly. `kubelet-conformance list --coverage` gives the same.
+What each contract rests on: the scenarios that declare it, how often all scenarios together exercise it on
+the reference, and the bugs of the zoo that break it. `{STORY.strip()}` stands before runtime scenarios,
+which call a runtime directly. `kubelet-conformance list --coverage` gives the same.
 """
 _BUGS = """---
 hide:
@@ -146,9 +146,9 @@ def _coverage(areas: Mapping[str, Sequence[Gathered]]) -> str:
         for each in rows:
             name = each.entry.row.id
             witnesses = ", ".join(one.name for one in each.witnesses)
-            told = "" if each.entry.fate is Fate.EXCLUDED else str(each.activations)
+            times = "" if each.entry.fate is Fate.EXCLUDED else str(each.activations)
             bugs = ", ".join(each.bugs)
-            lines.append(f"| {_link(name)} | {each.entry.fate} | {bugs} | {told} | {witnesses} |")
+            lines.append(f"| {_link(name)} | {each.entry.fate} | {bugs} | {times} | {witnesses} |")
         lines.append("")
     return "\n".join(lines)
 

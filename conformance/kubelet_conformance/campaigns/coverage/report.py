@@ -45,9 +45,9 @@ def print_coverage(every: Sequence[Gathered], console: Console) -> None:
     for each in every:
         head = f"{each.entry.row.id:{wide}}  {each.entry.fate:11}"
         console.print(f"{head}  {'; '.join(_parts(each))}", style="red" if each.gaps else "", soft_wrap=True)
-    told = totals(every)
-    summary = ", ".join(f"{told[fate.value]} {fate}" for fate in Fate)
-    console.print(f"\n{len(every)} contracts: {summary}; {told['with_gaps']} lack something", style="bold")
+    counts = totals(every)
+    summary = ", ".join(f"{counts[fate.value]} {fate}" for fate in Fate)
+    console.print(f"\n{len(every)} contracts: {summary}; {counts['with_gaps']} lack something", style="bold")
 
 
 def _parts(each: Gathered) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """What was done to a kubelet from outside, read out of the trace of what it did.
 
-Pods wanted and removed, kubelet restarts and what the runtime did by itself stand in the trace. Faults on
+Pods sent and removed, kubelet restarts and what the runtime did by itself stand in the trace. Faults on
 calls show in their replies: as many calls in a row as failed are to fail again. What a scripted container
 does needs no action: its script is in its command.
 """
@@ -168,7 +168,7 @@ class _Reading:
             self._do(record.t, act("node.api.create", {**manifest, "metadata": kept, "spec": spec}))
         self._changed(record.t, known, spec, debug)
         grace = metadata.get("deletionGracePeriodSeconds")
-        # Grace 0 may be the kubelet's own final deletion, which somebody who polls happens to see.
+        # Grace 0 may be the kubelet's own final deletion, which a client that polls happens to see.
         if metadata.get("deletionTimestamp") and grace and not known.asked_to_go:
             known.asked_to_go = True
             self._do(record.t, act("node.api.delete", known.namespace, known.name, grace))
@@ -182,7 +182,7 @@ class _Reading:
         pod.spec, pod.debug = spec, debug
 
     def _deleted(self, record: Deleted) -> None:
-        """An object that nobody had asked to go was deleted by force."""
+        """An object was deleted by force, without a recorded request."""
         pod = self.pods.pop(record.uid, None)
         if pod is not None and not pod.asked_to_go:
             self._do(record.t, act("node.api.delete", pod.namespace, pod.name, 0))
@@ -227,7 +227,7 @@ class _Reading:
             self._ended(reply)
 
     def _executed(self, moment: Moment) -> None:
-        """`xf FILE` tells whether the file is there; it came or went with the latest fault."""
+        """`xf FILE` shows whether the file is there; it came or went with the latest fault."""
         match moment.request(ExecSyncRequest).cmd:
             case ["xf", file]:
                 there = moment.response(ExecSyncReply).exit_code == 0

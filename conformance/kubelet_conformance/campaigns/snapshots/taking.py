@@ -18,7 +18,7 @@ from kubelet_conformance.trace.format.errors import TraceError
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What came of a scenario.
+    """The result of a scenario.
 
     Attributes:
         scenario: its name, such as `sandbox.killed_sandbox_is_replaced`.

@@ -43,7 +43,7 @@ _differed: Counter[str] = Counter()
 
 @seldom_collected()
 def play_on_each(bugs: Iterable[str], scenario: str) -> dict[str, Outcome]:
-    """What comes of a scenario on each of these bugs."""
+    """The outcome of a scenario on each of these bugs."""
     declared = scenario_of(every_scenario()[scenario])
     by_version: dict[str, list[str]] = {}
     for bug in bugs:
@@ -59,7 +59,7 @@ def play_on_each(bugs: Iterable[str], scenario: str) -> dict[str, Outcome]:
 
 @seldom_collected()
 def tell_every_story(bug: str) -> dict[str, Outcome]:
-    """What comes of all stories that are told to a wrong runtime directly."""
+    """Play all runtime scenarios on a wrong runtime; their outcomes."""
     return tell(bug_card(bug), every_story())
 
 
@@ -75,7 +75,7 @@ class _Trial:
         self._found: dict[str, Outcome] = {}
 
     def of(self, bugs: Sequence[str]) -> dict[str, Outcome]:
-        """What comes of it on each bug."""
+        """Its outcome on each bug."""
         others: dict[str, Replaced] = {}
         for bug in bugs:
             other = replaced_by(bug)

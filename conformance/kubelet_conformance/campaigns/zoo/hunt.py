@@ -25,7 +25,7 @@ Outcome: TypeAlias = tuple[tuple[str, ...], str]
 """The contracts that were broken, and what went wrong in the suite itself."""
 
 _KNOWN: dict[bytes, Outcome] = {}
-"""What came of each trace: a bug leaves much as it is, so that the same come again and again."""
+"""The outcome of each trace: many bugs leave a trace unchanged, so the same ones recur."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Caught:
     Attributes:
         bug: what the zoo says of it.
         caught_by: the contracts that were broken, in the order of their ids.
-        scenarios: what was played, and told to a runtime, with the contracts that each broke.
+        scenarios: what was played, runtime scenarios included, with the contracts that each broke.
         failed: where the suite itself failed, with the reason.
     """
 
@@ -61,7 +61,7 @@ class Caught:
 
     @classmethod
     def of(cls, bug: BugCard, outcomes: Mapping[str, Outcome]) -> Caught:
-        """What became of it, by what came of each scenario and each story."""
+        """What became of it, by the outcome of each scenario and each runtime scenario."""
         order = list(every_contract())
         caught = {each for broken, _ in outcomes.values() for each in broken}
         return cls(
@@ -76,7 +76,7 @@ class Caught:
 def hunt(name: str) -> Caught:
     """Play the witnesses of a bug's declared contracts on it, judged by everything.
 
-    A runtime is told the stories about these contracts too. Raises LookupError for an unknown bug.
+    On a runtime, plays the runtime scenarios about them too. Raises LookupError for an unknown bug.
     """
     bug = bug_card(name)
     stage = open_stage(choice_of(bug.id))
@@ -91,13 +91,13 @@ def hunt(name: str) -> Caught:
 
 
 def is_witness(name: str, bug: BugCard) -> bool:
-    """Whether a scenario witnesses what the bug breaks; all that is told to a runtime directly counts."""
+    """Whether a scenario witnesses what the bug breaks; a runtime scenario always counts."""
     story = every_scenario().get(name)
     return story is None or bool(set(scenario_of(story).witnesses) & set(bug.breaks))
 
 
 def tell(bug: BugCard, stories: Iterable[Story]) -> dict[str, Outcome]:
-    """What comes of stories that are told to a wrong runtime directly, by their titles."""
+    """Play runtime scenarios on a wrong runtime; their outcomes by title."""
     told = told_directly(f"bug:{bug.id}", stories, bug.kubernetes)
     return {title: (tuple(played.broken), played.failed) for title, (_, played) in told.items()}
 

@@ -28,10 +28,10 @@ from kubelet_conformance.targets.opening import open_stage
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What came of a scenario on the right kubelet and runtime.
+    """The outcome of a scenario on the right kubelet and runtime.
 
     Attributes:
-        done: what came of it.
+        done: its outcome.
         entered: the functions that were entered.
         differed: the bugs one of whose decisions would have been another one.
         seconds: how long it took.
@@ -81,7 +81,7 @@ def reached(scenario: str, version: str) -> Reached:
 
 @cache
 def replaced_by(bug: str) -> Replaced | None:
-    """What a bug has that is not right; None: that cannot be told."""
+    """The parts that a bug replaces. None: that cannot be found out."""
     return what_is_replaced(choice_of(bug))
 
 

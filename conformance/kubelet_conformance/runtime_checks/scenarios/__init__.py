@@ -1,4 +1,4 @@
-"""The stories: one module a subject, found by walking this package in name order."""
+"""The runtime scenarios: one module a subject, found by walking this package in name order."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__ = ("every_story",)
 
 @cache
 def every_story() -> tuple[Story, ...]:
-    """All stories, module by module and in the order of each file."""
+    """All runtime scenarios, module by module and in the order of each file."""
     modules = (import_module(each.name) for each in pkgutil.iter_modules(__path__, f"{__name__}."))
     return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Story))

@@ -142,7 +142,7 @@ async def a_sandbox_that_takes_too_long_is_there_in_the_end(runtime: Runtime) ->
 
 @story("CRI-21")
 async def sandboxes_that_were_left_keep_no_addresses(runtime: Runtime) -> None:
-    """Leave the making of some sandboxes half way, remove what came of it, and run others."""
+    """Leave some RunPodSandbox calls half way, remove what came of them, and run other sandboxes."""
     with _slowed(runtime, "RunPodSandbox"):
         for number in range(6):
             request = cri.RunPodSandboxRequest(config=runtime.config(f"left-{number}"))

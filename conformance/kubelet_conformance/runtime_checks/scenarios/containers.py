@@ -13,7 +13,7 @@ from kubelet_conformance.targets.controls import NotPossibleError
 
 _KILLED = 137
 _SOON = 0.5
-"""A process that ends after so many seconds has begun for everybody before."""
+"""Every caller sees a process that ends after so many seconds as running first."""
 
 
 @story("CRI-11", "CRI-12", "CRI-19", "CRI-34")
@@ -60,12 +60,12 @@ async def exit_codes_are_told(runtime: Runtime) -> None:
         container = await sandbox.running(runtime.target.commands.exit(code, _SOON), attempt=attempt)
         status = await container.end()
         met = (status.state, status.exit_code) == (cri.CONTAINER_EXITED, code)
-        runtime.expect("CRI-16", f"a process that ends with {code} is told to have ended so", met=met)
+        runtime.expect("CRI-16", f"a process that ends with {code} is reported with that exit code", met=met)
 
 
 @story("CRI-16")
 async def a_process_may_end_at_once(runtime: Runtime) -> None:
-    """Let containers end as soon as they have begun; no end is told to be before its begin."""
+    """Let containers end as soon as they have started; finished_at must never be before started_at."""
     sandbox = await runtime.sandbox()
     for attempt in range(8):
         container = await sandbox.running(runtime.target.commands.exit(0), attempt=attempt)
@@ -84,7 +84,7 @@ async def a_killed_process_has_the_code_of_its_signal(runtime: Runtime) -> None:
 
 @story("CRI-16")
 async def lack_of_memory_is_told(runtime: Runtime) -> None:
-    """Let a container use up the memory that it may have; its end is told as that at once and for good."""
+    """Let a container exceed its memory limit; its end must be reported as OOMKilled at once and for good."""
     sandbox = await runtime.sandbox()
     asked = sandbox.request(runtime.target.commands.starve())
     asked.config.linux.resources.memory_limit_in_bytes = 32 << 20
@@ -147,7 +147,7 @@ async def a_container_knows_its_image(runtime: Runtime) -> None:
 
 @story("CRI-39")
 async def a_container_knows_the_id_of_its_image(runtime: Runtime) -> None:
-    """Do the same where the runtime tells image_id, which came with Kubernetes 1.30."""
+    """Do the same where the runtime reports image_id, which came with Kubernetes 1.30."""
     if not (await _by_image_id(runtime)).image_id:
         raise NotPossibleError("its ContainerStatus has no image_id, which the CRI has since Kubernetes 1.30")
 

@@ -1,4 +1,4 @@
-"""What a runtime tells without being asked, and the statuses beside it."""
+"""The stream of container events, and the statuses in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOLD_SECONDS = 5.0
 
 @story("CRI-30", needs=("events",))
 async def every_transition_is_told(runtime: Runtime) -> None:
-    """Listen while a pod with two containers lives and goes; one of them ends by itself."""
+    """Listen while a pod with two containers runs and is removed; one of them ends by itself."""
     async with runtime.events() as came:
         sandbox = await runtime.sandbox()
         runs = await sandbox.running(name="runs")
@@ -29,9 +29,9 @@ async def every_transition_is_told(runtime: Runtime) -> None:
             return (sandbox.id, cri.CONTAINER_DELETED_EVENT) in told
 
         met = await runtime.until(is_over, _TOLD_SECONDS)
-        runtime.expect("CRI-30", "the removal of a sandbox is told as DELETED of its id", met=met)
+        runtime.expect("CRI-30", "the removal of a sandbox is reported as DELETED of its id", met=met)
         told = [one.container_id for one in came if one.container_event_type == cri.CONTAINER_STOPPED_EVENT]
-        runtime.expect("CRI-30", "an end without a call is told", met=ends.id in told)
+        runtime.expect("CRI-30", "an end without a call is reported", met=ends.id in told)
 
 
 @story("CRI-31", needs=("stamps",))

@@ -1,4 +1,4 @@
-"""ExecSync: codes, limits and what it needs."""
+"""ExecSync: exit codes, timeouts, output limits, and the container state that it needs."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def _spec(name: str) -> cri.ImageSpec:
 
 
 async def _status(runtime: Runtime, name: str) -> cri.Image | None:
-    """What is told of an image; None if it is absent."""
+    """What the runtime reports of an image; None if it is absent."""
     reply = await runtime.call("ImageStatus", cri.ImageStatusRequest(image=_spec(name)))
     return reply.image if reply.HasField("image") else None
 

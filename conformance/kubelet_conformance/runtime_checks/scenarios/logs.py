@@ -7,7 +7,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.scenario import story
 
-_PRINTED = "a line of the story"
+_PRINTED = "a line of the scenario"
 _WRITTEN_SECONDS = 5.0
 
 

@@ -1,4 +1,4 @@
-"""What befalls a runtime: it is restarted, loses track, or goes down with its node."""
+"""Runtime events without a CRI call: it is restarted, loses track, or goes down with its node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubelet_conformance.targets.runtime import Mishaps
 
 
 def _mishaps(runtime: Runtime) -> Mishaps:
-    """What can be done to the runtime."""
+    """How the fake runtime can be made to lose its state."""
     if runtime.target.mishaps is None:
         raise NotPossibleError("only a fake can be made to lose what it knows")
     return runtime.target.mishaps
@@ -19,7 +19,7 @@ def _mishaps(runtime: Runtime) -> Mishaps:
 
 @story("CRI-16", "CRI-18", "CRI-19", "CRI-20", "CRI-21", "CRI-22", needs=("restart",), alone=True)
 async def a_restart_changes_nothing(runtime: Runtime) -> None:
-    """Restart the runtime; sandboxes, containers and what is told of them are what they were."""
+    """Restart the runtime; it must report sandboxes, containers and their statuses as before."""
     sandbox, stopped = await runtime.sandbox("up"), await runtime.sandbox("down")
     runs = await sandbox.running(name="runs")
     ends = await sandbox.running(runtime.target.commands.exit(3, after=0.5), name="ends")
@@ -64,7 +64,7 @@ async def survivors_of_a_sandbox_are_stopped_with_it(runtime: Runtime) -> None:
 
 @story("CRI-16", "CRI-20", needs=("mishaps",), alone=True)
 async def what_a_reboot_ended_has_not_ended_well(runtime: Runtime) -> None:
-    """Let the node go down while a container runs: nobody knows how that ended, so its code is not 0."""
+    """Let the node go down while a container runs: its end is unknown, so its exit code must not be 0."""
     mishaps = _mishaps(runtime)
     sandbox = await runtime.sandbox()
     container = await sandbox.running()
@@ -72,4 +72,4 @@ async def what_a_reboot_ended_has_not_ended_well(runtime: Runtime) -> None:
     await sandbox.status()
     status = await container.status()
     met = status.state == cri.CONTAINER_EXITED and status.exit_code != 0
-    runtime.expect("CRI-16", "an end that nobody saw is never told as 0", met=met)
+    runtime.expect("CRI-16", "an end that was not observed is never reported as exit code 0", met=met)

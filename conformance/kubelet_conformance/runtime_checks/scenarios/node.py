@@ -1,4 +1,4 @@
-"""What a runtime says of itself."""
+"""What a runtime reports about itself: version and conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container may use."""
+"""Resource limits of a container."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MIB = 1 << 20
 
 
 async def _see_limit(runtime: Runtime, container: MadeContainer, limit: int) -> None:
-    """The status, and what the container itself is told, must have this limit on memory."""
+    """Expect this memory limit in the status and inside the container."""
     await container.status()
     command = runtime.target.commands.memory_limit()
     if command is None:

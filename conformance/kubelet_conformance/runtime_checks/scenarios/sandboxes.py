@@ -1,4 +1,4 @@
-"""Sandboxes: run, told, stopped, removed."""
+"""Sandboxes: run, reported, stopped, removed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ async def a_new_sandbox_is_ready(runtime: Runtime) -> None:
 
 @story("CRI-03", "CRI-35")
 async def a_sandbox_that_cannot_be_run_leaves_nothing(runtime: Runtime) -> None:
-    """Ask for a runtime handler that nobody has configured."""
+    """Ask for a runtime handler that is not configured."""
     await runtime.call("Status", cri.StatusRequest())
     config = runtime.config()
     asked = cri.RunPodSandboxRequest(config=config, runtime_handler="nobody-configured-this")
     refused = await runtime.attempt("RunPodSandbox", asked) != "OK"
-    runtime.expect("CRI-35", "a runtime handler that nobody has configured is refused", met=refused)
+    runtime.expect("CRI-35", "a runtime handler that is not configured is refused", met=refused)
     left = await runtime.list_sandboxes(label_selector={"io.kubernetes.pod.uid": config.metadata.uid})
     usable = any(one.state == cri.SANDBOX_READY for one in left)
     runtime.expect("CRI-03", "a sandbox that could not be run is not READY", met=not (refused and usable))
@@ -88,7 +88,7 @@ async def a_stopped_sandbox_runs_nothing(runtime: Runtime) -> None:
 
 @story("CRI-05", "CRI-06", "CRI-07", "CRI-08", "CRI-15")
 async def what_is_not_there_is_no_error(runtime: Runtime) -> None:
-    """Stop, remove and read what nobody has made."""
+    """Stop, remove and read what was never made."""
     await runtime.attempt("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=_NOBODY))
     await runtime.attempt("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=_NOBODY))
     await runtime.attempt("PodSandboxStatus", cri.PodSandboxStatusRequest(pod_sandbox_id=_NOBODY))
@@ -125,7 +125,7 @@ async def a_sandbox_is_removed_by_force(runtime: Runtime) -> None:
 
 @story("CRI-11")
 async def containers_need_a_ready_sandbox(runtime: Runtime) -> None:
-    """Create a container in a sandbox that was stopped, and in one that nobody has run."""
+    """Create a container in a sandbox that was stopped, and in one that was never run."""
     sandbox = await runtime.sandbox()
     await sandbox.create()
     await sandbox.stop()

@@ -42,7 +42,7 @@ async def test_one_pod_at_a_time(node: Node) -> None:
 
 @witness("EVICT-01", "EVICT-02")
 async def test_node_helps_itself_first(node: Node) -> None:
-    """A full disk costs a pod its life only when dead containers and images are gone."""
+    """Under disk pressure a pod is evicted only when dead containers and images are gone."""
     done = node.want(pod(container(command="exit 0 1"), name="done", restart="Never"))
     await done.until_phase("Succeeded")
     web = await node.run()
@@ -54,7 +54,7 @@ async def test_node_helps_itself_first(node: Node) -> None:
 
 @witness("EVICT-03", "STATUS-07", kubernetes=(1, 31))
 async def test_hard_eviction_is_quick(node: Node) -> None:
-    """A pod that has to go at once does not have the minute that it wants."""
+    """A pod that is evicted at once does not have the minute of grace that it asks for."""
     web = await node.run(container(command="run stopdelay=20"), grace=60)
     with node.pressure(memory_available="50Mi"):
         await web.until_phase("Failed", within=60)
@@ -62,7 +62,7 @@ async def test_hard_eviction_is_quick(node: Node) -> None:
 
 @witness("EVICT-03", until=(1, 26))
 async def test_hard_eviction_took_its_time(node: Node) -> None:
-    """Up to 1.30 a pod that had to go at once had its own grace, since 0 was taken for no wish at all."""
+    """Up to 1.30 a pod that had to go at once had its own grace, since 0 was read as no grace period set."""
     web = await node.run(container(command="run stopdelay=20"), grace=25)
     with node.pressure(memory_available="50Mi"):
         await web.until_phase("Failed", within=60)
@@ -76,7 +76,7 @@ async def test_hard_eviction_took_its_time(node: Node) -> None:
     eviction_soft_grace_period=SOFT_GRACE,
 )
 async def test_soft_eviction_has_the_configured_grace(node: Node) -> None:
-    """A pod that goes for a soft threshold has the configured maximum, or its own grace if that is less."""
+    """A pod evicted by a soft threshold has the configured maximum grace, or its own if that is less."""
     long = await node.run(container(command="run stopdelay=3"), name="long", grace=60)
     long.use(memory="90Mi")
     short = await node.run(container(command="run stopdelay=3"), name="short", grace=8)
@@ -93,7 +93,7 @@ async def test_soft_eviction_has_the_configured_grace(node: Node) -> None:
     eviction_soft_grace_period=SOFT_GRACE,
 )
 async def test_negative_maximum_leaves_the_pod_its_grace(node: Node) -> None:
-    """A maximum of less than nothing is none."""
+    """A negative maximum grace counts as no maximum."""
     web = await node.run(container(command="run stopdelay=3"), grace=12)
     with node.pressure(memory_available="200Mi"):
         await web.until_phase("Failed", within=60)
@@ -116,7 +116,7 @@ async def test_critical_pods_are_spared(node: Node) -> None:
 
 @witness("EVICT-05", "EVICT-02", lies=("CRI-13",))
 async def test_ends_are_told_before_records_go(node: Node) -> None:
-    """Of an evicted pod whose containers end one after another every end is told."""
+    """Of an evicted pod whose containers end one after another every end is reported."""
     web = await node.run(
         container("c1", "run stopcode=3"),
         container("c2", "run stopdelay=9 stopcode=4"),
@@ -166,7 +166,7 @@ async def test_container_above_its_limit_costs_the_pod(node: Node) -> None:
 
 @witness("WORK-20", kubernetes=(1, 31), lies=("CRI-13",))
 async def test_eviction_is_not_awaited_for_ever(node: Node) -> None:
-    """A pod that does not end is given up by who waits for it, and is ended all the same."""
+    """An eviction stops waiting for a pod that does not end in time, and the pod is ended all the same."""
     web = await node.run(name="web")
     with node.slow("StopContainer", 25), node.pressure(memory_available="50Mi"):
         await web.until_event("ExceededGracePeriod", within=60)

@@ -9,7 +9,7 @@ CRITICAL = 2_000_000_000
 
 @witness("SHUT-01", "SHUT-02", "COND-08", shutdown_grace_period=40, shutdown_grace_period_critical_pods=10)
 async def test_critical_pods_go_last(node: Node) -> None:
-    """Pods have what the critical ones do not need; these go last; nothing new is taken."""
+    """Pods get the grace that critical pods do not need; critical pods end last; no new pod is admitted."""
     system = await node.run(container(command="run stopdelay=20"), name="system", priority=CRITICAL)
     slow = await node.run(container(command="run stopdelay=50"), name="slow", grace=60)
     quick = await node.run(container(command="run stopdelay=2"), name="quick", grace=10)
@@ -23,7 +23,7 @@ async def test_critical_pods_go_last(node: Node) -> None:
 
 @witness("SHUT-03", "SHUT-01", shutdown_grace_period_by_pod_priority=((0, 60), (1000, 50), (CRITICAL, 20)))
 async def test_next_group_begins_when_one_is_gone(node: Node) -> None:
-    """Three groups that need little of their time are ended one right after the other."""
+    """Three priority groups that need little of their time are ended one right after the other."""
     every = [await node.run(name=f"p{rank}", priority=rank) for rank in (0, 5000, CRITICAL)]
     node.shut_down()
     for each in every:
@@ -32,7 +32,7 @@ async def test_next_group_begins_when_one_is_gone(node: Node) -> None:
 
 @witness("SHUT-03", kubernetes=(1, 32), shutdown_grace_period_by_pod_priority=((0, 30), (1000, 20)))
 async def test_next_group_waits_for_volumes(node: Node) -> None:
-    """While a volume of a pod cannot be removed its group has its time, and the next one waits."""
+    """While a volume of a pod cannot be removed its group uses its whole time, and the next one waits."""
     mount = [{"name": "cache", "mountPath": "/cache"}]
     keeps = await node.run(container(volumeMounts=mount), volumes=[{"name": "cache", "emptyDir": {}}])
     late = await node.run(name="late", priority=1000)
@@ -43,7 +43,7 @@ async def test_next_group_waits_for_volumes(node: Node) -> None:
 
 @witness("SHUT-01", "SHUT-02", until=(1, 26), shutdown_grace_period=30)
 async def test_shutdown_in_older_versions(node: Node) -> None:
-    """Without time of their own critical pods have none."""
+    """Without a shutdown grace period of their own critical pods have none."""
     web = await node.run(container(command="run stopdelay=5"), grace=10)
     node.shut_down()
     await web.until_phase("Failed", within=60)
@@ -64,7 +64,7 @@ async def test_success_stays_what_it_is(node: Node) -> None:
 
 @witness("SHUT-02", shutdown_grace_period=60)
 async def test_machine_goes_when_all_is_told(node: Node) -> None:
-    """A shutdown is held up as long as the API server does not know how the pods ended."""
+    """A shutdown is inhibited as long as the API server does not know how the pods ended."""
     web = await node.run(name="web")
     with node.refused("patch", code=500, times=2):
         node.shut_down()
@@ -74,7 +74,7 @@ async def test_machine_goes_when_all_is_told(node: Node) -> None:
 
 @witness("SHUT-04")
 async def test_shutdown_is_not_graceful_unless_asked_for(node: Node) -> None:
-    """A kubelet that was given no time for it takes no notice of a shutdown."""
+    """A kubelet whose shutdown grace period is zero ignores a shutdown."""
     await node.run(name="web")
     node.shut_down()
     await node.wait(5)

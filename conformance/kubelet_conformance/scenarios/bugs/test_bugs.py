@@ -1,4 +1,4 @@
-"""Stories that kubelets of the past have got wrong, and that no other area tells."""
+"""Situations that kubelets of the past have got wrong, and that no other area covers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_exit_does_not_undo_a_deletion(node: Node) -> None:
 
 @witness("SANDBOX-02")
 async def test_start_that_timed_out_is_looked_at_first(node: Node) -> None:
-    """What a start brought about that timed out, and was done, is found and not made a second time."""
+    """A container whose start took effect but timed out is found, and not made a second time."""
     with node.fault("StartContainer", effect="after", code="DEADLINE_EXCEEDED", times=1):
         web = node.want(pod())
         await web.until_called("StartContainer")
@@ -33,7 +33,7 @@ async def test_start_that_timed_out_is_looked_at_first(node: Node) -> None:
 
 @witness("RESTARTKUBELET-05", "WORK-14")
 async def test_success_outlives_its_record(node: Node) -> None:
-    """A pod that has succeeded is not run again, though nobody has a record of its container."""
+    """A pod that has succeeded is not run again, though every record of its container is gone."""
     job = node.want(pod(container("c1", "exit 0 1"), name="job", restart="Never"))
     await job.until_phase("Succeeded")
     await node.kubelet.kill()
@@ -189,7 +189,7 @@ async def test_deleted_pod_that_never_ran_has_not_succeeded(node: Node) -> None:
 
 @witness("PHASE-11", "WORK-05")
 async def test_phase_that_another_ended_stays(node: Node) -> None:
-    """A pod that somebody else declares Failed is stopped, and stays Failed however it ends."""
+    """A pod that another writer declares Failed is stopped, and stays Failed however it ends."""
     web = await node.run()
     node.api.update_status("default", "web", {"phase": "Failed"})
     web.annotate({"colour": "green"})

@@ -85,7 +85,7 @@ async def test_creation_times_order_attempts(node: Node) -> None:
 
 @witness("CRI-16")
 async def test_lost_ends_are_no_success(node: Node) -> None:
-    """What went with the node did not end well: its code is never told to be 0."""
+    """A container that was lost with the node did not end well: its exit code is never reported as 0."""
     job = await node.run(restart="OnFailure")
     await node.kubelet.kill()
     node.runtime.reboot()

@@ -57,7 +57,7 @@ async def test_running_container_is_never_garbage(node: Node) -> None:
 
 @witness("CLEANUP-06")
 async def test_unreadable_runtime_kills_nothing(node: Node) -> None:
-    """While the runtime cannot be listed nothing is killed, not even what nobody wants."""
+    """While the runtime cannot be listed nothing is killed, not even orphaned containers."""
     web = await node.run()
     orphan = await node.run(name="orphan")
     await node.kubelet.kill()
@@ -129,7 +129,7 @@ async def test_ended_pod_keeps_its_folder(node: Node) -> None:
 
 @witness("GC-11")
 async def test_failed_round_is_told(node: Node) -> None:
-    """A round of garbage collection that fails is told by an event of the node."""
+    """A failed garbage collection is reported by an event of the node."""
     await node.run()
     with node.fault("ListContainers"):
         await node.wait(80)

@@ -1,4 +1,4 @@
-"""Housekeeping: what it tidies up, in which order, and what it leaves alone."""
+"""Housekeeping: what it removes, in which order, and what it leaves alone."""
 
 from __future__ import annotations
 

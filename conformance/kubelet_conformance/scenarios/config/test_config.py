@@ -84,7 +84,7 @@ async def test_deletion_and_change_at_once(node: Node) -> None:
 
 @witness("CONFIG-08")
 async def test_pod_first_seen_in_its_deletion(node: Node) -> None:
-    """A pod that is being deleted when it is first heard of is never started, and goes."""
+    """A pod that is already being deleted when the kubelet first learns of it is never started, and goes."""
     await node.kubelet.kill()
     web = node.want(pod())
     web.delete()
@@ -177,9 +177,9 @@ async def test_gate_opened_by_another_is_noticed(node: Node) -> None:
 
 @witness("CONFIG-17")
 async def test_removal_waits_for_every_source(node: Node) -> None:
-    """A pod whose manifest goes while another source is still silent is stopped only once that one is heard.
+    """A pod whose manifest goes while another source is still silent is stopped once that one has reported.
 
-    Before 1.27 its worker is never told; then it is an orphan of the runtime to the next kubelet.
+    Before 1.27 its worker gets no update; then it is an orphan of the runtime to the next kubelet.
     """
     web = node.want_static(pod())
     await web.until_running("c1")

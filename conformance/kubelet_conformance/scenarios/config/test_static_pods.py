@@ -123,7 +123,7 @@ async def test_mirror_brings_no_ephemeral_container(node: Node) -> None:
 
 @witness("STATIC-13", "STATIC-16")
 async def test_deleted_mirror_is_made_again(node: Node) -> None:
-    """A mirror that somebody deletes is made again, and the pod's containers do not notice."""
+    """A mirror that a user deletes is made again, and the pod's containers do not notice."""
     web = node.want_static(pod())
     await web.until_phase("Running")
     web.delete()
@@ -157,7 +157,7 @@ async def test_mirror_goes_when_its_pod_has_ended(node: Node) -> None:
 
 @witness("STATIC-17", "TERM-32")
 async def test_finished_static_pod_keeps_its_mirror(node: Node) -> None:
-    """A static pod that ends by itself keeps its mirror, which tells how it ended."""
+    """A static pod that ends by itself keeps its mirror, which reports how it ended."""
     job = node.want_static(pod(container(command="exit 0 2"), restart="Never", name="job"))
     await job.until_phase("Succeeded")
     await node.wait(30)

@@ -9,7 +9,7 @@ GATES = {"ImageVolume": True}
 
 @witness("IMAGE-20", kubernetes=(1, 31), feature_gates=GATES, needs="image volumes")
 async def test_image_is_mounted(node: Node) -> None:
-    """A container mounts an image; one whose image is missing waits for it, and holds nobody up."""
+    """A container mounts an image; one whose image is missing waits for it, and the others start."""
     node.runtime.publish_image("registry/late:1", there=False)
     volumes = [
         {"name": "data", "image": {"reference": "registry/data:1"}},

@@ -27,7 +27,7 @@ async def test_policy_decides_who_pulls(node: Node) -> None:
 
 @witness("IMAGE-02")
 async def test_image_that_is_never_pulled_is_waited_for(node: Node) -> None:
-    """A container whose image may not be pulled waits until somebody else has brought it."""
+    """A container whose image may not be pulled waits until the image is there by other means."""
     web = node.want(pod(container(image="registry/brought:1", imagePullPolicy="Never")))
     await web.until_waiting("c1", "ErrImageNeverPull")
     await node.wait(30)
@@ -54,7 +54,7 @@ async def test_latest_goes_without_saying(node: Node) -> None:
 
 @witness("IMAGE-06")
 async def test_failed_look_is_no_reason_to_pull(node: Node) -> None:
-    """When the runtime cannot say whether it has an image, that is told and the image not pulled."""
+    """When the runtime cannot say whether it has an image, that is reported and the image not pulled."""
     with node.fault("ImageStatus", code="UNKNOWN", message="the image store is away", times=2):
         web = node.want(pod(container(image="registry/app:1", imagePullPolicy="IfNotPresent")))
         await web.until_waiting("c1", "ImageInspectError")
@@ -63,7 +63,7 @@ async def test_failed_look_is_no_reason_to_pull(node: Node) -> None:
 
 @witness("IMAGE-07", "IMAGE-09")
 async def test_failed_pulls_back_off(node: Node) -> None:
-    """After each failed pull the next one comes later, and the container tells what went wrong."""
+    """After each failed pull the next one comes later, and the container status reports what went wrong."""
     node.runtime.publish_image("registry/late:1", there=False)
     web = node.want(pod(container(image="registry/late:1")))
     await web.until_waiting("c1", "ErrImagePull")
@@ -105,7 +105,7 @@ async def test_name_that_names_no_image(node: Node) -> None:
 
 @witness("IMAGE-10", kubernetes=(1, 27))
 async def test_well_known_errors_of_a_registry(node: Node) -> None:
-    """What a pull has failed of is told by the reason that the runtime's text begins with."""
+    """The reason of a failed pull in the status is the one that the runtime's error text begins with."""
     for reason in ("RegistryUnavailable", "SignatureValidationFailed"):
         with node.fault("PullImage", code="UNKNOWN", message=f"{reason}: it said nothing"):
             web = node.want(pod(container(image="registry/app:1"), name=reason.lower()))
@@ -127,7 +127,7 @@ async def test_missing_image_holds_up_nobody_else(node: Node) -> None:
 
 @witness("IMAGE-18")
 async def test_way_to_a_container_is_told(node: Node) -> None:
-    """An image that has to be pulled is told of before, and after with time and size, then its container."""
+    """A pull is reported by an event before it, and one after it with time and size, then its container."""
     with node.slow("PullImage", 2):
         web = await node.run(container("c1", image="registry/app:1"), container("c2"))
     web.exit("c1", 1)

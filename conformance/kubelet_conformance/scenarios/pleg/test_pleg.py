@@ -31,7 +31,7 @@ async def test_quiet_pods_are_not_inspected(node: Node) -> None:
 
 @witness("LOOP-09")
 async def test_exit_and_removal_are_noticed(node: Node) -> None:
-    """An exit is told and answered; that an old record went is nothing to act on."""
+    """An exit is reported and answered; the removal of an old record causes no action."""
     web = await node.run()
     first = web.container("c1")
     web.exit(code=1)
@@ -60,7 +60,7 @@ async def test_quiet_pod_is_deleted_at_once(node: Node) -> None:
 
 @witness("PLEG-09")
 async def test_relists_go_on_beside_a_loop_that_stands_still(node: Node) -> None:
-    """While the runtime is not fit the loop takes no events, and the runtime is listed all the same."""
+    """While the runtime is not ready the loop takes no events, and the runtime is listed all the same."""
     every = [await node.run(name=f"web-{number}") for number in range(5)]
     with node.not_ready(runtime=False):
         await node.wait(8)

@@ -1,4 +1,4 @@
-"""The evented PLEG: the kubelet hears what happens at the runtime instead of looking for it."""
+"""The evented PLEG: the kubelet takes container events from the runtime instead of relisting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GATES = {"EventedPLEG": True}
 
 @witness("PLEG-14", feature_gates=GATES)
 async def test_events_drive_the_workers(node: Node) -> None:
-    """What the stream tells is dealt with at once, and everything is listed seldom."""
+    """Container events of the stream are handled at once, and everything is listed seldom."""
     web = await node.run(container("c1"), container("c2"))
     await node.wait(30)
     web.exit("c1", 1)
@@ -21,7 +21,7 @@ async def test_events_drive_the_workers(node: Node) -> None:
 
 @witness("PLEG-15", feature_gates=GATES)
 async def test_stream_that_breaks_for_good_is_given_up(node: Node) -> None:
-    """After five attempts in vain the kubelet looks for itself, every second."""
+    """After five failed attempts to open the stream the kubelet relists by itself, every second."""
     web = await node.run()
     with node.fault("GetContainerEvents", code="UNAVAILABLE"):
         node.runtime.restart()
@@ -56,7 +56,7 @@ async def test_late_event_changes_nothing(node: Node) -> None:
 
 @witness("PLEG-16", feature_gates=GATES, lies=("CRI-30",))
 async def test_container_that_is_created_late_runs(node: Node) -> None:
-    """A container that was started before its creation was told is not made a second time."""
+    """A container that was started before its creation was reported is not made a second time."""
     web = await node.run()
     await node.wait(20)
     web.exit(code=1)

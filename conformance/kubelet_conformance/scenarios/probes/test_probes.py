@@ -92,7 +92,7 @@ async def test_failures_must_come_in_a_row(node: Node) -> None:
 
 @witness("PROBE-08", kubernetes=(1, 28), cpu_millicores=1000)
 async def test_startup_is_not_asked_twice(node: Node) -> None:
-    """A startup probe rests as soon as it has succeeded, though the loop has no time to tell so."""
+    """A startup probe stops as soon as it has succeeded, though the loop has had no time to report it."""
     much = {"requests": {"cpu": "600m"}}
     await node.run(container(command="run stopdelay=8", resources=much), name="goes", grace=9)
     probe = exec_probe("x 0 0", periodSeconds=1, initialDelaySeconds=4)
@@ -128,7 +128,7 @@ async def test_failing_startup_kills(node: Node) -> None:
 
 @witness("PROBE-10", "PROBE-22")
 async def test_failing_readiness_never_kills(node: Node) -> None:
-    """A container that is never ready runs on, and each failure is told."""
+    """A container that is never ready runs on, and each failed probe is reported by an event."""
     web = await node.run(container(readinessProbe=exec_probe("x 1 0", periodSeconds=2, failureThreshold=1)))
     await web.until_event("Unhealthy", count=12)
 
@@ -169,7 +169,7 @@ async def test_liveness_ends_with_the_deletion(node: Node) -> None:
 
 @witness("PROBE-13")
 async def test_liveness_ends_with_every_end_of_a_pod(node: Node) -> None:
-    """A pod whose time is over is not probed for liveness any more, though nobody deletes it."""
+    """A pod past its deadline is not probed for liveness any more, though it was not deleted."""
     liveness = exec_probe("xf alive", periodSeconds=1, failureThreshold=30)
     node.runtime.set_file("alive", there=True)
     slow = container(command="run stopdelay=12", livenessProbe=liveness)
@@ -244,7 +244,7 @@ async def test_status_of_http_decides(node: Node) -> None:
 
 @witness("PROBE-17")
 async def test_body_of_a_failure_is_kept_quiet(node: Node) -> None:
-    """What a server says when it fails is not told in an event."""
+    """What a server answers when a probe fails is not repeated in an event."""
     node.runtime.answer_http("/health", 500, body="the password is swordfish")
     ports = [{"name": "web", "containerPort": 8080}]
     web = await node.run(container(ports=ports, readinessProbe=http_probe("/health")))

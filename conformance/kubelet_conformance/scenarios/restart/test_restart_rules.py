@@ -64,7 +64,7 @@ async def test_init_container_with_one_try(node: Node) -> None:
 
 @witness("RESTART-22", "COND-10", kubernetes=ALL)
 async def test_exit_code_restarts_the_whole_pod(node: Node) -> None:
-    """A code that restarts all runs the pod anew in its sandbox, inits first, hooks of nobody."""
+    """A code that restarts all runs the pod anew in its sandbox, inits first, without any hook."""
     web = await node.run(
         container("c1", **own("Never", ("RestartAllContainers", 42))),
         container("c2", lifecycle={"preStop": exec_hook("x 0 5")}),
@@ -92,7 +92,7 @@ async def test_init_that_fails_after_it_ends_the_pod(node: Node) -> None:
 
 @witness("TERM-28", kubernetes=(1, 33), feature_gates={"ContainerStopSignals": True})
 async def test_stop_signal_of_its_own(node: Node) -> None:
-    """A container that wants another signal to end says so to the runtime, and its status tells."""
+    """A container with its own stop signal passes that to the runtime, and its status reports it."""
     web = await node.run(container("c1", lifecycle={"stopSignal": "SIGUSR1"}), os={"name": "linux"})
     await node.wait(3)
     web.delete()

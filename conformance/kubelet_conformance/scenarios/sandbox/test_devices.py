@@ -33,7 +33,7 @@ async def test_pod_waits_for_its_device(node: Node) -> None:
 
 @witness("TERM-27", needs=PLUGIN, kubernetes=(1, 26), feature_gates=GATES)
 async def test_device_that_cannot_be_given_back(node: Node) -> None:
-    """A pod that has run to its end is told to have ended when its claim was given back."""
+    """A pod that has run to its end is reported as ended only when its claim was given back."""
     end = container("c1", "exit 0 5", resources=USES)
     with node.fault("NodeUnprepareResources", code="UNAVAILABLE", times=2):
         job = node.want(pod(end, name="job", restart="Never", resourceClaims=CLAIM))

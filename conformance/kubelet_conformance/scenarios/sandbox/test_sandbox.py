@@ -216,7 +216,7 @@ async def test_two_ready_sandboxes_are_one_too_many(node: Node) -> None:
 
 @witness("SANDBOX-21")
 async def test_address_that_is_none_is_not_shown(node: Node) -> None:
-    """What the runtime tells as an address and is none is not shown as one."""
+    """An invalid address that the runtime reports is not shown in the status."""
     with node.addresses("pending"):
         web = node.want(pod())
         await web.until_phase("Running")

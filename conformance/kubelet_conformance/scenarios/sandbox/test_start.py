@@ -64,7 +64,7 @@ async def test_environment_has_to_be_complete(node: Node) -> None:
 
 @witness("START-11", "START-08", "START-12")
 async def test_last_words_are_told(node: Node) -> None:
-    """What a container wrote into its message file is told with its end, or the end of its log."""
+    """What a container wrote into its message file is reported with its end, or the end of its log."""
     falls_back = container("c2", "exit 1 2 say=sorry", terminationMessagePolicy="FallbackToLogsOnError")
     job = node.want(pod(container("c1", "exit 1 2 message=goodbye"), falls_back, name="job", restart="Never"))
     await job.until_phase("Failed")

@@ -32,7 +32,7 @@ async def test_conditions_tell_how_a_pod_ended(node: Node) -> None:
 
 @witness("COND-04", "CONFIG-16", "STATUS-06")
 async def test_gates_hold_back_ready(node: Node) -> None:
-    """A pod with gates is ready when its containers are and somebody has opened every gate."""
+    """A pod with gates is ready when its containers are and every gate was opened."""
     web = await node.run(readinessGates=[{"conditionType": "a/one"}, {"conditionType": "a/two"}])
     await web.until_condition("ContainersReady")
     _gate(node, "a/one", "True")
@@ -65,7 +65,7 @@ async def test_sandbox_comes_and_goes(node: Node) -> None:
 
 @witness("COND-06", "COND-07", until=(1, 35))
 async def test_slow_pull_in_a_ready_sandbox(node: Node) -> None:
-    """A sandbox is told to be ready with the next status, however long the first image takes."""
+    """A sandbox is reported as ready with the next status, however long the first image takes."""
     with node.slow("PullImage", 20):
         web = node.want(pod(container(image="registry/big:1"), container("c2", image="registry/big:2")))
         await web.until_running("c1", "c2")
@@ -73,7 +73,7 @@ async def test_slow_pull_in_a_ready_sandbox(node: Node) -> None:
 
 @witness("COND-07", kubernetes=(1, 36))
 async def test_sandbox_is_told_before_the_pull(node: Node) -> None:
-    """That a sandbox is ready is told at once, however long the first image takes."""
+    """A sandbox is reported as ready at once, however long the first image takes."""
     with node.slow("PullImage", 30):
         web = node.want(pod(container(image="registry/big:1")))
         await web.until_condition("PodReadyToStartContainers", within=20)
@@ -82,7 +82,7 @@ async def test_sandbox_is_told_before_the_pull(node: Node) -> None:
 
 @witness("COND-06", kubernetes=(1, 29))
 async def test_sandbox_is_gone_in_the_end(node: Node) -> None:
-    """The last status of a deleted pod tells of no sandbox any more."""
+    """The last status of a deleted pod reports no ready sandbox any more."""
     web = await node.run()
     await web.until_condition("PodReadyToStartContainers")
     web.delete()

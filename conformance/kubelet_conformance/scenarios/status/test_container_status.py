@@ -1,4 +1,4 @@
-"""Container statuses: what is told of each container."""
+"""Container statuses: what is reported of each container."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_finished_init_stays_so(node: Node) -> None:
 
 @witness("CSTAT-06", "CSTAT-14")
 async def test_vanished_record_leaves_its_trace(node: Node) -> None:
-    """A running container whose record vanishes is told to have ended somehow, and is made again."""
+    """A running container whose record vanishes is reported as terminated, reason unknown, and made again."""
     web = await node.run(container("c1"), container("c2"))
     node.runtime.remove_container(web.container("c1").id)
     await web.until_running("c1", attempt=1)
@@ -59,7 +59,7 @@ async def test_vanished_record_leaves_its_trace(node: Node) -> None:
 
 @witness("CSTAT-02")
 async def test_unknown_state_is_no_running_one(node: Node) -> None:
-    """A container that the runtime has lost track of is told to have ended somehow, and is replaced."""
+    """A container that the runtime lost track of is reported as terminated, reason unknown, and replaced."""
     web = await node.run(container("c1"), container("c2"))
     node.runtime.lose_track(web.container("c1").id)
     await web.until_running("c1", attempt=1)

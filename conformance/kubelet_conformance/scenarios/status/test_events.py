@@ -1,4 +1,4 @@
-"""Events: what is told, about what, and what is kept out of them."""
+"""Events: what is reported, about what, and what is kept out of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod
 
 @witness("EVENTS-01", "EVENTS-02", "EVENTS-06", "IMAGE-18")
 async def test_life_of_a_pod_is_told(node: Node) -> None:
-    """Pulling, creating, starting and killing are told in that order, each about its container."""
+    """Pulling, creating, starting and killing are reported in that order, each about its container."""
     node.runtime.publish_image("registry/app:1")
     web = node.want(
         pod(container("c1", image="registry/app:1"), container("c2"), init=(container("i1", "exit 0 1"),))
@@ -21,7 +21,7 @@ async def test_life_of_a_pod_is_told(node: Node) -> None:
 
 @witness("EVENTS-01", "EVENTS-02")
 async def test_failures_are_warnings(node: Node) -> None:
-    """What goes wrong with images, containers and sandboxes is told as a warning."""
+    """Failures of images, containers and sandboxes are reported as warnings."""
     node.runtime.publish_image("registry/absent:1", there=False)
     with node.fault("RunPodSandbox", code="UNKNOWN", message="no network", times=1):
         web = node.want(
@@ -39,7 +39,7 @@ async def test_failures_are_warnings(node: Node) -> None:
 
 @witness("EVENTS-03", "START-03")
 async def test_ids_are_not_told(node: Node) -> None:
-    """A runtime's error that names the container's id is told with the container's name instead."""
+    """A runtime's error that names the container's id is reported with the container's name instead."""
     with node.slow("StartContainer", 1, times=1):
         web = node.want(pod())
         await web.until_called("StartContainer", done=False)
@@ -50,7 +50,7 @@ async def test_ids_are_not_told(node: Node) -> None:
 
 @witness("EVENTS-04", "HOOK-03", "HOOK-06")
 async def test_output_of_hooks_is_not_told(node: Node) -> None:
-    """That a hook failed is told, what it printed is not."""
+    """A failed hook is reported, its output is not."""
     first = container("c1", lifecycle={"postStart": exec_hook("x 3 1")})
     second = container("c2", lifecycle={"preStop": exec_hook("x 4 1")})
     web = node.want(pod(first, second, grace=5))
@@ -71,7 +71,7 @@ async def test_events_need_no_listener(node: Node) -> None:
 
 @witness("EVENTS-06", "EVENTS-01", "PROBE-22")
 async def test_liveness_restart_is_told_in_order(node: Node) -> None:
-    """Failed probes are told first, then the kill, then the new start."""
+    """Failed probes are reported first, then the kill, then the new start."""
     node.runtime.set_file("alive", there=True)
     web = await node.run(
         container(livenessProbe=exec_probe("xf alive", periodSeconds=2, failureThreshold=3)), grace=3
@@ -94,7 +94,7 @@ async def test_events_of_a_static_pod_carry_its_own_uid(node: Node) -> None:
 
 @witness("EVENTS-08", "DEADLINE-01")
 async def test_passed_deadline_is_told_again_and_again(node: Node) -> None:
-    """That a pod's deadline has passed is told each time its status is computed."""
+    """A passed deadline is reported each time the pod's status is computed."""
     job = await node.run(
         container(command="run stopdelay=6"), restart="Never", name="job", activeDeadlineSeconds=4
     )

@@ -1,4 +1,4 @@
-"""Metrics: what the kubelet has counted, after this and that has happened."""
+"""Metrics: the kubelet's counters after certain actions."""
 
 from __future__ import annotations
 

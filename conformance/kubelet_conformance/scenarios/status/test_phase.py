@@ -1,4 +1,4 @@
-"""Phases: what a pod's containers amount to."""
+"""Phases: how they follow from the states of a pod's containers."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ async def test_last_of_many_changes_wins(node: Node) -> None:
 
 @witness("STATUS-03")
 async def test_foreign_phase_is_put_right(node: Node) -> None:
-    """A phase that somebody else wrote is put right with the next batch."""
+    """A phase that another writer set is put right with the next batch."""
     web = await node.run()
     await web.until_condition("Ready")
     node.api.update_status("default", "web", {"phase": "Pending"})
@@ -51,7 +51,7 @@ async def test_successor_of_the_same_name_is_not_touched(node: Node) -> None:
 
 @witness("STATUS-05")
 async def test_pod_that_is_gone_gets_no_status(node: Node) -> None:
-    """A pod whose object vanished is stopped, and nobody insists on writing its status."""
+    """A pod whose object vanished is stopped, and its status is not written any more."""
     web = await node.run(container(command="run stopdelay=3"))
     web.delete(0)
     await web.until_stopped()
@@ -160,7 +160,7 @@ async def test_status_is_written_once_the_api_server_is_back(node: Node) -> None
 
 @witness("STATUS-19")
 async def test_deletion_of_a_completed_pod_is_carried_out(node: Node) -> None:
-    """A pod that ended long ago is let go by the kubelet, though somebody else still holds its object."""
+    """A pod that ended long ago is released by the kubelet, though a finalizer still holds its object."""
     manifest = pod(container(command="exit 0 1"), restart="Never", name="job")
     manifest["metadata"]["finalizers"] = ["example.com/hold"]
     job = node.want(manifest)
@@ -226,7 +226,7 @@ async def test_static_pod_that_comes_back_begins_anew(node: Node) -> None:
 
 @witness("STATUS-17", "PHASE-13")
 async def test_reason_of_a_phase_stays_with_it(node: Node) -> None:
-    """Why a pod has failed is told with its phase for as long as the pod is there."""
+    """Why a pod has failed is reported with its phase for as long as the pod is there."""
     job = await node.run(restart="Never", name="job", activeDeadlineSeconds=5, grace=1)
     await job.until_phase("Failed")
     mark = {"type": "example.com/seen", "status": "True"}
@@ -240,7 +240,7 @@ async def test_reason_of_a_phase_stays_with_it(node: Node) -> None:
 
 @witness("STATUS-18", kubernetes=(1, 34))
 async def test_generation_is_told(node: Node) -> None:
-    """A status tells which generation of the spec it was made from."""
+    """A status reports which generation of the spec it was made from."""
     web = await node.run(container("c1"), container("c2"))
     web.set_image("c2", "img:2")
     await web.until_running("c2", attempt=1)

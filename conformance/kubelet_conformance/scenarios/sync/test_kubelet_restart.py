@@ -182,7 +182,7 @@ async def test_older_pod_gets_the_port_of_a_running_one(node: Node) -> None:
 
 @witness("STATIC-14")
 async def test_mirror_that_is_there_already_is_no_failure(node: Node) -> None:
-    """A kubelet that has not heard of its mirror yet finds that it is there, and goes on."""
+    """A kubelet that has not received its mirror yet finds that it is there, and goes on."""
     web = node.want_static(pod())
     await web.until_phase("Running")
     await node.kubelet.kill()
@@ -196,7 +196,7 @@ async def test_mirror_that_is_there_already_is_no_failure(node: Node) -> None:
 
 @witness("LOOP-08", "CONFIG-12", "RESTARTKUBELET-01")
 async def test_silent_api_server_costs_no_pod(node: Node) -> None:
-    """A kubelet that starts while the API server is away leaves alone the pods it has not heard of yet."""
+    """A kubelet that starts while the API server is away leaves alone the pods it has not received yet."""
     await node.run(container(command="run stopdelay=1"))
     await node.kubelet.kill()
     with node.outage():

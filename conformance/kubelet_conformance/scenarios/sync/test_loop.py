@@ -107,7 +107,7 @@ async def test_slow_stop_holds_up_nobody(node: Node) -> None:
 
 @witness("LOOP-14")
 async def test_older_pod_is_admitted_first(node: Node) -> None:
-    """Of two pods that are heard of at once and want one port, the older gets it."""
+    """Of two pods that arrive at once and want one port, the older gets it."""
     await node.kubelet.kill()
     port = {"containerPort": 80, "hostPort": 8080}
     older = node.want(pod(container(ports=[port]), name="z-older"))
@@ -121,9 +121,9 @@ async def test_older_pod_is_admitted_first(node: Node) -> None:
 
 @witness("LOOP-20")
 async def test_quiet_pods_are_looked_at_again(node: Node) -> None:
-    """A pod of which nothing is heard is synced again after sixty to ninety seconds, and left as it is.
+    """A pod without any update is synced again after sixty to ninety seconds, and left as it is.
 
-    When its container ends it is run again by then, whether or not anybody tells.
+    When its container ends it is run again by then, whether or not that was reported.
     """
     web = await node.run()
     await node.wait(200)

@@ -7,7 +7,7 @@ from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 @witness("SYNC-01", "SYNC-03", "SYNC-04", "SYNC-07", "SYNC-11")
 async def test_new_pod_goes_step_by_step(node: Node) -> None:
-    """A new pod is told to be waiting, gets its sandbox, and then its containers one after another."""
+    """A new pod is reported as waiting, gets its sandbox, and then its containers one after another."""
     web = node.want(pod(container("c2"), container("c1"), container("c3")))
     await web.until_running("c1", "c2", "c3")
 
@@ -122,7 +122,7 @@ async def test_pod_waits_for_its_volumes(node: Node) -> None:
 
 @witness("SYNC-14", "SYNC-19")
 async def test_sandbox_that_fails_for_a_deleted_pod(node: Node) -> None:
-    """A sandbox that fails after its pod was deleted is nothing to tell of."""
+    """A sandbox that fails after its pod was deleted is not reported by an event."""
     with node.fault("RunPodSandbox", code="UNKNOWN", message="no network plugin", delay=5):
         web = node.want(pod())
         await web.until_called("RunPodSandbox", done=False)
@@ -171,7 +171,7 @@ async def test_pod_without_cgroup_is_killed_once(node: Node) -> None:
 
 @witness("SYNC-21", lies=("CRI-34",))
 async def test_sandbox_status_that_tells_nothing(node: Node) -> None:
-    """A sandbox of which the runtime tells nothing when it is asked is asked for again."""
+    """A sandbox whose status the runtime returns empty is asked for again."""
     with node.fault("PodSandboxStatus", effect="pretend", times=2):
         web = node.want(pod())
         await web.until_running("c1")
@@ -195,7 +195,7 @@ async def test_each_start_has_its_own_outcome(node: Node) -> None:
 
 @witness("SYNC-12", "SYNC-22", "START-10", "START-13")
 async def test_new_sandbox_has_a_new_address(node: Node) -> None:
-    """The containers of a new sandbox are told its address, and no longer that of the one before."""
+    """The containers of a new sandbox get its address, and no longer that of the one before."""
     told = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     aliases = [{"ip": "10.1.2.3", "hostnames": ["shop", "shop.example"]}]
     web = await node.run(container("c1", env=told), container("c2", env=told), hostAliases=aliases)

@@ -34,7 +34,7 @@ async def test_ended_static_pod_does_not_come_again(node: Node) -> None:
 
 @witness("WORK-27", "CONFIG-17", kubernetes=(1, 27))
 async def test_removal_that_no_worker_was_told_of(node: Node) -> None:
-    """A manifest that goes before the API server was heard ends its pod, with its grace, when it is heard."""
+    """A manifest that goes before the API server has reported ends its pod, with its grace, once it has."""
     web = node.want_static(pod(container("c1", "run stopdelay=3"), grace=12))
     await web.until_running("c1")
     await node.kubelet.stop()

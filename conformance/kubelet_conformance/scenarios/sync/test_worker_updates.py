@@ -59,7 +59,7 @@ async def test_crash_loop_goes_on_when_its_back_off_ends(node: Node) -> None:
 
 @witness("WORK-18")
 async def test_unreadable_pod_is_told(node: Node) -> None:
-    """A pod that is changed while its state cannot be read is left alone, and an event tells why."""
+    """A pod that is changed while its state cannot be read is left alone, and an event says why."""
     web = await node.run()
     with node.fault("PodSandboxStatus", pod=web):
         web.exit("c1", code=1)
@@ -84,7 +84,7 @@ async def test_next_sync_sees_what_the_last_one_has_made(node: Node) -> None:
 
 @witness("SYNC-13")
 async def test_pod_on_the_hosts_network_is_left_alone(node: Node) -> None:
-    """A pod that runs on the host's network, of whose sandbox no network is told, needs nothing.
+    """A pod on the host's network whose sandbox reports no network status needs nothing.
 
     It is stopped when it is deleted.
     """

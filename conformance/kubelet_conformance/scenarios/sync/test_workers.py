@@ -127,7 +127,7 @@ async def test_pod_that_nobody_knows_is_killed(node: Node) -> None:
 
 @witness("WORK-29")
 async def test_pod_sent_as_ended_is_not_started(node: Node) -> None:
-    """A pod that has ended before a kubelet hears of it is not started, and goes when it is deleted."""
+    """A pod that has ended before a kubelet receives it is not started, and goes when it is deleted."""
     await node.kubelet.kill()
     jobs = [node.want(pod(name=name, restart="Never")) for name in ("kept", "deleted")]
     for job in jobs:
@@ -151,7 +151,7 @@ async def test_ended_pod_is_not_started_by_a_new_kubelet(node: Node) -> None:
 
 @witness("WORK-05")
 async def test_pod_ended_by_another_is_stopped(node: Node) -> None:
-    """A running pod whose phase somebody else made terminal is stopped."""
+    """A running pod whose phase another writer made terminal is stopped."""
     web = await node.run()
     node.api.update_status(web.namespace, web.name, {"phase": "Failed"})
     web.annotate({"colour": "green"})
@@ -160,7 +160,7 @@ async def test_pod_ended_by_another_is_stopped(node: Node) -> None:
 
 @witness("WORK-30")
 async def test_leftovers_of_an_ended_pod_are_stopped(node: Node) -> None:
-    """A pod that is told as ended when the kubelet starts, and still runs, is stopped."""
+    """A pod that is received as ended when the kubelet starts, and still runs, is stopped."""
     web = await node.run()
     await node.kubelet.kill()
     node.api.update_status(web.namespace, web.name, {"phase": "Failed"})

@@ -26,7 +26,7 @@ async def test_failed_post_start_kills_its_container(node: Node) -> None:
 
 @witness("HOOK-06")
 async def test_failed_pre_stop_keeps_nobody(node: Node) -> None:
-    """A container whose preStop hook fails is stopped all the same, and an event tells of the failure."""
+    """A container whose preStop hook fails is stopped all the same, and an event reports the failure."""
     web = await node.run(container("c1", lifecycle={"preStop": exec_hook("x 1 2")}))
     web.delete()
     await web.until_event("FailedPreStopHook")
@@ -121,7 +121,7 @@ async def test_http_hook_is_asked_before_the_next_container(node: Node) -> None:
 
 @witness("START-02", "HOOK-08")
 async def test_http_hook_without_an_answer_fails(node: Node) -> None:
-    """An httpGet hook that nobody answers fails, and its container is killed and made again."""
+    """An httpGet hook without an answer fails, and its container is killed and made again."""
     node.runtime.answer_http("/begun", 0)
     web = node.want(
         pod(container("c1", lifecycle={"postStart": {"httpGet": {"path": "/begun", "port": 8080}}}))

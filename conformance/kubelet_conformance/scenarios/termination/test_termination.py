@@ -140,7 +140,7 @@ async def test_pod_that_never_started_goes_without_a_stop(node: Node) -> None:
 
 @witness("TERM-25", "WORK-10")
 async def test_failed_kill_is_told_and_tried_again(node: Node) -> None:
-    """A kill that fails is told by an event and tried again until it succeeds."""
+    """A kill that fails is reported by an event and tried again until it succeeds."""
     web = await node.run()
     with node.fault("StopPodSandbox", times=2, pod=web):
         web.delete()
@@ -150,7 +150,7 @@ async def test_failed_kill_is_told_and_tried_again(node: Node) -> None:
 
 @witness("TERM-30")
 async def test_last_status_keeps_the_past(node: Node) -> None:
-    """Start time, address, restart counts and last states are still told when a pod has ended."""
+    """Start time, address, restart counts and last states are still reported when a pod has ended."""
     job = await node.run(container("c1", "seq 1@1 1@1 0@5"), restart="OnFailure")
     await job.until_phase("Succeeded")
 
@@ -185,7 +185,7 @@ async def test_readiness_is_probed_to_the_end(node: Node) -> None:
 
 @witness("TERM-17")
 async def test_lost_records_are_not_made_up(node: Node) -> None:
-    """What the runtime has forgotten of a deleted pod is told as terminated for an unknown reason."""
+    """What the runtime has forgotten of a deleted pod is reported as terminated for an unknown reason."""
     web = await node.run(container("c1"), container("c2", "run stopdelay=5"))
     web.delete()
     await web.until_called("StopContainer", "c2", done=False)

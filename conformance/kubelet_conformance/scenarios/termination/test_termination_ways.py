@@ -9,7 +9,7 @@ _UID = "11111111-2222-3333-4444-555555555555"
 
 @witness("TERM-12", "GC-04")
 async def test_record_without_a_pod_is_stopped_by_its_annotations(node: Node) -> None:
-    """A container of which only an unknown record is left is stopped by what its annotations tell."""
+    """A container of which only an unknown record is left is stopped as its annotations say."""
     hook = {"preStop": exec_hook("x 0 4")}
     web = await node.run(container("c1", lifecycle=hook), grace=20)
     await node.kubelet.kill()
@@ -46,7 +46,7 @@ async def test_readiness_goes_on_and_liveness_does_not(node: Node) -> None:
 
 @witness("TERM-17", kubernetes=(1, 27))
 async def test_lost_container_is_told_as_terminated(node: Node) -> None:
-    """A container whose record is lost while its pod ends is told as terminated, nobody knows how."""
+    """A container whose record is lost while its pod ends is reported as terminated for an unknown reason."""
     web = await node.run(container("c1"), container("c2", "run stopdelay=12"))
     with node.slow("StopContainer", 6, container="c1"):
         web.delete()

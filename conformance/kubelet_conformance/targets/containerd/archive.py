@@ -61,7 +61,7 @@ class ImageSource:
 
 
 def full_name(name: str) -> str:
-    """An image's name as containerd tells it: with registry and tag, which may be left out.
+    """An image's name as containerd reports it: with registry and tag, which may be left out.
 
     >>> full_name("img:1")
     'docker.io/library/img:1'

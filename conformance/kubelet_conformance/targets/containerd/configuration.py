@@ -1,4 +1,4 @@
-"""What a private containerd is told: its own folders, its own network, the loopback registry, no more."""
+"""The configuration of a private containerd: its own folders, its own network, the loopback registry."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where everything of one private containerd lies; its folder's name names its bridge and network too."""
+    """Where everything of one private containerd is; its folder's name names its bridge and network too."""
 
     folder: Path
 
@@ -86,7 +86,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process that nobody takes for another one: ids are used again, with another start or another boot."""
+    """A process, identified beyond its pid: pids are used again, with another start or another boot."""
 
     pid: int
     started: int
@@ -103,7 +103,7 @@ class Owner:
 
 
 def homes(base: Path) -> tuple[Home, ...]:
-    """All that are there, whoever owns them."""
+    """All that are there, of any owner."""
     return tuple(Home(folder) for folder in sorted(base.glob(f"{_PREFIX}*")))
 
 

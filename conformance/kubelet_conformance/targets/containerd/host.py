@@ -56,7 +56,7 @@ def marked_processes(mark: str) -> tuple[int, ...]:
 
 
 def container_processes(folder: Path) -> tuple[int, ...]:
-    """The processes whose root file system lies in this folder."""
+    """The processes whose root file system is in this folder."""
     return tuple(pid for pid in _pids() if _is_rooted_in(pid, f"{folder}/"))
 
 

@@ -69,7 +69,7 @@ def cgroups(known: Iterable[str]) -> tuple[Path, ...]:
 def leftovers(home: Home, known: Iterable[str] = ()) -> tuple[str, ...]:
     """All that there is of a private containerd, one line each; nothing if it is removed without a trace.
 
-    `known` are ids of its sandboxes and containers: with its folder nothing tells them any more.
+    `known` are ids of its sandboxes and containers: once its folder is gone they cannot be found otherwise.
     """
     return tuple(_leftovers(home, ids(home) | frozenset(known)))
 

@@ -70,7 +70,7 @@ class PrivateContainerd:
 
     @property
     def address(self) -> str:
-        """What a kubelet is told: unix:// and the socket."""
+        """The endpoint as a kubelet takes it: unix:// and the socket."""
         return f"unix://{self.socket}"
 
     @property
@@ -150,7 +150,7 @@ class PrivateContainerd:
         self._import((name,))
 
     def publish_image(self, name: str, *, there: bool = True) -> None:
-        """Whether the registry has an image; it has all unless it is told otherwise."""
+        """Whether the registry has an image; by default it has all."""
         self.registry.publish(name, there=there)
 
     def set_file(self, name: str, *, there: bool) -> None:
@@ -159,7 +159,7 @@ class PrivateContainerd:
         file.touch() if there else file.unlink(missing_ok=True)
 
     def answer_http(self, path: str, status: int) -> None:
-        """What `serve` answers at this path in any container, 200 unless told otherwise; 0 hangs up."""
+        """What `serve` answers at this path in any container, 200 by default; 0 hangs up."""
         (self.home.shared / "answers" / path.replace("/", ":")).write_text(f"{status}\n", encoding="utf-8")
 
     # How it is made.
@@ -237,7 +237,7 @@ class PrivateContainerd:
         file.unlink()
 
     async def _until_listed(self) -> None:
-        """Wait until the CRI side has heard of the images."""
+        """Wait until the CRI plugin lists the images."""
         wanted = [archive.full_name(name) for name in (*self.images, configuration.SANDBOX_IMAGE)]
         try:
             async with asyncio.timeout(_START_SECONDS_MAX):

@@ -39,7 +39,7 @@ async def until_ready(socket: Path) -> None:
 
 
 async def until_listed(socket: Path, names: Iterable[str]) -> None:
-    """Return when the CRI plugin has heard of all these images."""
+    """Return when the CRI plugin lists all these images."""
     wanted = frozenset(names)
     clock = LoopClock(0)
     async with channel_to(socket, _EAGER) as channel:

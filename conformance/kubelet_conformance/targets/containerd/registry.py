@@ -26,7 +26,7 @@ _NOT_FOUND: _Reply = (HTTPStatus.NOT_FOUND, _JSON, "", b'{"errors":[{"code":"NAM
 
 
 class LoopbackRegistry:
-    """Serves images to whoever asks, in threads of its own, until it is closed."""
+    """Serves images to any client, in threads of its own, until it is closed."""
 
     def __init__(self) -> None:
         self._blobs: dict[str, bytes] = {}
@@ -56,7 +56,7 @@ class LoopbackRegistry:
         return f"http://{self.host}"
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Answer no more requests."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -92,7 +92,7 @@ class LoopbackRegistry:
 
 
 class Registry(LoopbackRegistry):
-    """Has every image unless it is told otherwise, as the fake runtime's registry has."""
+    """Has every image by default, as the fake runtime's registry has."""
 
     def __init__(self) -> None:
         self._absent: set[str] = set()
@@ -117,7 +117,7 @@ class Registry(LoopbackRegistry):
 
 
 class TwoTags(LoopbackRegistry):
-    """Has one tiny image under two tags; `content` tells it from all others of the runtime."""
+    """Has one tiny image under two tags; `content` makes it differ from all others of the runtime."""
 
     _repository = "kubelet-conformance/two"
     _tags = ("a", "b")

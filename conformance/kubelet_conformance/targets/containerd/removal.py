@@ -1,4 +1,4 @@
-"""Removing a private containerd without a trace, whoever left it and in whatever state.
+"""Removing a private containerd without a trace, in any state and whichever process left it.
 
 There is one way for a stop, a start that failed, and what a dead owner left: nothing is asked of containerd.
 Its processes are killed until there are none, and then what they made is taken away.
@@ -107,7 +107,7 @@ def _kill(home: Home) -> None:
     """Kill its processes; while some are found others may be born, so look again until there are none.
 
     First the daemon and what is under way, which make new ones; shims last, because they are the parents of
-    containers: the first process of a PID namespace is not dead before somebody has buried the others.
+    containers: the first process of a PID namespace does not end before the others are reaped.
     """
     for _ in range(_ROUNDS_MAX):
         started = host.marked_processes(home.mark)

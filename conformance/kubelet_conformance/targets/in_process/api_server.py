@@ -62,12 +62,12 @@ def _record(recorder: Recorder, change: Change) -> None:
 
 
 def _wanted(stored: FrozenDict, *, told: bool) -> Json:
-    """A pod as it is sent, with its status if that is to be told."""
+    """A pod as it is sent to the kubelet, with its status if that is to be sent too."""
     return {name: value for name, value in stored.items() if name != "status" or told}
 
 
 def _tells_status(stored: FrozenDict) -> bool:
-    """The status matters, whoever wrote it: the pod has ended, or has gates."""
+    """The status matters, also if the kubelet did not write it: the pod has ended, or has gates."""
     return bool(stored.get("status", {}).get("phase") in _ENDED or stored["spec"].get("readinessGates"))
 
 
@@ -166,13 +166,13 @@ def _refused(error: ApiStatusError) -> ApiError:
 
 
 class _Pods:
-    """Stored pods as lightkube's: each version of one is converted once, whoever asks for it."""
+    """Stored pods as lightkube's: each version of one is converted once, for all readers."""
 
     def __init__(self) -> None:
         self._latest: dict[str, tuple[FrozenDict, Pod]] = {}
 
     def of(self, stored: FrozenDict) -> Pod:
-        """The pod; nobody may change it."""
+        """The pod; callers must not change it."""
         uid = stored["metadata"]["uid"]
         latest = self._latest.get(uid)
         if latest is None or latest[0] is not stored:
@@ -191,7 +191,7 @@ def _plain(pod: Pod) -> Json:
 
 
 def _model(kind: type[M], stored: FrozenDict) -> M:
-    """A stored object as one of lightkube's, whose `from_dict` does not tell its type."""
+    """A stored object as one of lightkube's, whose `from_dict` does not declare its type."""
     make: Any = kind.from_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     made: M = make(dict(stored))
     return made
@@ -311,11 +311,11 @@ class WorldApi:
         return InjectedFault(_away(self._kubelet))
 
     def late_watch(self, seconds: float) -> Fault:
-        """Watches tell the kubelet of each change so much later until healed."""
+        """Watches report each change to the kubelet so much later until healed."""
         return InjectedFault(self._kubelet.late(seconds))
 
     def forget_history(self) -> None:
-        """Watches break with 410 Gone: what they had not told yet is told to nobody."""
+        """Watches break with 410 Gone: changes that they had not reported yet are lost."""
         self._core.forget_history()
         self._kubelet.break_watches(gone())
 

@@ -8,7 +8,7 @@ from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.disk import MemoryDisk
 
 _TEXT_BYTES_MAX = 4096
-"""A larger file is told without what it holds."""
+"""A larger file is recorded without its contents."""
 _VOLUME = re.compile(r"volumes/[^/]+/[^/]+")
 _DATA_FOLDERS = frozenset({"", "volumes", "plugins"})
 """What each pod has below its folder, and its folder itself."""
@@ -16,7 +16,7 @@ _ROOT = "/sys/fs/cgroup/kubepods/pod"
 
 
 class RecordedFiles:
-    """Hears of every change on the disk, and records the few that judges can make something of.
+    """Observes every change on the disk, and records the few that judges can use.
 
     These are a pod's data folders, volumes that go, its hosts file, its containers' message files, and logs
     with their folders.

@@ -14,7 +14,7 @@ from kubelet_reference.kubelet.kubelet import Kubelet
 class InProcessKubelet(KubeletControl):
     """Runs one kubelet after another on the same node; `make` builds a new one, which knows nothing yet.
 
-    `orders` are the choices that all of them share, where somebody may make them.
+    `orders` are the choices that all of them share, where choices can be made.
     """
 
     def __init__(self, make: Callable[[], Kubelet], recorder: Recorder, orders: Orders | None = None) -> None:

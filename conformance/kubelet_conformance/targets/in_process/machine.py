@@ -43,9 +43,9 @@ _DURATIONS = frozenset(
 
 
 class Machine(MachineControl):
-    """The ports `NodeStats` and `ShutdownSignal` of the kubelet, and a scenario's hands on them.
+    """The ports `NodeStats` and `ShutdownSignal` of the kubelet, controlled by a scenario.
 
-    Memory that a pod used is free again when no container of it runs any more; `runs` tells that by UID.
+    Memory that a pod used is free again when no container of it runs any more; `runs` says so by UID.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Machine(MachineControl):
         return InjectedFault(self._disk.broken(path))
 
     def leave_file(self, path: str) -> None:
-        """Put an empty file there, as somebody else might."""
+        """Put an empty file there, as another program might."""
         self._disk.make_folder(path.rpartition("/")[0])
         self._disk.write(path, b"")
 
@@ -99,7 +99,7 @@ class Machine(MachineControl):
         return {signal: self._amount(signal, text) for signal, text in self._low.items()}
 
     async def usage(self) -> Mapping[str, PodUsage]:
-        """What scenarios have told of pods."""
+        """What scenarios have set as the usage of pods."""
         return {uid: _usage(told) for uid, told in self._usage.items()}
 
     async def announced(self) -> None:
@@ -134,7 +134,7 @@ def _named(told: Mapping[str, str], prefix: str) -> dict[str, int]:
 
 
 class NoMachine(MachineControl):
-    """Where nobody can make the kubelet believe anything of its machine."""
+    """A machine whose measurements cannot be set."""
 
 
 def configuration(settings: Settings) -> dict[str, Any]:

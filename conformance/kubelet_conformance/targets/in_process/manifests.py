@@ -23,9 +23,9 @@ Json = dict[str, Any]
 class WrittenManifests:
     """Writes manifests where the kubelet reads them.
 
-    A file or body that holds pods is recorded as pods wanted, and as pods removed when it goes or no longer
+    A file or body that holds pods is recorded as desired pods, and as pods removed when it goes or no longer
     holds them; anything else is recorded as what it is, a change on disk or at the URL. `path` is what the
-    kubelet reads: the folder, or one file, whose pod stays wanted when it cannot be read (STATIC-07).
+    kubelet reads: the folder, or one file, whose pod stays desired when it cannot be read (STATIC-07).
     """
 
     def __init__(self, disk: MemoryDisk, url: MemoryUrl, recorder: Recorder, path: str = FOLDER) -> None:
@@ -143,7 +143,7 @@ def _is_pod(value: Any) -> bool:  # noqa: ANN401 - what a file holds
 
 
 class RootedDisk:
-    """The disk below `root`, so that whoever writes `/etc/kubernetes` writes into a private folder."""
+    """The disk below `root`, so that a write to `/etc/kubernetes` goes into a private folder."""
 
     def __init__(self, disk: OsDisk, root: Path) -> None:
         self._disk = disk

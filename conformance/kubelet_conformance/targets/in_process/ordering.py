@@ -1,4 +1,4 @@
-"""Choices of order that somebody else makes: for histories that are drawn, told and played again."""
+"""Choices of order that are made from outside: for histories that are drawn, reported and played again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _NS = 1_000_000_000
 class Orders:
     """What is picked next, where several things are ready.
 
-    Until it is told what, nobody has chosen; from then on the choices are taken one by one and over and over,
-    each modulo what there is to choose from. Without any the first thing is taken, as with 0.
+    Before `choose` is called there is no choice. From then on the choices are taken one by one, over and
+    over, each modulo what there is to choose from. Without any the first thing is taken, as with 0.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Orders:
 
     @property
     def chosen(self) -> bool:
-        """Somebody has chosen."""
+        """Whether a choice was made."""
         return self._choices is not None
 
     def choose(self, *choices: int) -> None:
@@ -38,7 +38,7 @@ class Orders:
 
 
 class DrawnChance:
-    """A chance whose picks are made by `orders`, once somebody has chosen, and the rest by another chance."""
+    """A chance whose picks are made by `orders`, once a choice was made, and the rest by another chance."""
 
     def __init__(self, chance: Chance, orders: Orders) -> None:
         self._orders = orders
@@ -52,7 +52,7 @@ class DrawnChance:
 
 
 class OrderedClock:
-    """A clock on which `orders` choose, once somebody has, who of those is first that wake at one moment."""
+    """A clock on which `orders` choose, once set, which of the tasks that wake at one moment comes first."""
 
     def __init__(self, clock: Clock, orders: Orders) -> None:
         self._clock = clock

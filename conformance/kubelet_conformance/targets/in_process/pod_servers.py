@@ -13,12 +13,12 @@ _OK = 200
 
 
 class PodServers:
-    """A server of each kind in every pod of which a container runs, as `listens` tells of an address.
+    """A server of each kind in every pod of which a container runs; `listens` says so by address.
 
     `whose` gives the UID of the pod that has an address, "" if none has it.
 
     HTTP is answered with 200 at every path, every port is open for TCP, and every gRPC service is SERVING,
-    unless told otherwise. Fits the reference's ports `HttpGet` and `PodNetwork`.
+    by default. Fits the reference's ports `HttpGet` and `PodNetwork`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class PodServers:
         return answer
 
     async def _late(self, delay: float, host: str, about: Mapping[str, str | int]) -> None:
-        """Take so long; whoever asked may have left by then."""
+        """Take so long; the client may have left by then."""
         try:
             await self._sleep(delay)
         except asyncio.CancelledError:

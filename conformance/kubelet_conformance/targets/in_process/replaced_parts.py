@@ -57,7 +57,7 @@ class _Pair:
 
 
 def what_is_replaced(choice: Choice) -> Replaced | None:
-    """What the chosen kubelet and runtime have that is not right. None: that cannot be told."""
+    """The parts that the chosen kubelet and runtime replace. None: that cannot be found out."""
     decisions: dict[str, Decision] = {}
     functions: set[CodeType] = set()
     parts: dict[str, object] = {}
@@ -98,7 +98,7 @@ def replaced(right: object, wrong: object, path: str = "") -> Iterator[tuple[str
 
 
 def _overridden(right: type, wrong: type) -> set[CodeType]:
-    """The functions of a class for which the other has its own; what only the other has, nobody calls."""
+    """The functions of a class that the other overrides; its additional functions have no callers."""
     found: set[CodeType] = set()
     for base in wrong.__mro__:
         if base in right.__mro__:

@@ -69,7 +69,7 @@ class FakeRuntimeControl:
         self._core.store.addresses.given = address
 
     def _untold(self, how: str, uid: str, seconds: float) -> None:
-        """An event is not told as it happens."""
+        """Record that an event is not sent as it happens."""
         values = {"seconds": f"{seconds:g}"} if seconds else {}
         self._recorder.record("fault", what=f"a container event is {how}", uid=uid, values=values or None)
 

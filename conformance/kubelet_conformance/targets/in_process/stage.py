@@ -86,7 +86,7 @@ class InProcessStage:
         error: BaseException | None = None
         try:
             run(life.play(story), limit_seconds=_LIFE_SECONDS_MAX)
-        except Exception as caught:  # noqa: BLE001 - whatever ends a story, its trace is kept
+        except Exception as caught:  # noqa: BLE001 - whatever ends a scenario, its trace is kept
             error = caught
         life.recorder.write(file, life.header(name))
         if error is not None:

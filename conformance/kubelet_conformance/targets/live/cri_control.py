@@ -33,7 +33,7 @@ _RECHECK_SECONDS = 0.05
 class RuntimeState:
     """What the runtime has, looked at over a channel of its own, five times a second and after each call.
 
-    `errors` are those of deeds that were begun by a scenario and failed.
+    `errors` are those of actions that were begun by a scenario and failed.
     """
 
     def __init__(self, services: Services) -> None:
@@ -90,10 +90,10 @@ class RuntimeState:
 
 
 class CriRuntimeControl(RuntimeControl):
-    """A real runtime in the hands of one scenario: what is there is what is in its own namespaces.
+    """A real runtime as one scenario controls it: it sees only what is in the scenario's own namespaces.
 
-    Deeds are begun at once and go on beside the scenario; `spawn` runs them. `private` is the runtime's other
-    side, where it is one of our own.
+    Actions are begun at once and go on beside the scenario; `spawn` runs them. `private` is the runtime's
+    other side, where it is one of our own.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class CriRuntimeControl(RuntimeControl):
         found = await self._services.PodSandboxStatus(request, timeout=_CALL_SECONDS)
         pid = _pid(dict(found.info))
         if not pid or not _is_of(pid, sandbox_id):
-            raise NotPossibleError("a runtime that tells the process of a sandbox, on this machine")
+            raise NotPossibleError("a runtime that reports the process of a sandbox, on this machine")
         try:
             os.kill(pid, signal.SIGKILL)
         except PermissionError:
@@ -229,7 +229,7 @@ def _container(found: cri.Container, sandbox: RuntimeSandbox) -> RuntimeContaine
 
 
 def _pid(info: dict[str, str]) -> int:
-    """The process that the verbose status tells of, as containerd and CRI-O do; 0 if it tells none."""
+    """The process in the verbose status, as containerd and CRI-O report it; 0 if there is none."""
     try:
         pid: object = json.loads(info.get("info", "{}")).get("pid")
     except (ValueError, AttributeError):

@@ -22,7 +22,7 @@ _LOOKS = 2
 
 
 async def check_neighbours(endpoint: Endpoint) -> None:
-    """Raise `TargetError` if pods are there that the kubelet would kill, for nobody told it of them."""
+    """Raise `TargetError` if there are pods that the kubelet would kill, as they are not in its sources."""
     found = await endpoint.services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
     metadata = [each.metadata for each in found.items if not is_ours(each.metadata.namespace)]
     if not metadata:
@@ -32,7 +32,7 @@ async def check_neighbours(endpoint: Endpoint) -> None:
     raise TargetError(
         f"{endpoint.path}: there are pods that are not this suite's: {', '.join(names[:_SHOWN])}{more}."
         " Its kubelet would KILL them, as every kubelet kills pods that it does not know. Name a runtime that"
-        " nobody uses, or choose --runtime containerd for a private one; --kill-foreign-pods has them killed"
+        " is not in use, or choose --runtime containerd for a private one; --kill-foreign-pods kills them"
     )
 
 

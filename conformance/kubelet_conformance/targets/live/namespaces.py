@@ -1,4 +1,4 @@
-"""Namespaces of this suite's own: each scenario on a shared node has one, and they tell what is ours."""
+"""Namespaces of this suite: each scenario on a shared node has its own, which shows what is ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scope_of(namespace: str) -> str:
 class Scope:
     """The namespaces of one scenario: one stands for `default`, one for each other that it names.
 
-    `number` tells it from all others of the run, `name` makes it readable.
+    `number` distinguishes it from all others of the run, `name` makes it readable.
     """
 
     def __init__(self, number: int, name: str) -> None:

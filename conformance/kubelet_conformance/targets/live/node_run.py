@@ -166,7 +166,7 @@ class Life:
                 await act.story(self._target(act, scope, view, deeds.create_task))
             if not self._shared:
                 self._node.kubelet.raise_if_failed()
-        except Exception as error:  # noqa: BLE001 - whatever ends a story, the others go on
+        except Exception as error:  # noqa: BLE001 - whatever ends a scenario, the others go on
             first = _first(error)
             outcome = Ended(first, "".join(traceback.format_exception(first)))
         if self._shared:
@@ -197,7 +197,7 @@ class Life:
         )
 
     async def _tidy(self, scope: Scope) -> None:
-        """Delete what the scenario wanted, and wait until nothing of it runs."""
+        """Delete the scenario's desired pods, and wait until nothing of them runs."""
         for metadata in self._node.api.pods():
             is_mirror = _MIRROR in (metadata.get("annotations") or {})
             if scope.holds(metadata["namespace"]) and not is_mirror:
@@ -208,7 +208,7 @@ class Life:
             await self._clock.sleep(_RECHECK_SECONDS)
 
     def _delete(self, namespace: str, name: str) -> None:
-        """Delete a pod that nobody needs any more; a file is removed with the pod's own grace period."""
+        """Delete a pod that is not needed any more; a file is removed with the pod's own grace period."""
         grace = _TIDY_GRACE_SECONDS if isinstance(self._node, ReferenceNode) else None
         self._node.api.delete(namespace, name, grace)
 

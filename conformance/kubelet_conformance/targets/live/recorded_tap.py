@@ -23,7 +23,7 @@ _PEERS = {"runtime away": "the runtime is away", "runtime back": "healed: the ru
 async def tapped(listen: Path, runtime: Path, recorder: Recorder) -> AsyncGenerator[None]:
     """Let a kubelet reach the runtime at `listen`, everything on the record, while the context is open.
 
-    A mistake in whoever listens to the record is raised at the end: the bytes pass all the same. So is a
+    An exception in a listener of the record is raised at the end: the bytes pass all the same. So is a
     TargetError where a connection could not be followed to its end, for then the record lacks what passed.
     """
     hearing = _Hearing(recorder, runtime)

@@ -46,14 +46,14 @@ class ReferenceNode:
         seed: of its chance.
         folder: empty and private to it.
         runtime: the socket that the kubelet is to connect to.
-        recorder: takes what is wanted and what is seen.
+        recorder: takes desired pods and observations.
         clock: the time it lives in.
         node_name: the node's name.
         settings: what a scenario sets of the kubelet's configuration.
-        know: is told of each pod that an event is about, its UID and its namespace.
+        know: called for each pod that an event is about, with its UID and its namespace.
     """
 
-    def __init__(  # noqa: PLR0913 - a kubelet, its places, and what is told of it
+    def __init__(  # noqa: PLR0913 - a kubelet, its places, and what it is given
         self,
         *,
         parts: Parts,
@@ -120,7 +120,7 @@ class ReferenceNode:
 
 
 class _Events(RecordedEvents):
-    """Events on the record; it is told first whose pods they are about."""
+    """Events on the record; `know` is called first, with the pod that each is about."""
 
     def __init__(self, recorder: Recorder, know: Callable[[str, str], None]) -> None:
         super().__init__(recorder)

@@ -39,7 +39,7 @@ class View(Recorder):
         return len(self._router.whole.records)
 
     def record_removal(self, since: int, container_id: str, sandbox_id: str, name: str) -> None:
-        """Record that somebody took a container or, without its id, a sandbox away.
+        """Record that a container or, without its id, a sandbox was removed from outside.
 
         It was done after the place `since`, and before the first answer that shows it: that may be recorded.
         """
@@ -52,7 +52,7 @@ class View(Recorder):
             self._router.insert(place, self, "runtime", **given)
 
     def hear(self, seen: Seen) -> None:
-        """Take a record that concerns this scenario; of the replies those to calls that it heard of."""
+        """Take a record that concerns this scenario; of the replies those to calls that it observed."""
         if isinstance(seen, RecordedCall):
             self._open.add(seen.id)
         elif isinstance(seen, RecordedReply):
@@ -63,9 +63,9 @@ class View(Recorder):
 
 
 class Router:
-    """Tells each view what concerns it.
+    """Passes to each view what concerns it.
 
-    Whose a record is follows from the namespace of its pod: told by the record itself, or known of a UID or
+    Whose a record is follows from the namespace of its pod: stated by the record itself, or known of a UID or
     an id from an earlier one. Attributes:
         owners: the scope of each record of the whole, in order; "" for what concerns none or all.
     """
@@ -86,7 +86,7 @@ class Router:
         return view
 
     def close(self, view: View) -> None:
-        """The view hears of nothing any more; what is about it still counts as its own."""
+        """The view receives nothing any more; what is about it still counts as its own."""
         self._views.pop(view.scope, None)
 
     @contextmanager
@@ -182,7 +182,7 @@ def _names_a_pod(seen: Seen) -> bool:
 
 
 class _Gone:
-    """Tells by which answers a record is gone: of a container or, without its id, of a sandbox."""
+    """Decides by which answers a record is gone: of a container or, without its id, of a sandbox."""
 
     def __init__(self, container_id: str, sandbox_id: str) -> None:
         self._id = container_id or sandbox_id

@@ -33,7 +33,7 @@ _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
 _CHARS_MAX = 64
-_SHORT = "/tmp"  # noqa: S108 - the folder there has a name that nobody knows, and is private
+_SHORT = "/tmp"  # noqa: S108 - the folder there has a name that cannot be guessed, and is private
 _LANES = {_FAKE: 8, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
 
@@ -123,7 +123,7 @@ class WallStage:
 
     @asynccontextmanager
     async def _free_runtime(self, folder: Path) -> AsyncGenerator[Surroundings]:
-        """A runtime for one life: a new one where that is the fake, else one that nobody uses."""
+        """A runtime for one life: a new one where that is the fake, else one that is not in use."""
         if self._choice.runtime != _FAKE:
             around = self._idle.pop() if self._idle else await self._new_containerd()
             try:
@@ -143,7 +143,7 @@ class WallStage:
 
 
 async def _sweep(around: Surroundings) -> None:
-    """Remove what scenarios left at the runtime, whoever wants to end this run."""
+    """Remove what scenarios left at the runtime, also when the run is cancelled."""
     work = asyncio.ensure_future(_removed(around))
     try:
         await asyncio.shield(work)
@@ -187,4 +187,4 @@ def _cleared(folder: Path) -> list[str]:
 
 
 def _nobody(_: Act) -> None:
-    """Nobody wants to hear."""
+    """Ignore the end of an act."""

@@ -19,7 +19,7 @@ class Child:
     """A process in a group of its own, so that Ctrl-C in the terminal is ours to pass on.
 
     Where `setpriv` is there, the kernel kills it when this process dies, however that happens. To be made
-    within the running loop; `on_line` hears each line of its output.
+    within the running loop; `on_line` receives each line of its output.
     """
 
     def __init__(

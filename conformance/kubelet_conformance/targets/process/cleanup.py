@@ -32,7 +32,7 @@ def clear(folder: Path, entries: Iterable[str]) -> list[str]:
         )
     left = mounts_below(folder)
     if left:
-        # Nothing is removed then: what is mounted there belongs to somebody else.
+        # Nothing is removed then: what is mounted there is not ours.
         return [f"{point} cannot be unmounted: umount it, then remove {folder}" for point in left]
     made = [folder / entry for entry in entries]
     for entry in made:

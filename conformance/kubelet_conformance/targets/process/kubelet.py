@@ -30,8 +30,8 @@ _OK = 200
 class ProcessKubelet(KubeletControl):
     """Runs a target's command, one process after another, in the same places.
 
-    `config` is the text of its configuration. Listeners in `on_line` hear each line of its log. It is killed,
-    with all it started, when this process ends in whatever way.
+    `config` is the text of its configuration. Listeners in `on_line` receive each line of its log. It is
+    killed, with all it started, when this process ends in whatever way.
     """
 
     def __init__(self, target: KubeletTarget, places: Places, config: str, recorder: Recorder) -> None:

@@ -85,7 +85,7 @@ class Places:
 
 
 def free_ports() -> tuple[int, int, int]:
-    """Three ports of loopback that nobody listens on at this moment.
+    """Three ports of loopback that are free at this moment.
 
     They are none of those that the system gives to connections: one of these could take a port before the
     kubelet does.

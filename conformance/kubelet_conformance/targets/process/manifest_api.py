@@ -1,4 +1,4 @@
-"""Pods wanted by manifest files: what of an API server a kubelet with a manifest folder can stand in for."""
+"""Pods by manifest files: what of an API server a kubelet with a manifest folder can stand in for."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class FolderApi(ApiControl):
         self._manifests.remove(_file(key))
 
     def get(self, namespace: str, name: str) -> Json | None:
-        """The pod as the kubelet last showed it, or as it is wanted; None for one that never was.
+        """The pod as the kubelet last showed it, or its manifest; None for one that never was.
 
-        A kubelet shows the pods that are wanted: the end of a deleted one is not to be seen.
+        A kubelet shows its desired pods: the end of a deleted one is not to be seen.
         """
         key = namespace, name
         if key in self._deleted:
@@ -73,11 +73,11 @@ class FolderApi(ApiControl):
         return self._stored(self._wanted[key]) if key in self._wanted else None
 
     def pods(self) -> list[Json]:
-        """The metadata of the pods that are wanted."""
+        """The metadata of the desired pods."""
         return [self._stored(pod)["metadata"] for pod in self._wanted.values()]
 
     def _key(self, namespace: str, name: str) -> tuple[str, str]:
-        """The key of a wanted pod, by the name that it was given or by the one that the kubelet shows."""
+        """The key of a desired pod, by the name that it was given or by the one that the kubelet shows."""
         for key in ((namespace, name), (namespace, name + self._suffix)):
             if key in self._wanted:
                 return key

@@ -1,4 +1,4 @@
-"""The manifest URL for a kubelet in another process: served on loopback, answering what it is told to."""
+"""The manifest URL for a kubelet in another process: served on loopback, with answers that can be set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ManifestServer:
         self._answer: _Answer | None = _Answer()
         self._runner: web.AppRunner | None = None
         self.url = ""
-        """What a kubelet is told; "" before it is started."""
+        """The URL for the kubelet; "" before it is started."""
 
     def serve(self, url: str, body: bytes, status: int = 200) -> None:
         """From now on answer with this."""

@@ -31,7 +31,7 @@ class ProcessNode:
         target: the kubelet.
         folder: private to it; what it made there is removed in the end.
         runtime: the socket that the kubelet is to connect to.
-        recorder: takes what is wanted and what is seen.
+        recorder: takes desired pods and observations.
         node_name: the node's name.
         settings: what a scenario sets of the kubelet's configuration.
 
@@ -39,7 +39,7 @@ class ProcessNode:
         NotPossibleError: The settings cannot be set in this kubelet.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - a kubelet, its places, and what is told of it
+    def __init__(  # noqa: PLR0913, PLR0917 - a kubelet, its places, and what it is given
         self,
         target: KubeletTarget,
         folder: Path,

@@ -118,7 +118,7 @@ def kubelet_process(choice: Choice) -> KubeletTarget | None:
 
 
 def resolved(choice: Choice) -> Choice:
-    """The choice with the version that it leaves open: a target file tells one, a node of many pods has one.
+    """The choice with the version that it leaves open: a target file states one, a node of many pods has one.
 
     Raises `UnknownTargetError`.
     """

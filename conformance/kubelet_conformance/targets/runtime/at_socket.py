@@ -47,8 +47,8 @@ async def runtime_at(
 ) -> AsyncGenerator[DirectRuntime]:
     """The runtime at a socket, with an image on it that has a shell.
 
-    `run_id` tells what is made in this run from what others made; `restart`, where there is one, stops the
-    runtime and starts it again; `introduce` tells it of a registry by host and port.
+    `run_id` marks what is made in this run, among what others made; `restart`, where there is one, stops the
+    runtime and starts it again; `introduce` configures a registry there by host and port.
 
     Raises:
         TargetError: It cannot be called, or has no such image.
@@ -104,7 +104,7 @@ async def private_containerd(run_id: str) -> AsyncGenerator[DirectRuntime]:
 
 @asynccontextmanager
 async def fake_over_grpc(parts: RuntimeParts, now_ns: int) -> AsyncGenerator[DirectRuntime]:
-    """The fake on a socket of its own, in a folder for nobody else."""
+    """The fake on a socket of its own, in a private folder."""
     start_ns = now_ns - round(asyncio.get_running_loop().time() * 1e9)
     node = FakeNode(parts, start_ns)
     with _folder() as folder:

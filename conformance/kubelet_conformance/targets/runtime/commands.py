@@ -1,4 +1,4 @@
-"""What containers are told to do: in the language of a fake, and for any image that has a shell."""
+"""Commands for containers and for ExecSync: in the script language of a fake, and for images with a shell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STARVING_BYTES = "1G"
 
 
 class Commands(Protocol):
-    """The commands that make a container, or what is executed in it, do what a story wants."""
+    """The commands that make a container, or what is executed in it, do what a runtime scenario needs."""
 
     def run(self, *, stop_delay: float = 0, stop_code: int = 0, says: str = "") -> list[str]:
         """Run until asked to stop, and then end with `stop_code` after `stop_delay` seconds."""
@@ -58,7 +58,7 @@ class FakeCommands:
         return ["nostart"]
 
     def starve(self) -> list[str]:
-        """Wait: lack of memory is a mishap here."""
+        """Wait: in a fake, lack of memory is a runtime event (`DirectRuntime.starve`)."""
         return ["run"]
 
     def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
@@ -70,7 +70,7 @@ class FakeCommands:
         return ["x", "0", f"{seconds:g}"]
 
     def memory_limit(self) -> list[str] | None:
-        """Nothing in a fake can tell."""
+        """A fake has no command that prints it."""
         return None
 
 
@@ -92,7 +92,7 @@ class ShellCommands:
         return ["/no/such/program"]
 
     def starve(self) -> list[str]:
-        """Fill a buffer that is larger than any limit of a story, in the place of the shell.
+        """Fill a buffer that is larger than any limit of a scenario, in the place of the shell.
 
         Not at once: of a process that ends before its start has returned, runtimes may miss why it ended.
         """

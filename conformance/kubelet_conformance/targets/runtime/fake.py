@@ -36,7 +36,7 @@ class FakeNode:
             hear(*happened)
 
     def direct(self, services: Any = None, *, shared: bool = False) -> DirectRuntime:  # noqa: ANN401 - a stub
-        """The fake as stories call it: in process, unless through these services."""
+        """The fake as runtime scenarios call it: in process, unless through these services."""
         return DirectRuntime(
             services=services or self.runtime,
             name=self.core.settings.name,

@@ -21,12 +21,12 @@ _LIMIT_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a user asks to be called.
+    """What a user wants to have called.
 
     Attributes:
         target: `unix:///PATH`, `containerd`, `fake`, `fake-grpc`, `bug:ID` or `bug:ID-grpc`.
         image: the image for containers; of no account for fakes.
-        run_id: tells what is made in this run from what others made.
+        run_id: marks what is made in this run, among what others made.
         now_ns: the time of day, in nanoseconds since the epoch.
     """
 

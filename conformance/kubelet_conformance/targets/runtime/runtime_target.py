@@ -1,4 +1,4 @@
-"""What stories may ask of a runtime beside its calls, whichever runtime it is."""
+"""What runtime scenarios may ask of a runtime beside its calls, whichever runtime it is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from kubelet_conformance.targets.runtime.commands import Commands
 
 Need = Literal["events", "files", "mishaps", "registry", "restart", "stamps"]
-"""What some stories cannot do without.
+"""What some runtime scenarios cannot do without.
 
 - `events`: the runtime answers GetContainerEvents.
 - `files`: its log files can be read here.
@@ -22,11 +22,11 @@ Need = Literal["events", "files", "mishaps", "registry", "restart", "stamps"]
 
 
 class LogFiles(Protocol):
-    """Where the runtime is told to write its logs, as seen from here."""
+    """Where the runtime writes its logs, as seen from here."""
 
     @property
     def folder(self) -> str:
-        """Where the logs of all stories go."""
+        """Where the logs of all runtime scenarios go."""
         ...
 
     def read(self, path: str) -> str | None:
@@ -61,7 +61,7 @@ class Registry(Protocol):
 
 
 class Mishaps(Protocol):
-    """What befalls a runtime that is made for it."""
+    """Controls that make a fake runtime lose its state."""
 
     def lose_track(self, container_id: str) -> None:
         """The container's state becomes UNKNOWN."""
@@ -85,7 +85,7 @@ class DirectRuntime:
         name: what it calls itself.
         version: its version, in its own words.
         image: an image that it has, with a shell unless the runtime is a fake.
-        commands: how its containers are told what to do.
+        commands: what its containers can be made to run.
         files: where its logs are, if that is here.
         registry: where it can pull from.
         now: the time in seconds.
@@ -93,10 +93,10 @@ class DirectRuntime:
         starve: lets a container that runs `Commands.starve` be killed for lack of memory.
         shared: others use it at the same time; what is theirs is no part of a record.
         lacks: by need, why it cannot be met.
-        mishaps: what can befall it.
+        mishaps: makes it lose its state; None where that is not possible.
         restart: stops it and starts it again, and returns when it answers.
         slow: makes calls of an rpc so many seconds late, while a context is open.
-        listen: hears what it does by itself: op, container id, sandbox id, name, exit code.
+        listen: receives runtime events: op, container id, sandbox id, name, exit code.
     """
 
     services: Any
