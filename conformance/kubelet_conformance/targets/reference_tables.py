@@ -6,26 +6,38 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
-    "27.1": ("sandbox_changed.SANDBOXES",),
-    "27.2": ("new_sandbox.NEW_SANDBOX",),
-    "27.3": ("restart_policy.RESTARTS", "running_containers.RUNNING"),
-    "27.4": ("init_progress.INIT_ROWS",),
-    "27.5": ("sidecar_progress.SIDECAR_ROWS",),
-    "27.6": ("worker_states.ROWS",),
-    "27.7": ("phase.PHASES",),
-    "27.8": ("status_rows.STATES", "status_rows.REFUSALS"),
-    "27.9": ("stop_timeout.BASES", "stop_timeout.TIMEOUTS"),
-    "27.10": ("config.changes.CHANGES",),
-    "27.11": ("image_decision.ROWS",),
-    "27.12": ("probe_worker.WITHOUT_INSTANCE", "probe_worker.WITH_INSTANCE"),
+    "Is another sandbox needed?": ("kuberuntime.actions.sandbox_changed.SANDBOXES",),
+    "What is done in a new sandbox?": ("kuberuntime.actions.pod_actions.NEW_SANDBOX",),
+    "What becomes of an app container?": (
+        "api.restart_policy.RESTARTS",
+        "kuberuntime.actions.pod_actions.RUNNING",
+    ),
+    "Which init container is next?": ("kuberuntime.actions.init_containers.INIT_ROWS",),
+    "How do sidecars and init containers go on?": ("kuberuntime.actions.sidecars.SIDECAR_ROWS",),
+    "How does a pod worker go from state to state?": ("pod_workers.worker_table.ROWS",),
+    "Which phase has a pod?": ("status.phase.PHASES",),
+    "Which status has a container?": (
+        "status.container_statuses.STATES",
+        "status.container_statuses.REFUSALS",
+    ),
+    "How long does a container have to stop?": (
+        "kuberuntime.container.stop_timeout.BASES",
+        "kuberuntime.container.stop_timeout.TIMEOUTS",
+    ),
+    "What kind of change is it?": ("config.changes.CHANGES",),
+    "Is an image pulled?": ("images.image_pull_rules.ROWS",),
+    "What does a probe's worker do at a tick?": (
+        "prober.worker.WITHOUT_INSTANCE",
+        "prober.worker.WITH_INSTANCE",
+    ),
 }
-"""Where each table of the catalogue's section 27 stands."""
+"""The tables of each decision, by the question that it answers."""
 
 
 def reference_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
-    """The tables by their number in the catalogue: each with its place, and its rows."""
+    """For each question that the reference decides by tables: the place of each table, and its rows."""
     # The only door to the reference, opened by name.
-    return {number: [(place, _rows(place)) for place in places] for number, places in _TABLES.items()}
+    return {question: [(place, _rows(place)) for place in places] for question, places in _TABLES.items()}
 
 
 def _rows(place: str) -> Sequence[object]:
