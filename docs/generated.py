@@ -21,7 +21,6 @@ from kubelet_conformance.targets.bugs import bug_card, bug_ids
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
-    from mkdocs.structure.pages import Page
 
 __all__ = ("on_config", "on_files", "on_page_markdown")
 
@@ -54,7 +53,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, **_: object) -> str:
     """Let links to files of the reference lead to the pages with their source."""
     return _SOURCE_LINK.sub(r"](source/\2.md)", markdown)
 

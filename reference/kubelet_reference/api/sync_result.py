@@ -53,7 +53,7 @@ class StartError(Exception):
 class ActionResult(msgspec.Struct, frozen=True):
     """One action: `target` is a container's name or a pod; `reason` is None if it succeeded.
 
-    `wait` is how many seconds it has to wait before it is worth another try, None where nobody knows.
+    `wait` is how many seconds it has to wait before it is worth another try, None where that is unknown.
     """
 
     action: Action

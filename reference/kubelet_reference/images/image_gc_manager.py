@@ -57,7 +57,7 @@ def removable(images: Iterable[KnownImage], now: float, minimum_age: float) -> l
 
 
 class ImageCollector:
-    """Collects images; without `stats` nobody knows how full the disk is, and nothing is removed.
+    """Removes unused images; without `stats` it is unknown how full the disk is, and nothing is removed.
 
     Nor is it with a threshold of 100 percent, as in the kubelet.
     """

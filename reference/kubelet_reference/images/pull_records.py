@@ -1,8 +1,8 @@
 """What is kept on disk of pulls: which are under way, and whose credentials brought what came (KEP-2535).
 
-An image that one pod has pulled with its secrets lies on the node for all. With these records the kubelet
+An image that one pod has pulled with its secrets is on the node for all. With these records the kubelet
 can ask every other pod to prove that it may use the image too (IMAGE-21). They outlive the kubelet: an image
-whose pull was begun and never recorded as done is nobody's proof of anything.
+whose pull was begun and never recorded as done proves nothing.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class PullRecords:
         return any(mine.proves(one) for mine in credentials for one in access.kubernetes_secrets)
 
     def _is_preloaded(self, image: str) -> bool:
-        """Nobody here ever began to pull it."""
+        """This kubelet never began to pull it."""
         return self._disk.kind(self._pulling(image)) is None
 
     def _trusts_preloaded(self, policy: str, image: str) -> bool:

@@ -32,7 +32,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class HandlerTools:
     """What the handlers work with.
 
-    `all_sources_seen` tells whether every source has had its say; `clear_away` removes all dead containers of
+    `all_sources_seen` says whether every source was seen; `clear_away` removes all dead containers of
     a pod, by UID.
     """
 
@@ -52,7 +52,7 @@ class HandlerTools:
 
 
 class PodHandlers:
-    """Keeps the pod manager up to date, and tells the workers."""
+    """Keeps the pod manager up to date, and sends updates to the workers."""
 
     def __init__(self, tools: HandlerTools) -> None:
         self._tools = tools
@@ -142,7 +142,7 @@ class PodHandlers:
         )
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
-        """Fail the pod for good; no worker is told, so nothing of it is ever started (ADMIT-02)."""
+        """Fail the pod for good; no worker gets an update, so nothing of it is ever started (ADMIT-02)."""
         self._tools.recorder.warning(pod, rejection.reason, rejection.message)
         status = PodStatus(
             phase=pods.FAILED,

@@ -48,7 +48,7 @@ class Inputs(Generic[T]):
         self._chance = chance
         self._loop = asyncio.get_running_loop()
         self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
-        """The item of each source, and what tells its source that it was taken."""
+        """The item of each source, and the future that says that it was taken."""
         self._waiting: asyncio.Future[None] | None = None
 
     async def next(self) -> T:
@@ -67,7 +67,7 @@ class Inputs(Generic[T]):
             await self._offer(source, await read())
 
     async def feed_ticks(self, source: int, seconds: float, item: T) -> None:
-        """Give `item` on a grid of `seconds`; ticks that nobody took in time are left out."""
+        """Give `item` on a grid of `seconds`; ticks that were not taken in time are left out."""
         ticker = Ticker(seconds)
         while True:
             await ticker.next()
@@ -113,7 +113,7 @@ Item: TypeAlias = PodUpdate | PodLifecycleEvent | ProbeUpdate | Tick | Housekeep
 
 @dataclass(frozen=True, slots=True)
 class LoopTools:
-    """What the loop works with; `container_died` is told the pod's UID and the container's id."""
+    """What the loop works with; `container_died` is called with the pod's UID and the container's id."""
 
     mux: Mux
     pleg_events: asyncio.Queue[PodLifecycleEvent]

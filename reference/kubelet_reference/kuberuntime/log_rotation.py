@@ -44,7 +44,7 @@ class LogWriter(Protocol):
 
 
 class LogRotation:
-    """Rotates the logs of this kubelet's pods; `pods` tells which those are."""
+    """Rotates the logs of this kubelet's pods; `pods` gives them."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - it stands between the pods, the runtime and the disk
         self,

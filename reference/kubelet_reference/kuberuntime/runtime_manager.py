@@ -80,7 +80,7 @@ class Hands:
     remover: RecordRemover
     resizer: Resizer
     sandbox_ready: Callable[[Pod], None] = lambda _: None
-    """Hears of each pod whose sandbox was just made, before anything is pulled for it."""
+    """Called with each pod whose sandbox was just made, before anything is pulled for it."""
 
 
 class _PassEndedError(Exception):
@@ -148,7 +148,7 @@ class RuntimeManager:
     # Step 1
 
     def decide(self, pod: Pod, records: PodRecords) -> Actions:
-        """What is to be done; a replaced sandbox is told (SANDBOX-09)."""
+        """What is to be done; a replaced sandbox is reported by an event (SANDBOX-09)."""
         change = self._decisions.sandbox_changed(pod, records)
         actions = self._decisions.compute_actions(
             Situation(
@@ -243,7 +243,7 @@ class RuntimeManager:
     def is_needed(self, container: AnyContainer, kind: str) -> bool:
         """Whether the pass ends if this one cannot be started: only for a regular init container (SYNC-05).
 
-        Other failures keep nobody from being tried (SYNC-04, EPH-04, SIDECAR-08).
+        Other failures keep no other container from being tried (SYNC-04, EPH-04, SIDECAR-08).
         """
         return kind == INIT and not pods.is_sidecar(container)
 
@@ -297,7 +297,7 @@ class RuntimeManager:
         return await self._hands.reader.list_running_pods()
 
     def container_events(self) -> AsyncIterator[PodNews]:
-        """What the runtime tells of pods by itself (PLEG-14)."""
+        """The runtime's container events (PLEG-14)."""
         return self._hands.reader.container_events()
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:

@@ -43,7 +43,7 @@ class PodCache:
         """All entries are at least as new as this."""
 
     def get(self, uid: str) -> PodRecords:
-        """The records that were read last, at once; `error` tells whether reading them failed since."""
+        """The records that were read last, at once; `error` is set if reading them has failed since."""
         return self._entry(uid).records
 
     def error(self, uid: str) -> Exception | None:

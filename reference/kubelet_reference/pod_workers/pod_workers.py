@@ -63,7 +63,7 @@ class PodWorkers(WorkerViews):
     # --- what comes in
 
     def update_pod(self, update: Update) -> None:
-        """Tell the pod's worker the news; returns at once."""
+        """Send the update to the pod's worker; returns at once."""
         if update.pod is None and update.kind is not UpdateKind.KILL:
             return  # What the runtime alone knows can only be killed (WORK-25).
         worker = self._workers.get(update.uid) or Worker(update.uid, update.full_name)

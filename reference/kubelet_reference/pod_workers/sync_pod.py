@@ -225,7 +225,7 @@ class PodSyncer:
         self.require_killed(pod, await self._tools.runtime.kill_pod(pod, records, grace))
 
     def require_killed(self, pod: Pod, result: SyncResult) -> None:
-        """Fail the round if anything could not be stopped, and tell it (TERM-25)."""
+        """Fail the sync if anything could not be stopped, and report it by an event (TERM-25)."""
         if result.error is not None:
             self._tools.recorder.warning(pod, Reason.FAILED_KILL_POD, f"error killing pod: {result.error}")
             raise SyncFailed(result.error)
@@ -242,7 +242,7 @@ class PodSyncer:
             raise SyncFailed(f"detected running containers after a successful kill: {', '.join(running)}")
 
     async def give_back_resources(self, pod: Pod) -> None:
-        """Unprepare what the pod has claimed: nothing of it runs, and nobody is told so yet (TERM-27)."""
+        """Unprepare the pod's claims: nothing of it runs, and its last status is still to come (TERM-27)."""
         if self._tools.resources is None:
             return
         try:

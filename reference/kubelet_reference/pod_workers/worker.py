@@ -1,6 +1,7 @@
-"""What a pod worker is told, and what a round of it may run into.
+"""One pod worker: the updates that it receives, the errors that end a sync of it, and its state.
 
-What the kubelet remembers of one pod UID while it has a worker.
+An `Update` is sent to the worker of its pod. `SyncFailed` and its kinds end one sync, which is tried again. A
+`Worker` is what the kubelet remembers of one pod UID until it forgets it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class WaitCut(SyncFailed):
 
 
 class UpdateKind(StrEnum):
-    """Why a worker is told of its pod."""
+    """Why a worker gets an update of its pod."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -63,7 +64,7 @@ class KillOptions:
 class Update(msgspec.Struct, frozen=True):
     """News of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
 
-    `start_time` is when the kubelet heard of it, in seconds of its clock.
+    `start_time` is when the kubelet received it, in seconds of its clock.
     """
 
     kind: UpdateKind
@@ -173,7 +174,7 @@ class Worker:
 
     @property
     def known_spec(self) -> Pod | None:
-        """The newest spec that the worker was told of."""
+        """The newest spec that the worker has received."""
         for update in (self.pending, self.active):
             if update is not None and update.pod is not None:
                 return update.pod

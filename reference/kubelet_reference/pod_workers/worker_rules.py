@@ -1,6 +1,7 @@
-"""How long a pod may take to stop: the grace period that its worker hands down.
+"""The rules of the pod workers, and the parts that they work with.
 
-What the pod workers work with: rounds to run, records to read, times, tools and rules.
+`effective_grace` says how long a pod may take to stop: the grace period that its worker passes to the runtime
+manager. Below stand the Protocols of the parts: the syncs to run, the cache to read, and when to sync again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue
 
 MINIMUM_SECONDS = 1
-"""A worker never asks for less (constants of the catalogue)."""
+"""A worker never asks for less."""
 
 
 def effective_grace(previous: int, pod: Pod, override: int | None, behaviour: Behaviour) -> int:

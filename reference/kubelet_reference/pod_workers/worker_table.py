@@ -11,7 +11,7 @@ A pod worker is the life of one pod UID inside the kubelet. It goes one way:
 `terminated`   Nothing runs and the final status is known. A round cleans up: volumes, secrets, cgroup.
 `finished`     There is nothing left to do, but the UID is remembered, so that late news of it, from a stale
                list or a watch, cannot start it again (WORK-14).
-`none`         Never heard of, or forgotten by housekeeping, when no source wants the pod any more, or when
+`none`         Never seen, or forgotten by housekeeping, when no source wants the pod any more, or when
                it was created anew while its former instance was ending (WORK-22).
 
 Three kinds of event drive it:
@@ -127,7 +127,7 @@ ROWS: tuple[Row, ...] = (
     # --- none: the first time that a UID is seen, a create is no restart (WORK-22)
     *_rows(State.NONE, _NEWS, State.WAITING, Action.QUEUE, guard=Guard.STATIC),
     *_rows(State.NONE, _NEWS, State.SYNC, Action.QUEUE),
-    # A pod that was over before this kubelet heard of it is only cleaned up (WORK-29); if something of it
+    # A pod that was over before this kubelet first saw it is only cleaned up (WORK-29); if something of it
     # still runs, that is stopped first (WORK-30).
     Row(State.NONE, Event.TERMINATE, State.TERMINATED, (Action.QUEUE,), Guard.ENDED_BEFORE),
     Row(State.NONE, Event.TERMINATE, State.FINISHED, (Action.RELEASE_KILLERS,), Guard.STATIC),
@@ -143,7 +143,7 @@ ROWS: tuple[Row, ...] = (
     Row(State.SYNC, Event.DONE, State.SYNC, (Action.RESYNC_LATER,)),
     Row(State.SYNC, Event.FAILED, State.SYNC, (Action.RETRY_SOON,)),
     Row(State.SYNC, Event.ENDED, State.TERMINATING, (Action.QUEUE_AGAIN,)),
-    # The source gave the pod up and nobody said so (WORK-27).
+    # The source dropped the pod and sent no removal (WORK-27).
     Row(
         State.SYNC,
         Event.UNWANTED,

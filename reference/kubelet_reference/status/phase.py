@@ -1,7 +1,7 @@
 """The phase of a pod: what its containers amount to.
 
 First every container of the spec counts as something, by what its status says (`count`). Then the counts
-decide: `PHASES` is tried from the top, and the first row that fits gives the phase (table 27.7). Ephemeral
+decide: `PHASES` is tried from the top, and the first row that fits gives the phase. Ephemeral
 containers have no part in it (PHASE-01).
 """
 

@@ -88,7 +88,7 @@ _TYPES = {
 
 
 def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
-    """See that what lies at the path is of the type that is asked for, and make it where that says so.
+    """Check that what is at the path has the requested type, and create it where the type says so.
 
     Without a type nothing is looked at. Raises `SetUpError`, and `OSError`.
     """

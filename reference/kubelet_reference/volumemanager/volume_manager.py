@@ -57,7 +57,7 @@ class _Retry:
 
 
 class Volumes:
-    """Which pods have their volumes: what this life has made, and what lies on the disk from one before."""
+    """Which pods have their volumes: those made by this process, and those left on disk by an earlier one."""
 
     def __init__(self, tools: VolumeTools) -> None:
         self._tools = tools
@@ -102,7 +102,7 @@ class Volumes:
         return bool(volume_paths(self._tools.disk, self._tools.settings.root_dir, uid))
 
     async def _try(self, pod: Pod, volume: Volume) -> bool:
-        """Make one volume; whether it is there. A failure is told by an event."""
+        """Make one volume; whether it is there. A failure is reported by an event."""
         try:
             await self._set_up.make(pod, volume)
         except SetUpError as error:

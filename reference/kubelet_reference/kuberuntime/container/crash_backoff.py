@@ -36,7 +36,7 @@ class CrashBackoff:
         self._backoff = Backoff(tools.clock, base, cap)
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
-        """Let the start through, or raise `StartError` with CrashLoopBackOff and tell it (BACKOFF-06).
+        """Let the start through, or raise `StartError` with CrashLoopBackOff and report it (BACKOFF-06).
 
         The records are those from before the pass: an instance that was killed in this pass still runs in
         them, so that the restart after a failed probe is not held back by it (RESTART-12).

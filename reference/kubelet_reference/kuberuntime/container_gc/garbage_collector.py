@@ -1,7 +1,7 @@
 """Removes what is left of dead containers and sandboxes, once a minute.
 
 A round has three parts, in this order: containers, then the sandboxes that are empty by now, then log
-folders. As long as a pod is wanted its newest dead instances stay, for they tell its past (GC-01): one of
+folders. As long as a pod is desired its newest dead instances stay, for its status shows them (GC-01): one of
 each container, and one sandbox. When its content may go, everything dead of it goes (GC-02, GC-05).
 """
 
@@ -38,7 +38,7 @@ class GarbageRules:
 
     `sources_ready` says whether every source of pods has spoken, `content_may_go` whether a pod (by UID) is
     gone for good, with its containers stopped. `remove_images` removes all images that may go, `failed` is
-    told why a round has failed.
+    called with the reason of a failed collection.
     """
 
     sources_ready: Callable[[], bool]
@@ -68,7 +68,7 @@ class GarbageCollector:
             await self._clock.sleep(PERIOD)
 
     async def collect(self) -> bool:
-        """Do one round; whether the runtime could be asked at all, which is told if not (GC-11)."""
+        """Collect once; returns whether the runtime answered. A failure is reported by an event (GC-11)."""
         try:
             await self.collect_containers()
             await self.collect_sandboxes()
@@ -110,7 +110,7 @@ class GarbageCollector:
         )
 
     def may_go_entirely(self, uid: str) -> bool:
-        """Whether nothing of a pod is kept; nobody knows before all sources have spoken (GC-02)."""
+        """Whether nothing of a pod is kept; unknown before all sources are seen (GC-02)."""
         return self._rules.sources_ready() and self._rules.content_may_go(uid)
 
     async def collect_sandboxes(self) -> None:
@@ -136,7 +136,7 @@ class GarbageCollector:
         await self._remover.remove(container.id)
 
     async def _stop_unknown(self, container_id: str) -> bool:
-        """Stop a container by what its annotations tell of its pod (TERM-12); whether that went well."""
+        """Stop a container by what its annotations say of its pod (TERM-12); whether that went well."""
         try:
             status = await self._client.container_status(container_id)
         except grpc.RpcError as error:

@@ -252,7 +252,7 @@ def _new_file(folder: int, name: str, mode: int) -> int:
 
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """What tells two versions of each file apart: its inode, size and time of change."""
+    """What distinguishes two versions of each file: its inode, size and time of change."""
     found: dict[str, tuple[int, int, int]] = {}
     for entry in folder.iterdir():
         try:
