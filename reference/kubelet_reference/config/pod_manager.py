@@ -1,4 +1,4 @@
-"""The pods that are wanted on this node, and which API object is the mirror of which static pod."""
+"""The pods that are desired on this node, and which API object is the mirror of which static pod."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class EvictionManager:
         return frozenset(name for name, seen in self._pressed_at.items() if seen > since)
 
     async def check(self) -> Sequence[Pod]:
-        """Do one pass; the pods that were evicted."""
+        """Check the signals once; returns the pods that were evicted."""
         stats = self._tools.stats
         self.observe(await stats.read())
         self._usage = await stats.usage()

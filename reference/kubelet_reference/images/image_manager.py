@@ -1,4 +1,4 @@
-"""Sees to it that the image of a container is there, just before each container is made (IMAGE-01)."""
+"""Ensures that the image of a container is on the node, just before each container is made (IMAGE-01)."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class Assembly:
         self.state = parts.runtime_state(self.client, ports.clock, self._behaviour, self.pleg.healthy)
 
     def _make_workers(self) -> None:
-        """The rounds and the workers that run them."""
+        """The syncs and the workers that run them."""
         parts, ports = self._parts, self._ports
         self._status_context = StatusContext(
             behaviour=self._behaviour,

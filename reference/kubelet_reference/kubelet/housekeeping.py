@@ -1,4 +1,4 @@
-"""Housekeeping: every two seconds it compares what is wanted, what has a worker, and what runs (CLEANUP-01).
+"""Housekeeping: every two seconds it compares which pods are desired, have a worker, and run (CLEANUP-01).
 
     wanted   worker   runs
       x        x               fine
@@ -203,7 +203,7 @@ class Housekeeping:
         return worker.state in {State.TERMINATED, State.FINISHED}
 
     def tell(self, update: Update, known: dict[str, KnownPod]) -> None:
-        """Send an update to a worker, and let the rest of this run know that the pod has one now."""
+        """Send an update to a worker, and let the rest of this housekeeping know that the pod has one now."""
         self._tools.workers.update_pod(update)
         worker = self._tools.workers.known(update.uid)
         if worker is not None:

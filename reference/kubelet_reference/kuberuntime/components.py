@@ -1,4 +1,4 @@
-"""Puts the runtime side together: who is made of whom, and which parts can be exchanged."""
+"""Assembles the runtime manager and its parts; the parts can be exchanged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Creates a pod's sandbox and reads its IPs: step 4 of a sync.
 
 The config of the sandbox comes from `sandbox_config`. The pod's runtime class says which handler of the
-runtime runs the sandbox (SANDBOX-16, KEP-585): the API server resolves it, or its last answer while it is away.
+runtime runs the sandbox (SANDBOX-16, KEP-585): the API server resolves it, or its last answer counts.
 """
 
 from __future__ import annotations

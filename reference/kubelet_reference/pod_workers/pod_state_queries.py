@@ -95,7 +95,7 @@ class WorkerViews:
         return worker is not None and worker.is_ending
 
     def should_pod_containers_be_terminating(self, uid: str) -> bool:
-        """Whether a terminating round has begun: whatever runs is on its way out."""
+        """Whether a terminating sync has begun: whatever runs is being stopped."""
         worker = self._workers.get(uid)
         return self._is_synced if worker is None else worker.terminating_begun or worker.has_ended
 

@@ -22,8 +22,8 @@ from kubelet_reference.pod_workers.worker_table import State
 T = TypeVar("T")
 
 
-class SyncFailed(Exception):  # noqa: N818 - the round failed, the kubelet is fine
-    """A round could not do all that it should; it is tried again, after `wait` seconds if it says so."""
+class SyncFailed(Exception):  # noqa: N818 - the sync failed, the kubelet is fine
+    """A sync could not do all that it should; it is tried again, after `wait` seconds if it says so."""
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class NetworkNotReady(SyncFailed):
 
 
 class WaitCut(SyncFailed):
-    """What the round waited for is no longer worth waiting for."""
+    """What the sync waited for is no longer needed."""
 
 
 class UpdateKind(StrEnum):
@@ -90,7 +90,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Waits:
-    """What one round waits for besides the runtime; a termination cuts it short (WORK-06).
+    """What one sync waits for besides the runtime; a termination cuts it short (WORK-06).
 
     Calls to the runtime do not go through it: what has begun there is awaited (TERM-26).
     """
@@ -139,8 +139,8 @@ class KnownPod(msgspec.Struct, frozen=True):
 class Worker:
     """One pod's worker; `state` says where it stands, the rest is what its table's actions need.
 
-    `grace` is in seconds, 0 before anybody asked; `last_round` is the clock's second at which the last round
-    ended; `terminating_begun` says that a terminating round has begun, not only been asked for.
+    `grace` is in seconds, 0 before any request; `last_round` is the clock's second at which the last sync
+    ended; `terminating_begun` says that a terminating sync has begun, not only been asked for.
     """
 
     uid: str

@@ -1,4 +1,4 @@
-"""Time and chance as the kubelet takes them: the clock of the running loop, and choices drawn from a seed."""
+"""Time and random choices: the clock of the running loop, and choices drawn from a seed."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ class Disk(Protocol):
         ...
 
     def kind(self, path: str) -> FileKind | None:
-        """What lies at `path`, None if nothing does; a link is what it leads to, where it is followed."""
+        """What is at `path`, None if nothing is; a link is what it leads to, where it is followed."""
         ...
 
     def size(self, path: str) -> int | None:
@@ -340,7 +340,7 @@ class Disk(Protocol):
         ...
 
     def bind(self, root: str, path: str, target: str) -> str:
-        """Show at `target` what lies at the relative `path` below the folder `root`; say where to find it.
+        """Show at `target` what is at the relative `path` below the folder `root`; return where to find it.
 
         Links on the way are followed as long as they stay below `root`. A folder that is missing is made,
         with the permissions of `root`. A `target` that shows something else is changed. Where this process

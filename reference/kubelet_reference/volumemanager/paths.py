@@ -1,4 +1,4 @@
-"""Where the volumes of a pod lie on the disk: in the kubelet's own folders, by pod UID.
+"""Where the volumes of a pod are on the disk: in the kubelet's own folders, by pod UID.
 
     <root>/pods/<uid>/volumes/kubernetes.io~<plugin>/<volume>
     <root>/pods/<uid>/volume-subpaths/<volume>/<container>/<number of the mount>

@@ -1,8 +1,8 @@
 """Sees that a pod has its volumes before its sandbox is made, and that they go after its last container.
 
-Making a volume is tried again with growing delays, each failure told by an event, for as long as a round may
-wait. In each later round what volumes show is brought up to date; a failure there keeps the old content and
-does not hold the pod up. Volumes are removed as they are found on the disk, also those of an earlier process.
+Making a volume is tried again with growing delays, each failure reported by an event, for as long as a sync
+may wait. In each later sync what volumes show is brought up to date; a failure there keeps the old content
+and does not delay the pod. Volumes are removed as they are found on the disk, also those of an earlier process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kubelet_reference.volumemanager.paths import (
 from kubelet_reference.volumemanager.set_up import SetUp
 
 PATIENCE_SECONDS = 123.0
-"""How long one round waits for volumes (constants of the catalogue)."""
+"""How long one sync waits for volumes."""
 FIRST_DELAY_SECONDS, DELAY_SECONDS_MAX = 0.5, 122.0
 """From one try to make a volume to the next; each delay is twice the one before."""
 

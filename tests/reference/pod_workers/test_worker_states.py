@@ -18,7 +18,7 @@ from kubelet_reference.pod_workers.worker_table import (
 )
 from kubelet_reference.util.versions import Behaviour
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "pod-worker.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "pod-worker.md"
 LIFE = [State.WAITING, State.SYNC, State.TERMINATING, State.TERMINATED, State.FINISHED]
 UPDATES = [Event.CREATE, Event.UPDATE, Event.TERMINATE, Event.RUNTIME_KILL]
 WITH_ROUNDS = [State.SYNC, State.TERMINATING, State.TERMINATED]
@@ -80,7 +80,7 @@ def test_with_row_replaces_one_row() -> None:
 
     assert table.find(State.FINISHED, Event.CREATE, lambda _: False) == wrong
     assert len(table.rows) == len(ROWS)
-    with pytest.raises(LookupError, match="no row for none, round done"):
+    with pytest.raises(LookupError, match="no row for none, sync done"):
         table.with_row(Row(State.NONE, Event.DONE, State.NONE))
 
 

@@ -1,4 +1,4 @@
-"""What a single value may be: the words in which the tables of fields are written."""
+"""Checks of single values, with which the tables of fields are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decision of a pod sync: what is there, what is wanted, and so what is to be done.
+"""The decision of a pod sync: from the records and the spec to the actions.
 
 Nothing here acts: `compute_actions` is a pure function of a `Situation`. Each table is
 tried from the top, and the first row that fits decides. `NEW_SANDBOX` says what becomes of a pod whose
@@ -79,7 +79,7 @@ def next_of(stopped: Stopped) -> Next:
 
 
 class Running(msgspec.Struct, frozen=True):
-    """What is known of a container that runs: whether it is as wanted, what its probes say, and its size."""
+    """What is known of a running container: whether it matches its spec, its probes, and its resources."""
 
     has_changed: bool = False
     liveness_failed: bool = False

@@ -6,9 +6,9 @@ period. When each stop has ended, well or not, the sandboxes are stopped. Nothin
 for the status, and for the garbage collector.
 
 Sidecars outlive the app containers (SIDECAR-12). Before its StopContainer a sidecar waits for every app
-container and for the sidecar after it, and that wait is part of its grace period (SIDECAR-12 to SIDECAR-16). A
-container that does not run when the pod is killed delays no other (SIDECAR-16). Regular init containers wait
-for nothing and delay no other.
+container and for the sidecar after it, and that wait is part of its grace period (SIDECAR-12 to SIDECAR-16).
+A container that does not run when the pod is killed delays no other (SIDECAR-16). Regular init containers
+wait for nothing and delay no other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Starts one container: image, config, CreateContainer, StartContainer, postStart hook (START-01).
 
 Each step has its own waiting reason, so that a status shows which one failed (START-02). What was created and
-could not be started is left for the garbage collector: the next pass makes another instance (START-04).
+could not be started is left for the garbage collector: the next sync makes another instance (START-04).
 
 Volumes that show an image are pulled before any container is started, and mounted by the runtime (KEP-4639).
 An image that cannot be had concerns only the containers that mount it: these wait with its reason (IMAGE-20).
@@ -40,7 +40,7 @@ from kubelet_reference.util.versions import Behaviour
 class PodToStart(msgspec.Struct, frozen=True):
     """The pod whose containers are to be started, and the sandbox to start them in.
 
-    `records` are those from before the pass; `ips` are those of the sandbox (SYNC-12, SYNC-22); `images` are
+    `records` are those from before the sync; `ips` are those of the sandbox (SYNC-12, SYNC-22); `images` are
     what volumes show, or why they cannot, by the volumes' names (IMAGE-20).
     """
 
@@ -57,7 +57,7 @@ class PodToStart(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StartParts:
-    """Whose help a start needs."""
+    """The parts that a start needs."""
 
     images: ImageManager
     environment: Environment

@@ -1,4 +1,4 @@
-"""Which dead containers are removed in a round of garbage collection, and in which order."""
+"""Which dead containers are removed by a garbage collection, and in which order."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Removes what is left of dead containers and sandboxes, once a minute.
 
-A round has three parts, in this order: containers, then the sandboxes that are empty by now, then log
+A collection has three parts, in this order: containers, then the sandboxes that are empty by now, then log
 folders. As long as a pod is desired its newest dead instances stay, for its status shows them (GC-01): one of
 each container, and one sandbox. When its content may go, everything dead of it goes (GC-02, GC-05).
 """
@@ -26,7 +26,7 @@ from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 Record = TypeVar("Record", cri.Container, cri.PodSandbox)
 
 PERIOD = 60.0
-"""Seconds from the end of one round to the next."""
+"""Seconds from the end of one collection to the next."""
 _UNKNOWN = "Container is in unknown state, try killing it before removal"
 
 _log = logging.getLogger("kubelet_reference.garbage_collection")
@@ -48,7 +48,7 @@ class GarbageRules:
 
 
 class GarbageCollector:
-    """Collects garbage; what fails is left for the next round."""
+    """Collects garbage; what fails is left for the next collection."""
 
     def __init__(
         self, tools: RuntimeTools, remover: RecordRemover, terminator: Terminator, rules: GarbageRules
@@ -62,7 +62,7 @@ class GarbageCollector:
         self._rules = rules
 
     async def run(self) -> None:
-        """Do a round each minute, for ever."""
+        """Collect each minute, for ever."""
         while True:
             await self.collect()
             await self._clock.sleep(PERIOD)

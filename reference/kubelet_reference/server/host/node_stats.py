@@ -139,7 +139,7 @@ def usage_by_pod(stats: Iterable[cri.ContainerStats]) -> dict[str, PodUsage]:
     """What pods use, by UID: of each of their containers what the newest instance does.
 
     That is memory, and of the disk what containers have written beside their volumes. Containers that no
-    kubelet has made are nobody's.
+    kubelet has made belong to no pod.
     """
     newest: dict[str, dict[str, cri.ContainerStats]] = {}
     for one in sorted(stats, key=lambda one: one.attributes.metadata.attempt):

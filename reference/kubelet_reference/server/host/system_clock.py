@@ -1,4 +1,4 @@
-"""The one place of the kubelet that reads the machine's clock and takes its chance."""
+"""The one place of the kubelet that reads the machine's clock and its source of random numbers."""
 
 from __future__ import annotations
 
