@@ -113,7 +113,7 @@ def _is_started(last: Last) -> bool:
 
 
 def fails_for_good(pod: Pod, container: AnyContainer, exit_code: int, behaviour: Behaviour) -> bool:
-    """Whether a container that failed is given up, and with an init container its pod (RESTART-21)."""
+    """Whether a failed container never restarts, and with an init container its pod fails (RESTART-21)."""
     is_last = policy_of(pod, container, behaviour) == pods.NEVER
     return is_last and rule_for(pod, container, exit_code, behaviour) is None
 

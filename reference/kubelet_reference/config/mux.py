@@ -43,7 +43,7 @@ _ORDER = (Op.REMOVE, Op.ADD, Op.UPDATE, Op.DELETE)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A pod that a source wants: as the source gave it, and as everybody else sees it."""
+    """A pod that a source wants: as the source gave it, and as the kubelet uses it."""
 
     given: Pod
     pod: Pod
@@ -52,8 +52,8 @@ class _Known:
 class Mux:
     """Merges the snapshots of `sources` into `updates`.
 
-    `sources` are all that will ever speak: a source that has no pods must say so before the kubelet may
-    conclude that a pod is not wanted (LOOP-08). `classify` decides what kind of change it is.
+    `sources` are all sources of this kubelet: one that has no pods must say so before the kubelet may
+    conclude that a pod is not desired (LOOP-08). `classify` decides what kind of change it is.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Mux:
         return self._seen.get(source, False)
 
     def all_seen(self) -> bool:
-        """Whether every source has had its say: only then is a pod unwanted that none named (LOOP-08)."""
+        """Whether every source was seen: only then is a pod that none named not desired (LOOP-08)."""
         return all(self._seen.values())
 
     def _merge(self, source: Source, changed: Iterable[Pod], gone: Iterable[str], *, is_first: bool) -> None:

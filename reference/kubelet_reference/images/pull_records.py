@@ -35,7 +35,7 @@ class _Intent(_Kept, frozen=True, kw_only=True, tag="ImagePullIntent"):
 
 
 class _Access(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Who may use an image under one name: every pod of the node, or who has one of these secrets."""
+    """Who may use an image under one name: every pod of the node, or those with one of these secrets."""
 
     node_pods_accessible: bool = False
     kubernetes_secrets: tuple[SecretRecord, ...] = ()
@@ -63,7 +63,7 @@ class PullRecords:
         self._disk.remove(self._pulling(image))
 
     def succeed(self, image: str, ref: str, credential: Credential | None) -> None:
-        """It has brought the image `ref`, with that credential or anonymously: that is anybody's image."""
+        """It has brought the image `ref`, with that credential or anonymously: then every pod may use it."""
         path = self._pulled(ref)
         known = self._read(path)
         mapping = known.credential_mapping if known is not None else {}

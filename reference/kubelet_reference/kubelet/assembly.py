@@ -110,7 +110,7 @@ class Assembly:
         self.volumes = parts.volumes(VolumeTools(self._api, ports.disk, clock, self.recorder, settings))
 
     def _source_names(self) -> Iterator[Source]:
-        """The sources that will speak."""
+        """The sources that the mux waits for."""
         if self._settings.static_pod_path:
             yield Source.FILE
         if self._ports.url is not None and self._settings.static_pod_url:

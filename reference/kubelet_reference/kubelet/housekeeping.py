@@ -1,8 +1,8 @@
 """Housekeeping: every two seconds it compares which pods are desired, have a worker, and run (CLEANUP-01).
 
-    wanted   worker   runs
+    desired  worker   runs
       x        x               fine
-      x                        it came back while its former instance ended: begin it afresh
+      x                        it came back while its former instance ended: start it again
       x                        deleted, over, and never sent to a worker: finish it
                x               no source wants it: the worker is led to its end
                         x      only the runtime knows it: kill it
@@ -164,7 +164,7 @@ class Housekeeping:
                 await self._tools.mirrors.delete(mirror)
 
     def restart_forgotten(self, wanted: Sequence[Pod], known: dict[str, KnownPod]) -> None:
-        """Begin afresh the wanted pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
+        """Start again the desired pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
         for pod in wanted:
             uid = pods.uid(pod)
             if uid in known or not self.may_restart(pod):

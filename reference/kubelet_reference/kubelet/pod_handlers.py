@@ -58,7 +58,7 @@ class PodHandlers:
         self._tools = tools
 
     async def add(self, added: Iterable[Pod]) -> None:
-        """New pods, the oldest first: who came first gets the room (LOOP-14).
+        """New pods, the oldest first: the first to come gets the room (LOOP-14).
 
         Where a critical pod has to make room, nothing else goes on here until it has it (ADMIT-08).
         """
@@ -99,7 +99,7 @@ class PodHandlers:
                 self._tools.clear_away(pods.uid(pod))
 
     def sync(self, uids: Iterable[str]) -> None:
-        """Pods that something happened to; those that are not wanted any more are left alone (LOOP-09)."""
+        """Pods that something happened to; those that are no longer desired are left alone (LOOP-09)."""
         for uid in uids:
             pod = self._tools.manager.by_uid(uid)
             if pod is not None:
@@ -154,7 +154,7 @@ class PodHandlers:
         self._tools.statuses.set_pod_status(pod, status)
 
     def may_remove(self) -> bool:
-        """Whether pods may be killed for not being wanted; if not, housekeeping does it later (LOOP-08)."""
+        """Whether pods may be killed for not being desired; if not, housekeeping does it later (LOOP-08)."""
         return self._tools.all_sources_seen()
 
     def readiness_differs(self, pod: Pod) -> bool:

@@ -203,7 +203,7 @@ class SyncLoop:
             self._tools.container_died(event.uid, event.data)
 
     def take_probe(self, update: ProbeUpdate) -> None:
-        """Keep what a probe found, and let the pod have a look; a good liveness is no news (LOOP-12)."""
+        """Keep what a probe found, and have the pod synced; a good liveness changes nothing (LOOP-12)."""
         succeeded = update.outcome is ProbeOutcome.SUCCESS
         uid, container = update.uid, update.container_id
         match update.kind:
@@ -222,7 +222,7 @@ class SyncLoop:
         return list(dict.fromkeys((*due, *self._tools.deadlines.due())))
 
     async def keep_house(self) -> None:
-        """Clean up, unless a source has not spoken yet: its pods would look unwanted (LOOP-08)."""
+        """Clean up, unless a source was not seen yet: its pods would look removed (LOOP-08)."""
         if not self._tools.mux.all_seen():
             return
         try:

@@ -6,10 +6,10 @@ One sync of a pod goes through these steps in order:
    sync changes the decision.
 2. **Kill the pod** if its sandbox is of no more use, or if nothing of it is left to run: all containers, then
    all sandboxes. If it is to come back, its init containers are forgotten, so that they run again.
-3. Otherwise **kill the containers** that are not wanted as they are. Dead init containers are thinned out.
-   Those that are kept are given other resources, where they are to have others (RESIZE-03).
+3. Otherwise **kill the containers** that may not stay as they are. Old dead init containers are removed.
+   Those that are kept get other resources, where they are to have others (RESIZE-03).
 4. **Create the sandbox** if there is none to use, and read its status: containers get its IPs.
-5. Start **ephemeral** containers, each at most once in its life.
+5. Start **ephemeral** containers, each at most once.
 6. Start the **init** containers that are due: the next regular one, for whose end the rest waits, and
    sidecars.
 7. Start **app** containers, in the order of the spec.
@@ -184,7 +184,7 @@ class RuntimeManager:
         await self._hands.remover.prune_init_containers(now.pod, now.records)
 
     async def _clear_sandbox(self, now: _Pass) -> None:
-        """Stop all containers at once and remove their records: the pod begins anew (RESTART-22).
+        """Stop all containers at once and remove their records: the pod restarts (RESTART-22).
 
         Neither hooks nor a grace period are for what comes back, and the logs stay: they count the instances.
         """

@@ -83,7 +83,7 @@ class PodCache:
         self._entries.pop(uid, None)
 
     def update_time(self, moment: float) -> None:
-        """Declare every entry as new as `moment`: who waits for an unchanged pod goes on (PLEG-06)."""
+        """Declare every entry as new as `moment`: workers that wait for an unchanged pod go on (PLEG-06)."""
         self._moment = max(self._moment, moment)
         for uid in tuple(self._waiters):
             self._wake(uid, self._entry(uid))

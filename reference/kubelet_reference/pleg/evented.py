@@ -2,7 +2,7 @@
 
 The runtime's stream of events brings each change with what is true of the pod right then, so the cache is
 written without asking. The runtime is still listed every five minutes, in case something was missed, and at
-once whenever the stream breaks. A stream that broke five times is given up: from then on the runtime is
+once whenever the stream breaks. A stream that broke five times is no longer used: from then on the runtime is
 listed every second, as if it streamed nothing.
 """
 
@@ -22,7 +22,7 @@ from kubelet_reference.pleg.generic import SLOW, USUAL, Happening, Pleg, PodLife
 from kubelet_reference.util.ports import Clock
 
 TRIES = 5
-"""So often the stream may break before it is given up (PLEG-15)."""
+"""How often the stream may break before the kubelet no longer uses it (PLEG-15)."""
 TIME_SECONDS = 5.0
 """How often the cache is declared up to date while no event arrives (PLEG-14)."""
 MEANS: Mapping[NewsKind, tuple[Happening, ...]] = {
@@ -52,7 +52,7 @@ class EventedPleg:
         self._runtime = runtime
         self._cache = cache
         self._clock = clock
-        self._told: dict[str, frozenset[str]] = {}
+        self._reported: dict[str, frozenset[str]] = {}
         """The containers of each sandbox, by id, as reported last."""
         self._newest: dict[str, int] = {}
         """The time of each pod's last event, by the runtime's clock."""
@@ -87,7 +87,7 @@ class EventedPleg:
         self._pleg.pace = USUAL
 
     async def _keep_time(self) -> None:
-        """Let workers of pods without events go on: that nothing happened is news as well (PLEG-06).
+        """Let workers of pods without events go on: the cache says that nothing happened (PLEG-06).
 
         Not during a relist: what the stream did not report is not in the cache yet.
         """
@@ -101,7 +101,7 @@ class EventedPleg:
         if self.is_late(news):
             return
         known = self._cache.get(news.uid)
-        own = self._told.get(news.sandbox.id, frozenset())
+        own = self._reported.get(news.sandbox.id, frozenset())
         records = with_news(known, news, own.__contains__)
         self._remember(news)
         if records.sandboxes or records.containers:
@@ -114,8 +114,8 @@ class EventedPleg:
 
     def is_late(self, news: PodNews) -> bool:
         """Whether something newer is known of the pod: this must not overwrite it (K8S-123087)."""
-        told_before = self._newest.get(news.uid, 0) > news.created_at
-        return told_before or self._cache.is_older(news.uid, self._moment(news))
+        is_older = self._newest.get(news.uid, 0) > news.created_at
+        return is_older or self._cache.is_older(news.uid, self._moment(news))
 
     def _moment(self, news: PodNews) -> float:
         """When it happened, in seconds of the kubelet's clock, and never later than now."""
@@ -124,6 +124,6 @@ class EventedPleg:
     def _remember(self, news: PodNews) -> None:
         self._newest[news.uid] = news.created_at
         if news.sandbox_is_gone:
-            self._told.pop(news.sandbox.id, None)
+            self._reported.pop(news.sandbox.id, None)
         else:
-            self._told[news.sandbox.id] = frozenset(one.id for one in news.containers)
+            self._reported[news.sandbox.id] = frozenset(one.id for one in news.containers)

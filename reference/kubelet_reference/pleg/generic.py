@@ -136,7 +136,7 @@ class Pleg:
         """The pods whose last inspection failed, in order."""
         self._last_relist: float | None = None
         self._watched: dict[tuple[str, str], Callable[[PodRecords], bool]] = {}
-        """What somebody waits for, by the pod's UID and a name."""
+        """The conditions that are waited for, by the pod's UID and a name."""
         self._turn = asyncio.Lock()
         self.pace = USUAL
         metrics.watch_listed(lambda: self._listed)

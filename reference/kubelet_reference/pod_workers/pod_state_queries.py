@@ -54,7 +54,7 @@ class StaticNames:
         self.leave(full_name, uid)
 
     def holder(self, full_name: str) -> str | None:
-        """Who holds the name."""
+        """The UID that holds the name."""
         return self._holders.get(full_name)
 
     def leave(self, full_name: str, uid: str) -> None:

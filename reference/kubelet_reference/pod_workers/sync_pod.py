@@ -57,7 +57,7 @@ class PodRuntime(Protocol):
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
-        """Start and stop containers until the pod is as wanted."""
+        """Start and stop containers until the pod is as its spec says."""
         ...
 
     async def kill_pod(
@@ -105,7 +105,7 @@ class PodSyncer:
     # --- sync
 
     async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        """Bring the pod nearer to what is wanted; True says that it has ended by itself (SYNC-08)."""
+        """Bring the pod nearer to its spec; returns True if it has ended by itself (SYNC-08)."""
         pod = update.pod
         if pod is None:
             raise SyncFailed("a pod without a spec cannot be synced")

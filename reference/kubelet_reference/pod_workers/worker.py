@@ -49,7 +49,7 @@ class UpdateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KillOptions:
-    """How a pod shall be killed, and who waits for it.
+    """How a pod is to be killed, and the event that says that it is done.
 
     `grace_override` is in seconds. `status` changes the status written first, such as to Failed and Evicted.
     `done` is set when nothing of the pod runs any more.
@@ -62,7 +62,7 @@ class KillOptions:
 
 
 class Update(msgspec.Struct, frozen=True):
-    """News of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
+    """An update of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
 
     `start_time` is when the kubelet received it, in seconds of its clock.
     """

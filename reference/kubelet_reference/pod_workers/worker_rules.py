@@ -77,7 +77,7 @@ class Rounds(Protocol):
     """What a sync does, by state; each method raises one of `ROUND_ERRORS` when it has to be repeated."""
 
     async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        """Bring the pod nearer to what is wanted; True says that it has ended by itself."""
+        """Bring the pod nearer to its spec; returns True if it has ended by itself."""
         ...
 
     async def sync_terminating_pod(

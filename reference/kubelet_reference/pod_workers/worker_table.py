@@ -1,6 +1,6 @@
 """The pod worker's state machine: one table, with prose above it and a diagram made from it.
 
-A pod worker is the life of one pod UID inside the kubelet. It goes one way:
+A pod worker drives one pod UID inside the kubelet. Its states go one way:
 
     waiting -> sync -> terminating -> terminated -> finished -> forgotten
 
@@ -9,7 +9,7 @@ A pod worker is the life of one pod UID inside the kubelet. It goes one way:
 `terminating`  The pod must end, and nothing leads back (WORK-04). Each sync stops what still runs, until
                a fresh look at the runtime shows that nothing does (WORK-11).
 `terminated`   Nothing runs and the final status is known. A sync cleans up: volumes, secrets, cgroup.
-`finished`     There is nothing left to do, but the UID is remembered, so that late news of it, from a stale
+`finished`     There is nothing left to do, but the UID is remembered, so that a late update, from a stale
                list or a watch, cannot start it again (WORK-14).
 `none`         Never seen, or forgotten by housekeeping, when no source wants the pod any more, or when
                it was created anew while its former instance was ending (WORK-22).
@@ -53,7 +53,7 @@ class Event(StrEnum):
     """What happens to a worker."""
 
     CREATE = "create"
-    """A source brings a pod that it had not, or had given up."""
+    """A source has a pod that it did not have before, or had removed."""
     UPDATE = "update"
     """The pod, live, changed or is due for another look."""
     TERMINATE = "termination asked"
@@ -172,7 +172,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(State.TERMINATING, Event.DONE, State.TERMINATED, (Action.RELEASE_KILLERS, Action.QUEUE_AGAIN)),
     Row(State.TERMINATING, Event.FAILED, State.TERMINATING, (Action.RETRY_SOON,)),
-    # No source will speak of it again: housekeeping keeps the kill going (WORK-10).
+    # No source will send it again: housekeeping keeps the kill going (WORK-10).
     Row(State.TERMINATING, Event.UNWANTED, State.TERMINATING, (Action.MARK_DELETED, Action.QUEUE_AGAIN)),
     # The restart waits for the end of the former instance (WORK-22).
     Row(State.TERMINATING, Event.RESTART, State.TERMINATING),

@@ -70,7 +70,7 @@ class ResultCache:
         return self._results.get(container_id)
 
     def set(self, container_id: str, outcome: ProbeOutcome, uid: str) -> None:
-        """Publish a result; only one that differs from the last is news."""
+        """Publish a result; only one that differs from the last is put on the queue."""
         if self._results.get(container_id) is outcome:
             return
         self._results[container_id] = outcome

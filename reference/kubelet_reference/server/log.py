@@ -25,7 +25,7 @@ def set_up_log(verbosity: int, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_KlogFormatter())
     handler.addFilter(_OnceAMinute())
-    # Who reads the log may have gone; the kubelet goes on.
+    # The reader of the log may have gone; the kubelet goes on.
     logging.raiseExceptions = False
     root = logging.getLogger()
     root.handlers = [handler]

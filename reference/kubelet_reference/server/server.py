@@ -34,7 +34,7 @@ def problems(kubelet: Kubelet) -> list[str]:
 
 
 def pod_list(kubelet: Kubelet) -> dict[str, Any]:
-    """The wanted pods as a v1 PodList, each with the status that was made for it last."""
+    """The desired pods as a v1 PodList, each with the status that was made for it last."""
     statuses = kubelet.components.statuses
     items = [_plain(each) for each in kubelet.components.manager.pods()]
     for item in items:

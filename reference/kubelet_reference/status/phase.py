@@ -39,7 +39,7 @@ class Counts(msgspec.Struct, frozen=True):
     """App containers that have stopped and are to be started again."""
     pending_init: int = 0
     doomed_init: int = 0
-    """Init containers that have failed and are given up."""
+    """Init containers that have failed and never restart."""
     pending_sidecar: int = 0
     unknown: int = 0
     waiting: int = 0

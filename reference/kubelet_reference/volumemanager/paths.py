@@ -3,7 +3,7 @@
     <root>/pods/<uid>/volumes/kubernetes.io~<plugin>/<volume>
     <root>/pods/<uid>/volume-subpaths/<volume>/<container>/<number of the mount>
 
-After a restart a kubelet knows from there what an earlier life of it has made.
+After a restart a kubelet knows from there what its earlier process has made.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Making a volume is tried again with growing delays, each failure reported by an event, for as long as a sync
 may wait. In each later sync what volumes show is brought up to date; a failure there keeps the old content
-and does not delay the pod. Volumes are removed as they are found on the disk, also those of an earlier process.
+and does not delay the pod. Volumes are removed as they are found on the disk, also those of an earlier
+process.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Volumes:
         self._tools = tools
         self._set_up = SetUp(tools.api, tools.disk, tools.clock, tools.settings)
         self._mounted: dict[str, set[str]] = {}
-        """The names of the volumes that were made in this life, by pod UID."""
+        """The names of the volumes that this process has made, by pod UID."""
         self._retries: dict[str, _Retry] = {}
 
     async def wait(self, pod: Pod) -> None:
@@ -96,7 +97,7 @@ class Volumes:
         self._retries.pop(uid, None)
 
     def is_mounted(self, uid: str) -> bool:
-        """Whether the pod has volumes, be they from an earlier life of this kubelet."""
+        """Whether the pod has volumes, also those made by an earlier process of this kubelet."""
         if self._mounted.get(uid):
             return True
         return bool(volume_paths(self._tools.disk, self._tools.settings.root_dir, uid))

@@ -137,7 +137,7 @@ class Actions(msgspec.Struct, frozen=True):
     to_start: tuple[Container, ...] = ()
     resizes: tuple[CapsChange, ...] = ()
     restart_all: bool = False
-    """Every container of the pod goes, with its records, and the pod begins anew in its sandbox."""
+    """Every container of the pod is removed, with its records, and the pod restarts in its sandbox."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -321,7 +321,7 @@ class ActionRules:
         return needs_restart(one, self.resizes(now, one, record))
 
     def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
-        """Whether the instance is of another definition than the wanted one (RESTART-07, RESTART-08)."""
+        """Whether the instance is of another definition than the spec's (RESTART-07, RESTART-08)."""
         return record.hash != container_hash(one, now.behaviour)
 
 

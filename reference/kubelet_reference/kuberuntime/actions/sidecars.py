@@ -202,7 +202,7 @@ class SidecarRules:
         )
 
     def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
-        """Whether the instance is of another definition than the wanted one (SIDECAR-20)."""
+        """Whether the instance is of another definition than the spec's (SIDECAR-20)."""
         known = record.hash == container_hash(one, now.behaviour)
         return not known and now.behaviour.restarts_changed_sidecars
 

@@ -16,7 +16,7 @@ class Limits:
     """How many dead containers may stay.
 
     Attributes:
-        per_container: of each container of a wanted pod; negative is any number.
+        per_container: of each container of a desired pod; negative is any number.
         in_all: of all pods together; negative is any number (GC-03).
         minimum_age: seconds that a container may stay in any case.
         now: the time of day, nanoseconds since the epoch.

@@ -36,7 +36,7 @@ _log = logging.getLogger("kubelet_reference.garbage_collection")
 class GarbageRules:
     """What the collector asks before it removes all of a pod.
 
-    `sources_ready` says whether every source of pods has spoken, `content_may_go` whether a pod (by UID) is
+    `sources_ready` says whether every source of pods was seen, `content_may_go` whether a pod (by UID) is
     gone for good, with its containers stopped. `remove_images` removes all images that may go, `failed` is
     called with the reason of a failed collection.
     """

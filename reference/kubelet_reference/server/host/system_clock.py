@@ -25,5 +25,5 @@ class WallClock(LoopClock):
 
 
 def wall_chance() -> SeededChance:
-    """Chance that no other life of a kubelet had."""
+    """Random choices that differ in each run of a kubelet."""
     return SeededChance(int.from_bytes(os.urandom(_SEED_BYTES), "big"))
