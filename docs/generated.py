@@ -1,11 +1,17 @@
-"""Adds the generated pages to the guide: the catalogue, what it rests on, and the decision tables."""
+"""Adds the generated pages to the guide: the catalogue, what it rests on, and the decision tables.
+
+A link to a file of the reference works in the repository as it is. In the guide it leads to a page with that
+file's source.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkdocs.structure.files import File
+from mkdocs.structure.files import File, InclusionLevel
 
 from kubelet_conformance.campaigns.coverage import gather
 from kubelet_conformance.campaigns.coverage.decisions import decisions_page
@@ -16,9 +22,11 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-__all__ = ("on_config", "on_files")
+__all__ = ("on_config", "on_files", "on_page_markdown")
 
 _CATALOGUE = "catalogue/"
+_DOCS = Path(__file__).parent
+_SOURCE_LINK = re.compile(r"\]\((\.\./reference/kubelet_reference/([\w/]+)\.py)\)")
 
 
 @cache
@@ -37,4 +45,20 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add each page as a file of the guide."""
     for path, text in _pages().items():
         files.append(File.generated(config, path, content=text))
+    for link, name in _linked_sources():
+        page = f"# {name}.py\n\n```python\n{(_DOCS / link).read_text(encoding='utf-8')}```\n"
+        files.append(
+            File.generated(config, f"source/{name}.md", content=page, inclusion=InclusionLevel.NOT_IN_NAV)
+        )
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Let links to files of the reference lead to the pages with their source."""
+    return _SOURCE_LINK.sub(r"](source/\2.md)", markdown)
+
+
+def _linked_sources() -> set[tuple[str, str]]:
+    """The files of the reference that pages of the guide link to: each as it is linked, and its name."""
+    pages_of_guide = (path.read_text(encoding="utf-8") for path in _DOCS.glob("*.md"))
+    return {(link, name) for text in pages_of_guide for link, name in _SOURCE_LINK.findall(text)}

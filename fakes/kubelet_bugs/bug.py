@@ -127,7 +127,7 @@ def parts_with(*wrong: type | object, **decisions: object) -> WrongParts:
     """The right parts, with each class, or instance of rules, where its base class stands, and decisions.
 
     Raises:
-        BugError: where one of them belongs cannot be told, or not all are of one kubelet or one runtime.
+        BugError: one of them fits no part, or not all are of one kubelet or one runtime.
     """
     places = [_place(one) for one in wrong]
     places += [(_path_of(name), decision) for name, decision in decisions.items()]
@@ -171,7 +171,7 @@ def _builder(wrong: Any, part: str) -> Callable[[], WrongParts]:  # noqa: ANN401
     """What makes the parts, with this class, decision or recipe."""
     if isinstance(wrong, type):
         if part:
-            raise BugError("the part of a class is told by its base class: leave `part` out")
+            raise BugError("the part of a class follows from its base class: leave `part` out")
         return partial(parts_with, wrong)
     if part:
         return partial(parts_with, **{part: wrong})

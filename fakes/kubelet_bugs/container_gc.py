@@ -97,7 +97,7 @@ def _tell_nobody(why: str) -> None:
 
 @bug("MUT-GC-11", breaks="GC-11")
 class FailsInSilence(GarbageCollector):
-    """Nobody learns that garbage cannot be collected."""
+    """Failures of garbage collection are not reported."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)

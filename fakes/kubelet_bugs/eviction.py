@@ -106,7 +106,7 @@ class LosesTheMark(PodSyncer):
 
 @bug("MUT-EVICT-02", breaks="EVICT-02")
 class SaysSoTooEarly(StatusManager):
-    """A pod is told to be Failed while its containers are still being stopped."""
+    """A pod is reported as Failed while its containers are still being stopped."""
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)

@@ -94,7 +94,7 @@ class BackOffForEach(ImageManager):
 
 @bug("MUT-IMAGE-09", breaks="IMAGE-09")
 class SaysNoMore(ImageManager):
-    """A container that waits for its image does not tell why the pull has failed."""
+    """The status of a container that waits for its image does not say why the pull has failed."""
 
     def _refuse_by_backoff(self, wanted: WantedImage) -> StartError:
         refusal = super()._refuse_by_backoff(wanted)
@@ -103,7 +103,7 @@ class SaysNoMore(ImageManager):
 
 @bug("MUT-IMAGE-15", breaks="IMAGE-15")
 class WithoutSandbox(ImageManager):
-    """The runtime is not told for which sandbox it pulls an image."""
+    """A pull request does not say for which sandbox the image is."""
 
     async def _pull(self, wanted: WantedImage, credentials: Sequence[Credential]) -> EnsuredImage:
         return await super()._pull(replace(wanted, sandbox_config=cri.PodSandboxConfig()), credentials)
@@ -126,7 +126,7 @@ class ByItsTag(ImageManager):
 
 @bug("MUT-IMAGE-24", breaks="IMAGE-24")
 class AnyUser(ContainerStarter):
-    """Nobody asks which user an image brings."""
+    """The user of an image is never checked."""
 
     async def _image_of(self, into: PodToStart, container: AnyContainer, image: EnsuredImage) -> cri.Image:
         return cri.Image(id=image.ref)
@@ -153,7 +153,7 @@ class AnyName(ImageManager):
 
 @bug("MUT-IMAGE-10", breaks="IMAGE-10")
 class KnowsNoReason(ImageManager):
-    """The well-known errors of pulls are told like any other."""
+    """The well-known errors of pulls are reported like any other."""
 
     def _explained(self, wanted: WantedImage, error: grpc.RpcError) -> StartError:
         return StartError(Failure.ERR_IMAGE_PULL, str(super()._explained(wanted, error)))
@@ -210,7 +210,7 @@ class AllOrNone(RuntimeManager):
 
 @bug("MUT-IMAGE-18", breaks="IMAGE-18")
 class ToldTooSoon(ImageManager):
-    """An image is told to be there before its pull is."""
+    """An image is reported as present before its pull is."""
 
     async def _pull(self, wanted: WantedImage, credentials: Sequence[Credential]) -> EnsuredImage:
         name = wanted.container.name

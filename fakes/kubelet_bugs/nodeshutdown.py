@@ -42,7 +42,7 @@ class WaitsItOut(NodeShutdown):
 
 @bug("K8S-109531", breaks="SHUT-02", aliases=("K8S-110755", "K8S-112443", "K8S-124448", "K8S-120168"))
 class GoesUntold(NodeShutdown):
-    """The machine goes down before anybody was told how its pods ended."""
+    """The machine goes down before the last statuses of its pods are written."""
 
     async def wait_until_told(self, found: Sequence[Pod], end: float) -> None:
         await super().wait_until_told(found[:0], end)
@@ -50,7 +50,7 @@ class GoesUntold(NodeShutdown):
 
 @bug("MUT-SHUT-04", breaks="SHUT-04")
 class GracefulByDefault(NodeShutdown):
-    """The shutdown of a node is graceful though nobody has asked for it."""
+    """The shutdown of a node is graceful though that is not configured."""
 
     def groups(self, settings: Settings) -> tuple[Group, ...]:
         return super().groups(settings) or (Group(0, 30),)

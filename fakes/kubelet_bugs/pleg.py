@@ -109,8 +109,8 @@ class NoDeath(Pleg):
 
     async def _process(self, uid: str, pod: ListedPod | None, events: tuple[PodLifecycleEvent, ...]) -> None:
         removed = {event.data for event in events if event.kind is Happening.REMOVED}
-        told = (one for one in events if one.kind is not Happening.DIED or one.data not in removed)
-        await super()._process(uid, pod, tuple(told))
+        kept = (one for one in events if one.kind is not Happening.DIED or one.data not in removed)
+        await super()._process(uid, pod, tuple(kept))
 
 
 @bug("MUT-PLEG-04", breaks="PLEG-04")
@@ -196,7 +196,7 @@ class AsListed(RuntimeReader):
 
 @bug("MUT-PLEG-14", breaks="PLEG-14")
 class LooksAllTheSame(EventedPleg):
-    """The runtime is listed each second although it tells what happens by itself."""
+    """The runtime is listed each second although it streams its events."""
 
     async def listen(self) -> None:
         self._pleg.pace = USUAL
@@ -221,7 +221,7 @@ class StaysSlow(EventedPleg):
 
 @bug("K8S-123087", breaks="PLEG-16", aliases=("K8S-122721", "K8S-121349"))
 class AsItComes(EventedPleg):
-    """An event that comes late overwrites what a newer one has told."""
+    """An event that comes late overwrites what a newer one has reported."""
 
     def is_late(self, news: PodNews) -> bool:
         return False

@@ -229,8 +229,8 @@ class _InheritsByNameWorker(ProbeWorker):
     """Takes what another instance has proven for its own."""
 
     def _is_proven(self, shown: ContainerStatus) -> bool:
-        told = self.pod.status.containerStatuses if self.pod.status else None
-        same = next((one for one in told or () if one.name == shown.name), shown)
+        stored = self.pod.status.containerStatuses if self.pod.status else None
+        same = next((one for one in stored or () if one.name == shown.name), shown)
         return super()._is_proven(structs.replace(shown, containerID=same.containerID))
 
 
@@ -241,8 +241,8 @@ class InheritsByName(Prober):
     worker_type = _InheritsByNameWorker
 
     def _is_kept(self, kind: ProbeKind, pod: Pod, shown: ContainerStatus) -> bool:
-        told = pod.status.containerStatuses if pod.status else None
-        same = next((one for one in told or () if one.name == shown.name), shown)
+        stored = pod.status.containerStatuses if pod.status else None
+        same = next((one for one in stored or () if one.name == shown.name), shown)
         return super()._is_kept(kind, pod, structs.replace(shown, containerID=same.containerID))
 
 

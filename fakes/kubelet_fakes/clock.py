@@ -99,13 +99,13 @@ class LoopClock:
 
 
 def _set(over: asyncio.Future[None]) -> None:
-    """End a wait that nobody has given up."""
+    """End a wait that was not cancelled."""
     if not over.done():
         over.set_result(None)
 
 
 class DeadlockError(RuntimeError):
-    """Nothing can run and no timer is set: whoever waits would wait for ever."""
+    """Nothing can run and no timer is set: every waiting task would wait for ever."""
 
 
 class LivelockError(RuntimeError):
@@ -318,13 +318,13 @@ def run(coro: Coroutine[Any, Any, T], *, limit_seconds: float | None = None) -> 
     try:
         loop = VirtualLoop(limit_seconds=limit_seconds)
     except BaseException:
-        # Ctrl-C, most likely: what has not begun must not be told to have been forgotten.
+        # Ctrl-C, most likely: what has not begun must not be reported as never awaited.
         coro.close()
         raise
     try:
         return loop.run_until_complete(loop.create_task(coro, name="main"))
     except (KeyboardInterrupt, SystemExit):
-        # Whichever task it struck would tell of it again, as of an error that nobody asked for.
+        # The task that it interrupted would report it again, as an exception that was never retrieved.
         loop.set_exception_handler(_unheard)
         raise
     finally:
@@ -336,7 +336,7 @@ def run(coro: Coroutine[Any, Any, T], *, limit_seconds: float | None = None) -> 
 
 
 def _unheard(_loop: asyncio.AbstractEventLoop, _context: dict[str, Any]) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def _runs_in_a_loop() -> bool:
@@ -349,7 +349,7 @@ def _runs_in_a_loop() -> bool:
 
 
 def _cancel_all(loop: VirtualLoop) -> None:
-    """Cancel what is pending and wait for its end; a failure on the way is told to the exception handler."""
+    """Cancel what is pending and wait for its end; a failure on the way goes to the exception handler."""
     loop.lift_limit()
     tasks = loop.pending_tasks()
     for task in tasks:

@@ -27,12 +27,12 @@ _Entry: TypeAlias = bytes | _Link | None
 
 
 class MemoryDisk:
-    """Files and folders by absolute path, with the names of what changes as inotify would tell them.
+    """Files and folders by absolute path, with the names of what changes as inotify would report them.
 
     Errors are those of a real disk: `FileNotFoundError`, `NotADirectoryError`, `IsADirectoryError`.
     Permissions are not kept. Symbolic links lead nowhere but in `look` and `bind`, as in a kubelet's folders.
-    `on_change(op, path)` hears of everything that was written (`write`), made (`make`) or removed
-    (`remove`), after it happened; a removed folder is told once.
+    `on_change(op, path)` is called with everything that was written (`write`), made (`make`) or removed
+    (`remove`), after it happened; a removed folder is reported once.
     """
 
     def __init__(self, on_change: Callable[[str, str], None] | None = None) -> None:
@@ -69,7 +69,7 @@ class MemoryDisk:
         return self._checked(path) in self._folders
 
     def kind(self, path: str) -> Literal["Directory", "File", "Link"] | None:
-        """What lies at `path`, None if nothing does."""
+        """What is at `path`, None if nothing is."""
         path = self._checked(path)
         if path in self._folders:
             return "Directory"
@@ -169,7 +169,7 @@ class MemoryDisk:
         return True
 
     def bind(self, root: str, path: str, target: str) -> str:
-        """Note that `target` shows what lies at `path` below `root`; folders that are missing are made."""
+        """Note that `target` shows what is at `path` below `root`; missing folders are made."""
         source, target = self._resolved(self._checked(root), path, make=True), self._checked(target)
         if self.kind(source) == "Directory":
             self.make_folder(target)

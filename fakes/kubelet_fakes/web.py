@@ -28,7 +28,7 @@ class MemoryUrl:
 
     Args:
         no_answer: The error that stands for no answer, made from a text; by default `NoAnswer`.
-        on_fetch: Hears of each answered fetch: URL, status, body.
+        on_fetch: Called with each answered fetch: URL, status, body.
     """
 
     def __init__(

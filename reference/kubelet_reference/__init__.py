@@ -6,5 +6,5 @@ import logging
 
 __all__ = ()
 
-# Who wants to read its log says so; nobody else is told by Python's last resort.
+# A program that wants to read the log sets a handler; Python's handler of last resort writes nothing.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -6,26 +6,38 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
-    "27.1": ("kuberuntime.actions.sandbox_changed.SANDBOXES",),
-    "27.2": ("kuberuntime.actions.pod_actions.NEW_SANDBOX",),
-    "27.3": ("api.restart_policy.RESTARTS", "kuberuntime.actions.pod_actions.RUNNING"),
-    "27.4": ("kuberuntime.actions.init_containers.INIT_ROWS",),
-    "27.5": ("kuberuntime.actions.sidecars.SIDECAR_ROWS",),
-    "27.6": ("pod_workers.worker_table.ROWS",),
-    "27.7": ("status.phase.PHASES",),
-    "27.8": ("status.container_statuses.STATES", "status.container_statuses.REFUSALS"),
-    "27.9": ("kuberuntime.container.stop_timeout.BASES", "kuberuntime.container.stop_timeout.TIMEOUTS"),
-    "27.10": ("config.changes.CHANGES",),
-    "27.11": ("images.image_pull_rules.ROWS",),
-    "27.12": ("prober.worker.WITHOUT_INSTANCE", "prober.worker.WITH_INSTANCE"),
+    "Is another sandbox needed?": ("kuberuntime.actions.sandbox_changed.SANDBOXES",),
+    "What is done in a new sandbox?": ("kuberuntime.actions.pod_actions.NEW_SANDBOX",),
+    "What becomes of an app container?": (
+        "api.restart_policy.RESTARTS",
+        "kuberuntime.actions.pod_actions.RUNNING",
+    ),
+    "Which init container is next?": ("kuberuntime.actions.init_containers.INIT_ROWS",),
+    "How do sidecars and init containers go on?": ("kuberuntime.actions.sidecars.SIDECAR_ROWS",),
+    "How does a pod worker go from state to state?": ("pod_workers.worker_table.ROWS",),
+    "Which phase has a pod?": ("status.phase.PHASES",),
+    "Which status has a container?": (
+        "status.container_statuses.STATES",
+        "status.container_statuses.REFUSALS",
+    ),
+    "How long does a container have to stop?": (
+        "kuberuntime.container.stop_timeout.BASES",
+        "kuberuntime.container.stop_timeout.TIMEOUTS",
+    ),
+    "What kind of change is it?": ("config.changes.CHANGES",),
+    "Is an image pulled?": ("images.image_pull_rules.ROWS",),
+    "What does a probe's worker do at a tick?": (
+        "prober.worker.WITHOUT_INSTANCE",
+        "prober.worker.WITH_INSTANCE",
+    ),
 }
-"""Where each table of the catalogue's section 27 stands."""
+"""The tables of each decision, by the question that it answers."""
 
 
 def reference_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
-    """The tables by their number in the catalogue: each with its place, and its rows."""
+    """For each question that the reference decides by tables: the place of each table, and its rows."""
     # The only door to the reference, opened by name.
-    return {number: [(place, _rows(place)) for place in places] for number, places in _TABLES.items()}
+    return {question: [(place, _rows(place)) for place in places] for question, places in _TABLES.items()}
 
 
 def _rows(place: str) -> Sequence[object]:

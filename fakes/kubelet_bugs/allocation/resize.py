@@ -1,4 +1,4 @@
-"""Bugs of resize in place: what is given, in which order, what is told of it, and what is remembered."""
+"""Bugs of resize in place: what is given, in which order, what is reported of it, and what is remembered."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def echo(
 def in_other_words(
     status: PodStatus, pod: Pod, records: PodRecords, refused: Refusal | None, behaviour: Behaviour
 ) -> PodStatus:
-    """How a resize stands is told in the words of another version."""
+    """The state of a resize is reported in the words of another version."""
     other = replace(behaviour, tells_resize_by_condition=not behaviour.tells_resize_by_condition)
     return with_resize(status, pod, records, refused, other)
 

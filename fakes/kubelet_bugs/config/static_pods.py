@@ -165,7 +165,7 @@ def running_from_the_first(
 def ended_like_any_other(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
 ) -> str:
-    """A static pod whose manifest is removed is told to have ended."""
+    """A static pod whose manifest is removed is reported as ended."""
     kept = {name: value for name, value in pods.annotations(pod).items() if name != names.CONFIG_SOURCE}
     return pod_phase(_changed(pod, annotations=kept), status, behaviour, terminating=terminating)
 

@@ -1,4 +1,4 @@
-"""Bugs in what is told by events, and in what events do to the rest."""
+"""Bugs in what events report, and in what events do to the rest."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OneList(Recorder):
 
 @bug("MUT-EVENTS-03", breaks="EVENTS-03")
 class TellsIds(Recorder):
-    """Events name containers by ids that nobody can tell apart."""
+    """Events name containers by ids that cannot be distinguished."""
 
     def _aggregatable(self, message: str, container: str, container_id: str) -> str:
         return message
@@ -44,7 +44,7 @@ class TellsIds(Recorder):
 
 @bug("MUT-EVENTS-06", breaks="EVENTS-06")
 class StartedFirst(Recorder):
-    """That a container was created is told after its start."""
+    """The creation of a container is reported after its start."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
@@ -62,7 +62,7 @@ class StartedFirst(Recorder):
 
 @bug("MUT-EVENTS-05", breaks="EVENTS-05")
 class ShortQueue(Recorder):
-    """A container whose creation cannot be told is not started."""
+    """A container whose Created event cannot be written is not started."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
@@ -77,7 +77,7 @@ class ShortQueue(Recorder):
 
 @bug("MUT-EVENTS-04", breaks="EVENTS-04")
 class TalkativeHooks(Hooks):
-    """What a failed hook has printed is told to everybody."""
+    """The event of a failed hook shows what the hook has printed."""
 
     async def run(
         self, pod: Pod, container: AnyContainer, container_id: str, handler: LifecycleHandler
@@ -90,7 +90,7 @@ class TalkativeHooks(Hooks):
 
 
 class _OfMirrors(Recorder):
-    """Tells events of static pods of the mirrors that stand for them."""
+    """Records events of static pods on the mirrors that stand for them."""
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
@@ -115,5 +115,5 @@ class _TellsOfMirrors(PodSyncer):
 
 @bug("MUT-EVENTS-07", breaks="EVENTS-07")
 def tells_of_mirrors() -> WrongParts:
-    """Events of static pods are told of their mirrors."""
+    """Events of static pods are recorded on their mirrors."""
     return parts_with(_OfMirrors, _TellsOfMirrors)

@@ -119,7 +119,7 @@ def with_the_nodes_servers(pod: Pod, attempt: int, settings: Settings) -> cri.Po
 
 @bug("MUT-CLEANUP-01", breaks="CLEANUP-01")
 class KillsFirst(Housekeeping):
-    """Pods that nobody knows are killed before orphaned mirrors are deleted."""
+    """Pods that no source knows are killed before orphaned mirrors are deleted."""
 
     async def run_once(self) -> None:
         known = self._tools.workers.sync_known_pods(self._tools.manager.pods())
@@ -143,7 +143,7 @@ class OldKnowledge(Housekeeping):
 
 @bug("MUT-CLEANUP-08", breaks="CLEANUP-08")
 class AtOnce(SyncLoop):
-    """What nobody wants is killed as soon as it is found."""
+    """A pod that no source wants is killed as soon as it is found."""
 
     async def handle(self, item: Item) -> None:
         await super().handle(item)

@@ -57,7 +57,7 @@ class HookFirst(ContainerStarter):
 
 @bug("MUT-START-03", breaks="START-03")
 class TellsTheWrapper(ContainerStarter):
-    """Why a container could not be made is told with gRPC's words around it."""
+    """The reason why a container could not be created is reported with gRPC's words around it."""
 
     async def _create(self, into: PodToStart, container: AnyContainer, config: cri.ContainerConfig) -> str:
         try:
@@ -138,7 +138,7 @@ class LeavesVariablesOut(Environment):
 
 @bug("MUT-START-12", breaks="START-12")
 class TimesInSeconds(RuntimeReader):
-    """When a container was started is told in other units than the runtime's."""
+    """The start time of a container is reported in other units than the runtime's."""
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)
@@ -151,7 +151,7 @@ def _in_seconds(record: ContainerRecord) -> ContainerRecord:
 
 @bug("MUT-START-11", breaks="START-11")
 class AlwaysLogs(RuntimeReader):
-    """The end of a container is always told with the end of its log."""
+    """The end of a container is always reported with the end of its log."""
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)

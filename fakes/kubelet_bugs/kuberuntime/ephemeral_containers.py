@@ -134,11 +134,11 @@ class TheyAreReady(Prober):
 
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
-        told = [
+        ordered = [
             structs.replace(one, ready=True) if one.state and one.state.running else one
             for one in found.ephemeralContainerStatuses or ()
         ]
-        return structs.replace(found, ephemeralContainerStatuses=told or None)
+        return structs.replace(found, ephemeralContainerStatuses=ordered or None)
 
 
 @bug("MUT-EPH-06", breaks="EPH-06", part="pod_conditions")
@@ -150,8 +150,8 @@ def ready_with_all(
     spec = pods.spec(pod)
     apps = [*spec.containers, *(Container(name=one.name) for one in pods.ephemeral_containers(pod))]
     whole = structs.replace(pod, spec=structs.replace(spec, containers=apps))
-    told = structs.replace(status, containerStatuses=shown)
-    return pod_conditions(whole, told, behaviour, sandbox_usable=sandbox_usable)
+    changed = structs.replace(status, containerStatuses=shown)
+    return pod_conditions(whole, changed, behaviour, sandbox_usable=sandbox_usable)
 
 
 def _newest(now: Situation) -> Iterator[tuple[EphemeralContainer, ContainerRecord]]:

@@ -35,7 +35,7 @@ class InAShell(Hooks):
 
 @bug("MUT-HOOK-02", breaks=("HOOK-02", "HOOK-04"))
 class NobodyWaits(ContainerStarter):
-    """Nobody waits for a postStart hook."""
+    """The kubelet does not wait for a postStart hook."""
 
     def __init__(self, tools: RuntimeTools, parts: StartParts) -> None:
         super().__init__(tools, parts)

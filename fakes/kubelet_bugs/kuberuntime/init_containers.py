@@ -222,5 +222,5 @@ class ProbesInits(Prober):
 
 
 def _is_initializing(pod: Pod, status: PodStatus | None) -> bool:
-    told = (status and status.containerStatuses) or ()
-    return bool(pods.init_containers(pod)) and not any(one.state and one.state.running for one in told)
+    shown = (status and status.containerStatuses) or ()
+    return bool(pods.init_containers(pod)) and not any(one.state and one.state.running for one in shown)

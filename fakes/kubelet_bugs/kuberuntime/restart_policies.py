@@ -100,7 +100,7 @@ def _fails_never(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminati
 def says_nothing(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
 ) -> list[PodCondition]:
-    """Nothing tells that a whole pod restarts."""
+    """The restart of a whole pod is not reported."""
     found = conditions.pod_conditions(pod, status, behaviour, sandbox_usable=sandbox_usable)
     return [one for one in found if one.type != conditions.ALL_RESTARTING]
 

@@ -292,7 +292,7 @@ class UsualDelays(CrashBackoff):
 
 @bug("MUT-RESTART-15", breaks="RESTART-15")
 class CountsAnyFile(PodFiles):
-    """A foreign file among a container's logs tells its number."""
+    """A foreign file among a container's logs sets its restart count."""
 
     def __init__(self, disk: Disk, chance: Chance, settings: Settings, behaviour: Behaviour) -> None:
         super().__init__(disk, chance, settings, replace(behaviour, log_names_are_anchored=False))

@@ -62,7 +62,7 @@ def content_without_address(pod: Pod, records: PodRecords) -> SandboxChange:
 
 @bug("K8S-109042", breaks="SYNC-13", part="runtime.sandbox_changed")
 def address_whatever_network(pod: Pod, records: PodRecords) -> SandboxChange:
-    """A sandbox of which no network is told counts as one that has lost its address."""
+    """A sandbox without a reported network counts as one that has lost its address."""
     sandboxes = tuple(
         structs.replace(one, ips=one.ips or (), host_network=False) for one in records.sandboxes
     )
@@ -150,7 +150,7 @@ class SuccessRunsAgain(ActionRules):
 
 @bug("MUT-SANDBOX-09", breaks="SANDBOX-09")
 class TellsOfEverySandbox(RuntimeManager):
-    """An event tells of a changed sandbox when a pod gets its first one."""
+    """An event reports a changed sandbox when a pod gets its first one."""
 
     def decide(self, pod: Pod, records: PodRecords) -> Actions:
         actions = super().decide(pod, records)
@@ -203,8 +203,8 @@ class BelievesAddresses(RuntimeReader):
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         records = await super().pod_records(uid, name, namespace)
-        told = records.sandboxes[0].ips if records.sandboxes and records.sandboxes[0].ready else ()
-        return structs.replace(records, ips=told or ())
+        ips = records.sandboxes[0].ips if records.sandboxes and records.sandboxes[0].ready else ()
+        return structs.replace(records, ips=ips or ())
 
 
 @bug("MUT-SANDBOX-22", breaks="SANDBOX-22", part="addresses_in_order")

@@ -31,7 +31,7 @@ class NoOrder(Terminator):
 
 @bug("K8S-125935", breaks="SIDECAR-16", aliases="K8S-126331")
 class WaitsForAll(Terminator):
-    """Sidecars wait in vain for containers that never ran, until their grace is over."""
+    """Sidecars wait for containers that never ran, until their grace is over."""
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
         every = (one.name for one in pods.all_containers(pod))
@@ -71,7 +71,7 @@ class HooksInTurn(Terminator):
 
 @bug("MUT-SIDECAR-27", breaks="SIDECAR-27")
 class ToldInTurn(Terminator):
-    """The kill of a sidecar is told only when its turn has come."""
+    """The kill of a sidecar is reported only when its turn has come."""
 
     async def prepare(
         self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None

@@ -270,7 +270,7 @@ class NeedsASandbox(PodSyncer):
 
 @bug("MUT-TERM-25", breaks="TERM-25")
 class FailsSilently(PodSyncer):
-    """Nobody is told that a pod could not be killed."""
+    """It is not reported that a pod could not be killed."""
 
     def require_killed(self, pod: Pod, result: SyncResult) -> None:
         if result.error is not None:
@@ -287,7 +287,7 @@ class Believes(PodSyncer):
 
 @bug("MUT-TERM-17", breaks="TERM-17")
 class EndsUnknown(StatusManager):
-    """Of a container whose record was lost nobody hears that it has ended."""
+    """The end of a container whose record was lost is not reported."""
 
     def terminate_pod(self, pod: Pod) -> None:
         status = self._before(pod)

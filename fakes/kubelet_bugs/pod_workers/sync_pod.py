@@ -53,7 +53,7 @@ class RunsWithoutVolumes(PodSyncer):
 
 @bug("MUT-SYNC-11", breaks="SYNC-11")
 class MakesNoFolders(PodSyncer):
-    """Nobody makes the data folders of a pod."""
+    """The data folders of a pod are never made."""
 
     def make_folders(self, pod: Pod) -> None:
         pass
@@ -86,7 +86,7 @@ class KillsForEver(PodSyncer):
 
 @bug("MUT-SYNC-15", breaks="SYNC-15")
 class KeepsReasons(PodSyncer):
-    """Why a container could not be started is told though it has been started since."""
+    """The reason why a container could not be started is reported though it has been started since."""
 
     def remember_reasons(self, pod: Pod, result: SyncResult) -> None:
         failed = tuple(one for one in result.results if one.reason is not None)
@@ -182,7 +182,7 @@ class StartsBesideTheOld(RuntimeManager):
 
 @bug("MUT-SYNC-22", breaks=("SYNC-12", "SYNC-22"))
 class TellsOldAddress(RuntimeManager):
-    """The containers of a new sandbox are told the address of the one before."""
+    """The containers of a new sandbox get the address of the one before."""
 
     async def _new_sandbox(self, now: _Pass, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         sandbox_id, _ = await super()._new_sandbox(now, config)
@@ -222,7 +222,7 @@ class NeedsNoAddress(SandboxMaker):
 
 @bug("MUT-SYNC-19", breaks=("SYNC-14", "SYNC-19"))
 class TellsOfDeletedPods(SandboxMaker):
-    """An event tells of a sandbox that failed for a pod which is to go anyway."""
+    """An event reports a failed sandbox of a pod that is terminating anyway."""
 
     def __init__(self, tools: RuntimeTools, classes: RuntimeClasses, _: object) -> None:
         super().__init__(tools, classes, lambda _: False)
@@ -230,14 +230,14 @@ class TellsOfDeletedPods(SandboxMaker):
 
 @bug("MUT-SYNC-01", breaks="SYNC-01", part="pod_phase")
 def running_at_once(pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False) -> str:
-    """The phase of a new pod is told as it will be when all goes well."""
+    """The phase of a new pod is reported as it will be when all goes well."""
     phase = pod_phase(pod, status, behaviour, terminating=terminating)
     return pods.RUNNING if phase == pods.PENDING and not pods.init_containers(pod) else phase
 
 
 @bug("MUT-SANDBOX-20", breaks="SANDBOX-20")
 class ForgetsAddress(StatusManager):
-    """The address of a pod is no longer told when it has ended."""
+    """The address of a pod is no longer reported when it has ended."""
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         if pods.is_terminal_phase(status.phase):

@@ -114,7 +114,7 @@ def knows_nothing_of_it(behaviour: Behaviour) -> WorkerTable:
 
 @bug("K8S-88402", breaks=("WORK-27", "CONFIG-17"), part="worker_table")
 def forgets_the_removal(behaviour: Behaviour) -> WorkerTable:
-    """A pod whose manifest went before all sources were heard stays for ever."""
+    """A pod whose manifest went before all sources were seen stays for ever."""
     return worker_table(behaviour).with_row(Row(State.SYNC, Event.UNWANTED, State.SYNC))
 
 
@@ -128,7 +128,7 @@ def ended_long_ago(behaviour: Behaviour) -> WorkerTable:
 
 @bug("MUT-WORK-29", breaks="WORK-29")
 class OldPodsAreNew(PodHandlers):
-    """A pod that has ended for the API server is new to a kubelet that hears of it for the first time."""
+    """A pod that has ended for the API server is new to a kubelet that receives it for the first time."""
 
     async def add(self, added: Iterable[Pod]) -> None:
         await super().add([self.renewed(pod) for pod in added])

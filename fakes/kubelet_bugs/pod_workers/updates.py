@@ -52,7 +52,7 @@ class InTurn(PodWorkers):
 
 
 class _Relents(PodWorkers):
-    """Goes by what it sees of the pod when it looks again, not by what it was told before."""
+    """Follows what it reads of the pod at the next look, not the update that it received before."""
 
     def _asks_termination(self, update: Update, pod: Pod) -> bool:
         return update.kind is not UpdateKind.SYNC and super()._asks_termination(update, pod)

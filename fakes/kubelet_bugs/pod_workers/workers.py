@@ -134,7 +134,7 @@ def late_end(behaviour: Behaviour) -> WorkerTable:
 
 @bug("MUT-LOOP-07", breaks=("LOOP-07", "STATIC-08"))
 class NoPodsNoWord(SyncLoop):
-    """A source that has no pods never counts as heard, and nothing is cleaned up."""
+    """A source that has no pods never counts as seen, and nothing is cleaned up."""
 
     async def take_update(self, update: PodUpdate) -> None:
         if update.pods:
@@ -152,7 +152,7 @@ class LeavesTheDead(SyncLoop):
 
 @bug("MUT-LOOP-12", breaks="LOOP-12")
 class ReadyInTime(SyncLoop):
-    """A readiness probe's result is told with the next resync."""
+    """A readiness probe's result is reported with the next resync."""
 
     def take_probe(self, update: ProbeUpdate) -> None:
         if update.kind is not ProbeKind.READINESS:

@@ -67,7 +67,7 @@ def _drop_empty(*maps: MutableMapping[str, str]) -> None:
 
 @bug("MUT-CRI-34", breaks="CRI-34")
 class ImageUnknown(RuntimeCore):
-    """The status of a container does not tell its image."""
+    """The status of a container lacks its image."""
 
     def container_status(self, request: cri.ContainerStatusRequest) -> cri.ContainerStatusResponse:
         reply = cri.ContainerStatusResponse()
@@ -78,7 +78,7 @@ class ImageUnknown(RuntimeCore):
 
 @bug("CRIO-1328", breaks="CRI-22", aliases=("R06", "PELAGOS-410"))
 class EverythingIsOfThePod(RuntimeCore):
-    """A sandbox on the host's network is told to have a network of its own."""
+    """A sandbox on the host's network is reported with a network of its own."""
 
     def pod_sandbox_status(self, request: cri.PodSandboxStatusRequest) -> cri.PodSandboxStatusResponse:
         reply = cri.PodSandboxStatusResponse()
@@ -89,7 +89,7 @@ class EverythingIsOfThePod(RuntimeCore):
 
 @bug("CRIO-6580", breaks="CRI-16", aliases=("R15", "CTRD-12260"))
 class LateReason(RuntimeCore):
-    """That a container was killed for lack of memory is told only at the second look."""
+    """That a container was killed for lack of memory is reported only at the second read."""
 
     def container_status(self, request: cri.ContainerStatusRequest) -> cri.ContainerStatusResponse:
         reply = super().container_status(request)
@@ -104,7 +104,7 @@ class LateReason(RuntimeCore):
 
     @property
     def _told(self) -> set[str]:
-        """The containers whose end was told."""
+        """The containers whose end was reported."""
         found: set[str] = self.__dict__.setdefault("_ends_told", set())
         return found
 
@@ -139,7 +139,7 @@ class OlderAndOlder(Store):
 
 @bug("MUT-CRI-01", breaks="CRI-01")
 class NoVersion(NodeCalls):
-    """The runtime does not tell its version."""
+    """The runtime does not report its version."""
 
     def version(self, request: cri.VersionRequest) -> cri.VersionResponse:
         reply = cri.VersionResponse()
@@ -150,7 +150,7 @@ class NoVersion(NodeCalls):
 
 @bug("MUT-CRI-02", breaks="CRI-02")
 class OnlyTheRuntime(NodeCalls):
-    """The runtime does not tell whether the network is ready."""
+    """The runtime does not report whether the network is ready."""
 
     def status(self, request: cri.StatusRequest) -> cri.StatusResponse:
         reply = cri.StatusResponse()

@@ -16,7 +16,7 @@ from kubelet_fakes.runtime.store import Store
 
 
 class _TwoEnds(Events):
-    """Tells of an end when the process has gone, and again when somebody has noticed."""
+    """Reports an end when the process has exited, and again when the exit is recorded."""
 
     def publish(
         self, kind: cri.ContainerEventType.ValueType, record_id: str, sandbox: Sandbox, created_at: int
@@ -28,7 +28,7 @@ class _TwoEnds(Events):
 
 @bug("MUT-CRI-30", breaks="CRI-30")
 class TellsTwice(Store):
-    """The end of a container is told twice."""
+    """The end of a container is reported twice."""
 
     def __init__(self, settings: RuntimeSettings, *, epoch_ns: int = 0) -> None:
         super().__init__(settings, epoch_ns=epoch_ns)

@@ -51,7 +51,7 @@ class OneTagLess(Images):
 
 @bug("MUT-CRI-40", breaks="CRI-40")
 class InOtherWords(Images):
-    """That no registry answers is told in words that nobody can tell from other errors."""
+    """The error of an unreachable registry cannot be distinguished from other errors."""
 
     def pull_image(self, request: cri.PullImageRequest) -> cri.PullImageResponse:
         if not self.registry_up:
@@ -61,7 +61,7 @@ class InOtherWords(Images):
 
 @bug("MUT-CRI-39", breaks="CRI-39")
 class RefIsId(RuntimeCore):
-    """The id of a container's image is told to be its reference."""
+    """The id of a container's image is reported as its reference."""
 
     def container_status(self, request: cri.ContainerStatusRequest) -> cri.ContainerStatusResponse:
         reply = cri.ContainerStatusResponse()

@@ -136,7 +136,7 @@ class _Four(Addresses):
 
 
 class _Forgets(FakeRuntime):
-    """Tells its core whose caller has left."""
+    """Says to its core which callers have left."""
 
     async def RunPodSandbox(
         self, request: cri.RunPodSandboxRequest, *, timeout: float | None = None

@@ -45,7 +45,7 @@ class OneStopAtATime(RuntimeCore):
 
 @bug("CTRD-4655", breaks="CRI-14", aliases=("R11", "CTRD-8647"))
 class UnknownStaysUnknown(RuntimeCore):
-    """A container of unknown state is told to be stopped, is not, and can never be removed."""
+    """A stop of a container in an unknown state is ignored, and the container can never be removed."""
 
     def stop_container(self, request: cri.StopContainerRequest) -> cri.StopContainerResponse:
         container = self.store.containers.get(request.container_id)

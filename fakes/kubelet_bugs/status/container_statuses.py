@@ -85,7 +85,7 @@ class OwnReasons(ContainerStatusRules):
 
 @bug("MUT-CSTAT-12", breaks="CSTAT-12")
 class AlwaysResources(ContainerStatusRules):
-    """Container statuses tell resources though nothing can be resized."""
+    """Container statuses report resources though nothing can be resized."""
 
     def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
         return structs.replace(super().status(told, container, before), allocatedResources={"cpu": "0"})
@@ -173,7 +173,7 @@ class Strangers(ContainerStatusRules):
 
 @bug("MUT-CSTAT-09", breaks="CSTAT-09")
 class NeverStarted(Prober):
-    """It is not told whether a container has started."""
+    """Container statuses do not report whether a container has started."""
 
     def update_statuses(self, pod: Pod, status: PodStatus) -> PodStatus:
         found = super().update_statuses(pod, status)
@@ -197,7 +197,7 @@ class ReadyWhenDone(Prober):
 
 @bug("MUT-STATUS-11", breaks="STATUS-11")
 class Fractions(ContainerStatusRules):
-    """Times are told as exactly as the runtime has them."""
+    """Times are reported as exactly as the runtime has them."""
 
     def of_record(
         self, runtime: str, record: ContainerRecord, before: ContainerStatus | None

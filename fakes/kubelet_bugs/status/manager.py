@@ -38,7 +38,7 @@ def _how_it_ended(phase: str, *earlier: str | None) -> str:
 def phase_while_deleted(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, terminating: bool = False
 ) -> str:
-    """A deleted pod's phase does not tell how its containers ended."""
+    """A deleted pod's phase does not follow from how its containers ended."""
     return pod_phase(pod, status, behaviour, terminating=terminating and pods.is_static(pod))
 
 
@@ -220,7 +220,7 @@ class Insists(StatusManager):
 
 @bug("MUT-STATUS-10", breaks="STATUS-10")
 class Resurrects(StatusManager):
-    """A container that had ended for good is told to run."""
+    """A container that had ended for good is reported as running."""
 
     def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         return None
@@ -260,7 +260,7 @@ class DatesAnew(StatusManager):
 
 @bug("MUT-STATUS-13", breaks="STATUS-13")
 class ReadinessWaits(StatusManager):
-    """A change of readiness is told when the pod is synced next."""
+    """A change of readiness is reported at the pod's next sync."""
 
     def set_container_readiness(self, uid: str, container_id: str, *, ready: bool) -> None:
         del uid, container_id, ready
@@ -286,7 +286,7 @@ class NeedsAnApi(StatusManager):
 
 @bug("MUT-STATUS-17", breaks="STATUS-17")
 class LosesReasons(StatusManager):
-    """Why a pod is in its phase is told once and then lost."""
+    """The reason of a pod's phase is reported once and then lost."""
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)
@@ -295,7 +295,7 @@ class LosesReasons(StatusManager):
 
 @bug("MUT-STATUS-18", breaks="STATUS-18", kubernetes="1.34")
 class FirstGeneration(StatusManager):
-    """The generation that is told is that of the pod's first spec."""
+    """The generation that is reported is that of the pod's first spec."""
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         result = super()._merged(uid, stored, new)

@@ -113,9 +113,9 @@ def unscheduled(
 def missing_gate_is_open(
     pod: Pod, status: PodStatus, behaviour: Behaviour, *, sandbox_usable: bool
 ) -> list[PodCondition]:
-    """A readiness gate that nobody has said anything about is open."""
-    told = {one.type for one in status.conditions or ()}
-    gates = [one for one in pods.spec(pod).readinessGates or () if one.conditionType in told]
+    """A readiness gate without a condition counts as open."""
+    stated = {one.type for one in status.conditions or ()}
+    gates = [one for one in pods.spec(pod).readinessGates or () if one.conditionType in stated]
     ungated = structs.replace(pod, spec=structs.replace(pods.spec(pod), readinessGates=gates))
     return pod_conditions(ungated, status, behaviour, sandbox_usable=sandbox_usable)
 
@@ -156,7 +156,7 @@ class OnlyItsOwn(StatusManager):
 
 @bug("MUT-COND-07", breaks="COND-07", kubernetes="1.36")
 class LateSandbox(StatusManager):
-    """That a sandbox is ready is told once the first image has been pulled."""
+    """A ready sandbox is reported only once the first image has been pulled."""
 
     def set_sandbox_ready(self, pod: Pod) -> None:
         del pod

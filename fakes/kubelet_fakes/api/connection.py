@@ -66,7 +66,7 @@ class Connection(Client):
 
     def __init__(self, core: ApiCore, name: str = "kubelet") -> None:
         self.on_answer: list[Callable[[Answer], None]] = []
-        """Each hears of every request but watches, once it has ended."""
+        """Each is called with every request but watches, once it has ended."""
         self._core = core
         self._name = name
         self._down: int | None = None

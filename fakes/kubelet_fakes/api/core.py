@@ -31,7 +31,7 @@ _Key = tuple[str, str]
 
 
 def numbered_uids() -> Callable[[], str]:
-    """UIDs that are told apart and are the same in every run."""
+    """UIDs that are unique and are the same in every run."""
     numbers = count(1)
     return lambda: f"00000000-0000-4000-8000-{next(numbers):012x}"
 
@@ -58,7 +58,7 @@ class ApiCore(Client):
         pod_generations: bool = False,
     ) -> None:
         self.on_change: list[Callable[[Change], None]] = []
-        """Each hears of every change, after it happened and before any watch delivers it."""
+        """Each is called with every change, after it happened and before any watch delivers it."""
         self.tolerant = False
         """Objects that are invalid are stored all the same, as an older server or etcd may have them."""
         self._now_ns = now_ns
@@ -262,7 +262,7 @@ class ApiCore(Client):
     def _write(
         self, what: str, kind: Resource, request: Request, new: FrozenDict, old: FrozenDict | None
     ) -> FrozenDict:
-        """Store or remove the object under a new revision and tell everyone."""
+        """Store or remove the object under a new revision and publish the change."""
         self._revision += 1
         new = replaced(new, ("metadata", "resourceVersion"), str(self._revision))
         objects = self._objects.setdefault(kind.name, {})

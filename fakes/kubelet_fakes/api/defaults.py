@@ -86,7 +86,7 @@ def _pull_policy(image: str) -> str:
 
 
 def _default_probe(probe: Json) -> None:
-    # A zero counts as not given: the API's types cannot tell the two apart.
+    # A zero counts as not given: the API's types do not distinguish the two.
     for field, default in (
         ("timeoutSeconds", 1),
         ("periodSeconds", 10),

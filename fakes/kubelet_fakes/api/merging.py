@@ -12,7 +12,7 @@ from typing import Any
 from kubelet_fakes.api.errors import bad_request
 from kubelet_fakes.api.objects import EMPTY, PLAIN, FrozenDict, FrozenList, frozen, is_array, is_object
 
-# Lists whose items are told apart by a key; the names mean one thing wherever they occur in our kinds.
+# Lists whose items are identified by a key; the names mean one thing wherever they occur in our kinds.
 # containerStatuses and its siblings are not here: the server replaces them whole, as all other lists.
 _KEYS = {
     "addresses": "type",
@@ -116,7 +116,7 @@ def _merged_set(old: FrozenList, new: Sequence[Any], gone: Sequence[Any]) -> Fro
 def _merged_items(
     key: str, old: FrozenList, patch: Sequence[dict[str, Any]], order: Sequence[dict[str, Any]] | None
 ) -> FrozenList:
-    """A list of objects told apart by a key, item by item."""
+    """A list of objects identified by a key, item by item."""
     items: dict[Any, Any] = {each.get(key): each for each in old}
     for each in patch:
         directive = each.get("$patch")

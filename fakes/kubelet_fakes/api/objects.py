@@ -1,4 +1,4 @@
-"""API objects as JSON that nobody can change: handing one out costs nothing, whoever holds it.
+"""API objects as immutable JSON: handing one out costs nothing and needs no copy.
 
 A change builds new dictionaries along its path and shares all the rest, so what did not change is the same
 object (`is`) before and after. `copy.deepcopy(thing)` gives an ordinary one that may be changed.
@@ -73,7 +73,7 @@ def frozen(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
 
 
 def at(thing: Mapping[str, Any], *path: str) -> Any:  # noqa: ANN401 - JSON of any shape
-    """What lies at the end of the path, None where the path breaks off."""
+    """What is at the end of the path, None where the path breaks off."""
     value: Any = thing
     for key in path:
         if not is_object(value):

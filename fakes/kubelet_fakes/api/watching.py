@@ -1,4 +1,4 @@
-"""Changes, who hears of them, and how long they are remembered."""
+"""Changes, the watches that deliver them, and how long they are remembered."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """What a watch tells: `type` is ADDED, MODIFIED or DELETED."""
+    """What a watch delivers: `type` is ADDED, MODIFIED or DELETED."""
 
     type: str
     object: FrozenDict
@@ -67,7 +67,7 @@ class Selector:
         return not self.labels or all(labels.get(key) == value for key, value in self.labels)
 
     def event(self, change: Change) -> WatchEvent | None:
-        """What a watch tells of the change: an object that no longer fits is deleted, as seen from there."""
+        """What a watch delivers of the change: an object that no longer fits is deleted for that watch."""
         if change.resource != self.resource:
             return None
         was = change.before is not None and self.takes(change.before)
@@ -81,7 +81,7 @@ class Watch:
     """The changes from one moment on, for one reader: iterate over it, and `stop` it in the end.
 
     It ends without a word when the server closes it, and raises `ApiStatusError` when it breaks; what was
-    told before that is still delivered.
+    received before that is still delivered.
     """
 
     def __init__(self, selector: Selector, events: Iterable[WatchEvent] = ()) -> None:
@@ -105,13 +105,13 @@ class Watch:
             self._let_go(1)
 
     def be_late(self, seconds: float) -> None:
-        """Tell each change so much later from now on; with 0, what is held back is told at once."""
+        """Deliver each change so much later from now on; with 0, what is held back is delivered at once."""
         self._late = seconds
         if not seconds:
             self._let_go(len(self._held))
 
     def _let_go(self, count: int) -> None:
-        """Tell the oldest of what is held back; what a watch still held when it ended is never told."""
+        """Deliver the oldest change held back; one still held when the watch ends is never delivered."""
         for _ in range(0 if self.ended else min(count, len(self._held))):
             self._events.append(self._held.popleft())
             self._wake.set()
@@ -123,7 +123,7 @@ class Watch:
             self._wake.set()
 
     def taken(self) -> list[WatchEvent]:
-        """What has been told and not been taken yet, without waiting."""
+        """What was delivered and is not taken yet, without waiting."""
         events = list(self._events)
         self._events.clear()
         return events

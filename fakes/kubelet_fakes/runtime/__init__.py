@@ -1,4 +1,4 @@
-"""A container runtime in memory: a state machine that is told the time, and the CRI around it.
+"""A container runtime in memory: a state machine whose time is set from outside, and the CRI around it.
 
 - `RuntimeCore` decides every call, without I/O and without a clock.
 - `FakeRuntime` is the core in process: coroutines by the names of the calls, on any event loop.

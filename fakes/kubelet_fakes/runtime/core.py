@@ -1,11 +1,11 @@
 """The calls of a container runtime, decided without I/O: each is a method from request to reply.
 
-The core reads no clock. Whoever drives it says with `advance` what time it is, which lets happen what was
+The core reads no clock. Its driver says with `advance` what time it is, which lets happen what was
 due until then, and asks `due` when to come back. Calls that take time are begun by one method and waited
 for by the driver: `stop_container` until the container has exited, `begin_exec` until a moment. So what was
 begun goes on whether or not anybody waits (CRI-32), and no call holds up another (CRI-33).
 
-Replies are shared: nobody may change a message that comes from here.
+Replies are shared: do not change a message that comes from here.
 """
 
 from __future__ import annotations
@@ -313,7 +313,7 @@ class RuntimeCore:
         return _REOPENED
 
     def begin_exec(self, request: cri.ExecSyncRequest) -> BegunExec:
-        """Execute a command in a running container (CRI-27); how it ends is told by `BegunExec.result`."""
+        """Execute a command in a running container (CRI-27); `BegunExec.result` gives its end."""
         container = self._running(request.container_id)
         try:
             execution = parse_execution(tuple(request.cmd))

@@ -31,8 +31,8 @@ class Shell:
     Args:
         core: The runtime.
         clock: The time it lives in.
-        on_runtime: Hears what happens in the runtime by itself (see `store.OnRuntime`).
-        on_fault: Hears in words of each fault that begins or ends.
+        on_runtime: Called with what happens in the runtime by itself (see `store.OnRuntime`).
+        on_fault: Called with a line on each fault that begins or ends.
         spontaneous_events: What lets things happen by themselves.
     """
 
@@ -64,7 +64,7 @@ class Shell:
     # Time.
 
     def _advance(self) -> None:
-        """Tell the core the time."""
+        """Set the core's time."""
         now = round(self._clock.monotonic() * _NS)
         if not self._begun:
             self.core.store.epoch_ns = self._clock.wall_ns() - now
@@ -151,7 +151,7 @@ class Shell:
         return task.result()
 
     def _worked(self, task: asyncio.Task[Any]) -> None:
-        """Forget work that is done; its error is told to the caller, who may have left."""
+        """Forget work that is done; its error goes to the caller, who may have left."""
         del self._working[task]
         if not task.cancelled():
             task.exception()
@@ -241,7 +241,7 @@ def _pretended(request: Message) -> Any:  # noqa: ANN401 - the reply that belong
 
 
 async def _spoil(fault: Fault) -> None:
-    """Let the caller of a call that took place not hear of it."""
+    """Keep the reply of a call that took place from its caller."""
     if fault.effect is Effect.AFTER:
         raise fault.error()
     if fault.effect is Effect.LOST_REPLY:

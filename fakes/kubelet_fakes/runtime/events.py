@@ -11,7 +11,7 @@ from kubelet_fakes.runtime.records import Sandbox
 
 
 class Events:
-    """Tells every subscriber of every transition, in order, unless a test asks for worse.
+    """Sends every subscriber every transition, in order, unless a test injects a fault.
 
     Without subscribers it costs next to nothing.
     """
@@ -27,13 +27,13 @@ class Events:
         self.later: Callable[[float, Callable[[], None]], object] = _at_once
         """Does something after so many seconds; who drives the runtime sets it."""
         self.on_mishap: Callable[[str, str, float], None] = _unheard
-        """Hears how an event is not told as it happens, the pod's UID, and how late (s) it is, if it is."""
+        """Called when an event is not sent at once: how, the pod's UID, and how late (s) it is, if it is."""
 
-    def subscribe(self, tell: Callable[[cri.ContainerEventResponse], None]) -> Callable[[], None]:
-        """Tell `tell` of each event from now on, until what is returned is called."""
+    def subscribe(self, send: Callable[[cri.ContainerEventResponse], None]) -> Callable[[], None]:
+        """Call `send` with each event from now on, until what is returned is called."""
         self._subscriptions += 1
         number = self._subscriptions
-        self._subscribers[number] = tell
+        self._subscribers[number] = send
 
         def unsubscribe() -> None:
             self._subscribers.pop(number, None)
@@ -41,15 +41,15 @@ class Events:
         return unsubscribe
 
     def lose(self, count: int) -> None:
-        """Tell nobody of the next `count` events; 0 ends it."""
+        """Drop the next `count` events; 0 ends it."""
         self._to_lose = count
 
     def delay(self, count: int, seconds: float) -> None:
-        """Tell of each of the next `count` events so much later; those after them overtake. 0 ends it."""
+        """Send each of the next `count` events so much later; those after them overtake. 0 ends it."""
         self._to_delay, self._delay_seconds = count, seconds
 
     def reverse(self, count: int) -> None:
-        """Hold the next `count` events back and tell of them in reverse order; 0 tells what is held."""
+        """Hold the next `count` events back and send them in reverse order; 0 sends what is held."""
         self._to_reverse = count
         if not count:
             self._let_go()
@@ -91,12 +91,12 @@ class Events:
             self._report(event)
 
     def _report(self, event: cri.ContainerEventResponse) -> None:
-        for tell in list(self._subscribers.values()):
-            tell(event)
+        for send in list(self._subscribers.values()):
+            send(event)
 
 
 def _unheard(how: str, uid: str, seconds: float) -> None:
-    """Nobody wants to know."""
+    """Ignore it."""
 
 
 def _at_once(_: float, act: Callable[[], None]) -> None:

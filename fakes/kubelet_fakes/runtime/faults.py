@@ -50,7 +50,7 @@ class Effect(StrEnum):
     HANG = "hang"
     """The call is held up until its deadline, and does not take place then; healed, it does."""
     PRETEND = "pretend"
-    """The call is answered as done and does not take place: a runtime that lies."""
+    """The call is answered as done and does not take place: the runtime reports wrongly."""
     LOST_REPLY = "lost-reply"
     """The call takes place and is not answered before its deadline, or before the fault is healed."""
 
@@ -101,7 +101,7 @@ class Fault:
 
 
 class Faults:
-    """The faults in force, oldest first; `on_fault` hears in words of each that begins or ends."""
+    """The faults in force, oldest first; `on_fault` gets a line on each that begins or ends."""
 
     def __init__(self, on_fault: Callable[[str], None] | None = None) -> None:
         self._on_fault = on_fault
@@ -114,7 +114,7 @@ class Faults:
         """The faults in force, in words."""
         return tuple(map(str, self._faults))
 
-    def add(  # noqa: PLR0913 - one keyword for each thing that can be told
+    def add(  # noqa: PLR0913 - one keyword for each property of a fault
         self,
         rpc: str,
         effect: Effect | str = Effect.BEFORE,
@@ -134,7 +134,7 @@ class Faults:
             message: The error's text.
             delay: How many seconds late the call is.
             times: How many calls it strikes; None is all of them.
-            where: What a call must be about to be struck (see `about`); None is anything.
+            where: What a call must be about to get the fault (see `about`); None is anything.
 
         Raises:
             ValueError: There is no such call, effect or code.
@@ -235,7 +235,7 @@ def about(**fields: str) -> Callable[[Subject], bool]:
 
 
 def subject_of(core: RuntimeCore, request: Message) -> Subject:
-    """What a request is about, as far as the runtime can tell."""
+    """What a request is about, as far as the runtime knows."""
     match request:
         case cri.RunPodSandboxRequest():
             return _of_pod(request.config.metadata)

@@ -1,7 +1,7 @@
 """The images on the node and in the registry, and the calls of the ImageService about them.
 
 An image's id is `sha256:` and the digest of its name, or the digest a reference names, so it is the same in
-every run. The registry has every image unless it is told otherwise.
+every run. The registry has every image unless a test says otherwise.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Image:
 
     @property
     def ref(self) -> str:
-        """The reference by digest, which a container's status tells as image_ref (CRI-39)."""
+        """The reference by digest, which a container's status has as image_ref (CRI-39)."""
         return self.digests[0] if self.digests else self.id
 
     def message(self) -> cri.Image:
-        """The image as the API tells it; size and id are never empty."""
+        """The image as the API reports it; size and id are never empty."""
         if not self._message:
             uid = cri.Int64Value(value=int(self.user)) if self.user.isdigit() else None
             self._message.append(
@@ -141,7 +141,7 @@ class Images:
         """Bring the image onto the node; the answer is its id (CRI-24)."""
         name = full_name(request.image.image)
         if not self.registry_up:
-            # The prefix tells the kubelet which error it is (CRI-40).
+            # The prefix says which error it is (CRI-40).
             raise CallError(grpc.StatusCode.UNKNOWN, f"RegistryUnavailable: no answer when pulling {name}")
         if name in self._unpublished:
             raise CallError(grpc.StatusCode.NOT_FOUND, f"failed to resolve reference {name!r}: not found")

@@ -16,7 +16,7 @@ class NodeCalls:
     def __init__(self, settings: RuntimeSettings) -> None:
         self._settings = settings
         self.pod_cidr = ""
-        """The last one that UpdateRuntimeConfig told."""
+        """The last one that UpdateRuntimeConfig set."""
         self._version = cri.VersionResponse(
             version="0.1.0",
             runtime_name=settings.name,

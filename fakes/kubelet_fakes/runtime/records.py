@@ -1,6 +1,6 @@
-"""The records of a runtime, and the messages that tell them.
+"""The records of a runtime, and the messages that report them.
 
-A message that was given out is never changed: readers may keep it, and an unchanged record is told by the
+A message that was given out is never changed: readers may keep it, and an unchanged record is reported by the
 same message each time.
 """
 
@@ -108,7 +108,7 @@ class Sandbox:
             if self.ready and self.ips:
                 status.network.ip = self.ips[0]
                 status.network.additional_ips.extend(cri.PodIP(ip=ip) for ip in self.ips[1:])
-            # The kubelet runs another sandbox in its place if the modes are not told (CRI-22).
+            # The kubelet runs another sandbox in its place if the modes are not reported (CRI-22).
             status.linux.namespaces.options.CopyFrom(config.linux.security_context.namespace_options)
             self._told = reply
         return self._told
@@ -116,7 +116,7 @@ class Sandbox:
 
 def _fill(into: MutableMapping[str, str], pairs: MutableMapping[str, str]) -> None:
     """Copy a map of a message into another, which `update` takes ten times longer for."""
-    merge: Callable[[object], None] = getattr(into, "MergeFrom")  # noqa: B009 - a map does not tell it has it
+    merge: Callable[[object], None] = getattr(into, "MergeFrom")  # noqa: B009 - a map does not declare it
     merge(pairs)
 
 

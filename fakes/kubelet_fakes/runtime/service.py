@@ -39,11 +39,11 @@ _NS = 1_000_000_000
 class FakeRuntime(Shell):
     """A container runtime; see `Shell` for its arguments and for what may be done to it.
 
-    Calls raise `CallError`, which is a `grpc.aio.AioRpcError`. Replies are shared: nobody may change them,
+    Calls raise `CallError`, which is a `grpc.aio.AioRpcError`. Replies are shared: do not change them,
     and while nothing has changed the same list is answered by the same message.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is made of, and who hears of it
+    def __init__(  # noqa: PLR0913 - its parts, and the callbacks
         self,
         core: RuntimeCore,
         clock: Clock,

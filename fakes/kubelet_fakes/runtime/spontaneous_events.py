@@ -11,13 +11,13 @@ _NS = 1_000_000_000
 
 
 class SpontaneousEvents:
-    """Lets things happen in a runtime; each is told to the store's `on_runtime`.
+    """Makes things happen in a runtime without a CRI call; each is reported to the store's `on_runtime`.
 
     An id that the runtime does not have is `CallError` NOT_FOUND, and what cannot happen is `ValueError`.
     """
 
     LOST_CODE = 255
-    """The exit code told for a process that went with the node, about which nothing is known."""
+    """The exit code reported for a process that went with the node, about which nothing is known."""
 
     def __init__(self, core: RuntimeCore) -> None:
         self._core = core
@@ -69,7 +69,7 @@ class SpontaneousEvents:
         self._store.on_runtime("removed", "", sandbox_id, "", None)
 
     def restart(self, *, lose_state: bool = False) -> None:
-        """The runtime went down and up; containers go on, but nobody kills those that were being stopped.
+        """The runtime went down and up; containers go on, but those that were being stopped are not killed.
 
         With `lose_state` it comes up without any record.
         """

@@ -1,6 +1,6 @@
 """The records of a runtime and every step they can take; what may be asked for is decided elsewhere.
 
-The store has a time of its own, in nanoseconds from 0, which only `advance` moves. All that a record tells
+The store has a time of its own, in nanoseconds from 0, which only `advance` moves. All that a record says
 follows from these steps, so the lists and statuses always agree.
 """
 
@@ -138,7 +138,7 @@ class Addresses:
 
 
 OnRuntime = Callable[[str, str, str, str, int | None], None]
-"""Hears what happens in the runtime: op, container id, sandbox id, container name, exit code.
+"""Called with what happens in the runtime: op, container id, sandbox id, container name, exit code.
 
 `op` is `exited`, `oom`, `sandbox-died`, `removed`, `unknown`, `restarted` or `rebooted`; what does not apply
 is empty or None.
@@ -149,14 +149,14 @@ KILLED = 137
 
 
 def _nobody(*_: object) -> None:
-    """Hears nothing."""
+    """Ignore it."""
 
 
 class Store:
     """Sandboxes and containers, oldest first, and their time.
 
     `epoch_ns` is the wall clock at time 0; `generation` grows with each change that a list or a status shows.
-    `on_runtime` hears what happens, `on_exit` (for whoever waits) each container whose process has ended.
+    `on_runtime` gets what happens, `on_exit` (for those that wait) each container whose process has ended.
     """
 
     def __init__(self, settings: RuntimeSettings, *, epoch_ns: int = 0) -> None:
@@ -210,7 +210,7 @@ class Store:
         return self._latest_stamp
 
     def new_id(self) -> str:
-        """An id that is not given twice; its first half is scattered, so a short form tells ids apart."""
+        """An id that is not given twice; its first half is scattered, so a short form distinguishes ids."""
         self._numbers += 1
         return f"{self._numbers * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF:016x}{self._numbers:016x}"
 
@@ -325,7 +325,7 @@ class Store:
         """What the container's configuration says of its resources has changed."""
         self._container_changed(container)
 
-    # What is told.
+    # What is reported.
 
     def _report(self, kind: cri.ContainerEventType.ValueType, container: Container) -> None:
         self.events.publish(kind, container.id, container.sandbox, self.stamp())

@@ -235,7 +235,7 @@ def room_for_memory(candidate: Candidate) -> Rejection | None:
 
 
 def node_affinity(candidate: Candidate) -> Rejection | None:
-    """The node has the labels that the pod selects; without a node object nobody can say."""
+    """The node has the labels that the pod selects; without a node object they are unknown."""
     if candidate.node is None or fits_node(candidate.pod, candidate.node):
         return None
     return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
@@ -310,7 +310,7 @@ class Admission:
     ) -> Rejection | None:
         """Why the pod cannot run beside `others`, or None if it can.
 
-        `is_active` tells which of the others count: those that are admitted and not over; one that is being
+        `is_active` says which of the others count: those that are admitted and not over; one that is being
         stopped counts (ADMIT-04).
         """
 

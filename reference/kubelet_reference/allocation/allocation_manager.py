@@ -1,6 +1,6 @@
 """What the node has promised to each pod: the resources it was admitted with, until a resize is accepted.
 
-A pod's spec tells what is wanted; what was allocated is what its containers are made with and compared to
+A pod's spec says what is desired; what was allocated is what its containers are made with and compared to
 (RESIZE-07). A resize that the node could never give is infeasible, one that does not fit now is deferred and
 asked for again with every sync (RESIZE-02). Allocations are on disk, so that a restarted kubelet does not
 take for granted what it has not given (RESTARTKUBELET-16).
@@ -132,7 +132,7 @@ class Allocations:
         return f"{self._tools.settings.root_dir}/{OLD_CHECKPOINT if old else CHECKPOINT}"
 
     def save(self) -> None:
-        """Write the checkpoint; one that cannot be written is only told."""
+        """Write the checkpoint; a failure is only logged."""
         try:
             self._tools.disk.make_folder(self._tools.settings.root_dir)
             self._tools.disk.write(self._path, msgspec.json.encode(self._held, order="sorted"))

@@ -38,7 +38,7 @@ class _Prepared(msgspec.Struct):
 def claims_of(pod: Pod) -> dict[str, Claim]:
     """The pod's claims by the names that its spec gives them.
 
-    What a template stands for is told by the pod's status; until it is, there is no such claim.
+    The pod's status names the claim made from a template; until it does, there is no such claim.
     """
     statuses = (pod.status.resourceClaimStatuses if pod.status else None) or ()
     made = {one.name: one.resourceClaimName for one in statuses}
@@ -69,7 +69,7 @@ class _File:
 
 
 class DynamicResources:
-    """Prepares and unprepares; `plugins` is None where nobody provides resources."""
+    """Prepares and unprepares; `plugins` is None where there is no driver."""
 
     def __init__(self, plugins: ResourcePlugins | None, disk: Disk, settings: Settings) -> None:
         self._plugins = plugins

@@ -51,7 +51,7 @@ def caps_of(pod: Pod, container: AnyContainer) -> Caps:
 
 
 def changes_of(pod: Pod, container: AnyContainer, record: ContainerRecord) -> tuple[CapsChange, ...]:
-    """What of a running container is not as its spec says; a runtime that does not tell changes nothing."""
+    """The resources of a running container that differ from its spec; none where the runtime reports none."""
     have, want = record.caps, caps_of(pod, container)
     if have is None:
         return ()

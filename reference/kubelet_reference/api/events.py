@@ -52,7 +52,7 @@ class Reason(StrEnum):
 
 
 class Recorder:
-    """Hands events to the sink, which may merge or drop them; nothing else depends on it (EVENTS-05)."""
+    """Passes events to the sink, which may merge or drop them; nothing else depends on it (EVENTS-05)."""
 
     def __init__(self, sink: EventSink) -> None:
         self._sink = sink

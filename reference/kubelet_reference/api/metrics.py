@@ -53,7 +53,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def watch_listed(self, listed: Callable[[], Sequence[ListedPod]]) -> None:
-        """Count running pods and containers in what `listed` gives, whenever somebody asks."""
+        """Count running pods and containers in what `listed` gives, at each scrape."""
         self.running_pods.set_function(lambda: running_pods(listed()))
         for state in ContainerState:
             self._watch_state(state, listed)
@@ -122,7 +122,7 @@ class Metrics:
     def _add_starts(self) -> None:
         self.started_pods = self._counter("kubelet_started_pods_total", "Attempts to create a sandbox")
         self.started_pods_errors = self._counter(
-            "kubelet_started_pods_errors_total", "Sandboxes of wanted pods that could not be created"
+            "kubelet_started_pods_errors_total", "Sandboxes of desired pods that could not be created"
         )
         self.started_containers = self._counter(
             "kubelet_started_containers_total", "Attempts to start a container", _CONTAINER_TYPE

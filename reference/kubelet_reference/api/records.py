@@ -33,7 +33,7 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     """One instance of a container: ContainerStatus, with what the kubelet wrote into its annotations.
 
     Times are nanoseconds since the epoch, 0 where the runtime gave none. `hash` is the definition's, in hex.
-    `caps` is None where the runtime does not tell.
+    `caps` is None where the runtime does not report it.
     """
 
     id: str
@@ -128,8 +128,8 @@ class ListedPod(msgspec.Struct, frozen=True):
 
 def ips_of(sandbox: SandboxRecord) -> tuple[str, ...]:
     """The sandbox's IPs; none at all where one of them is no address (SANDBOX-21)."""
-    told = sandbox.ips or ()
-    return told if all(_is_address(ip) for ip in told) else ()
+    ips = sandbox.ips or ()
+    return ips if all(_is_address(ip) for ip in ips) else ()
 
 
 def ips_of_newest(sandboxes: Sequence[SandboxRecord]) -> tuple[str, ...]:

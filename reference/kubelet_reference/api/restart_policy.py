@@ -6,7 +6,7 @@ may have a policy of its own, and rules that look at its exit code first (KEP-53
     the first rule that fits the exit code     Restart: it is started again
     no rule fits                               its own policy, or else the pod's
 
-`RESTARTS` holds rows B1 to B8 and B16 of table 27.3. It is tried from the top, and the first row that fits
+`RESTARTS` is the table. It is tried from the top, and the first row that fits
 decides; why one that runs is stopped is in `running_containers.py`.
 """
 
@@ -113,7 +113,7 @@ def _is_started(last: Last) -> bool:
 
 
 def fails_for_good(pod: Pod, container: AnyContainer, exit_code: int, behaviour: Behaviour) -> bool:
-    """Whether a container that failed is given up, and with an init container its pod (RESTART-21)."""
+    """Whether a failed container never restarts, and with an init container its pod fails (RESTART-21)."""
     is_last = policy_of(pod, container, behaviour) == pods.NEVER
     return is_last and rule_for(pod, container, exit_code, behaviour) is None
 

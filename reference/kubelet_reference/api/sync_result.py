@@ -1,4 +1,4 @@
-"""What became of the actions of one pass over a pod (SYNC-23)."""
+"""The results of the actions of one sync of a pod (SYNC-23)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubelet_reference.api.go_text import quoted
 
 
 class Action(StrEnum):
-    """What a pass does."""
+    """What a sync does."""
 
     START_CONTAINER = "StartContainer"
     KILL_CONTAINER = "KillContainer"
@@ -53,7 +53,7 @@ class StartError(Exception):
 class ActionResult(msgspec.Struct, frozen=True):
     """One action: `target` is a container's name or a pod; `reason` is None if it succeeded.
 
-    `wait` is how many seconds it has to wait before it is worth another try, None where nobody knows.
+    `wait` is how many seconds it has to wait before it is worth another try, None where that is unknown.
     """
 
     action: Action
@@ -68,7 +68,7 @@ class ActionResult(msgspec.Struct, frozen=True):
 
 
 class SyncResult(msgspec.Struct, frozen=True):
-    """All actions of a pass, in order; `problem` is what ended the pass outside any of them."""
+    """All actions of a sync, in order; `problem` is what ended the sync outside any of them."""
 
     results: tuple[ActionResult, ...] = ()
     problem: str = ""

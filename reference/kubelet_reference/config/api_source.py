@@ -49,7 +49,7 @@ class ApiSource:
             retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
 
     async def _node_is_there(self) -> None:
-        """Return once the node object can be read: before, nobody can say which pods it has (CONFIG-11)."""
+        """Return once the node object can be read: before, it is unknown which pods it has (CONFIG-11)."""
         while True:
             try:
                 await self._api.get_node(self._node_name)

@@ -1,4 +1,4 @@
-"""What a source's new word on a pod means, given its last one: table 27.10.
+"""What kind of change a source's new version of a pod is, compared with its last one.
 
 `CHANGES` is tried from the top, and the first row that fits decides.
 """
@@ -33,7 +33,7 @@ Classify: TypeAlias = "Callable[[Pod | None, Pod | None], Op | None]"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """How the new word differs from the last one.
+    """How the new version differs from the last one.
 
     `known` and `named` say whether the last and the new one name the pod at all, `differs` whether they ask
     for different things (CONFIG-05), and `deleting` whether the new one asks it to go.
@@ -67,7 +67,7 @@ CHANGES = (
 
 
 def classify_change(old: Pod | None, new: Pod | None) -> Op | None:
-    """What a source's new word on a pod means, given its last one; None is a pod it does not name."""
+    """What kind of change the new version is; None is a pod that the source does not name."""
     change = _change(old, new)
     return next(row.op for row in CHANGES if row.when(change))
 

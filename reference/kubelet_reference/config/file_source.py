@@ -20,7 +20,7 @@ _LONGEST_WATCH_RETRY_SECONDS = 20.0
 
 
 class FileSource:
-    """Tells the mux which pods the manifests at `settings.static_pod_path` want.
+    """Sends the mux the pods of the manifests at `settings.static_pod_path`.
 
     Every `settings.file_check_frequency` seconds everything is read; what changes in between is noticed at
     once, but a file that turned bad stays in force until the next full reading (STATIC-07).

@@ -20,7 +20,7 @@ _TIMEOUT_SECONDS = 10
 
 
 class HttpSource:
-    """Tells the mux which pods the body at `settings.static_pod_url` wants, asking again and again."""
+    """Sends the mux the pods of the body at `settings.static_pod_url`, which it polls."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what it asks, what reads it, and by which rules
         self,

@@ -53,7 +53,7 @@ class MirrorClient:
     async def keep(self, static: Pod, mirror: Pod | None) -> None:
         """Make the API server show this static pod; `mirror` is what it shows now, as far as known.
 
-        A mirror that is being deleted or shows another version is replaced; the containers are nobody's
+        A mirror that is being deleted or shows another version is replaced; the containers are not its
         business here (STATIC-13).
         """
         if mirror is not None:

@@ -1,8 +1,8 @@
 """The mux: merges the sources of pods into one queue of changes (CONFIG-01 to CONFIG-09).
 
-A source tells the mux what it wants, as a full snapshot or as a change of the last one. The mux compares it
-with what the same source wanted before, and puts what follows on the queue: first what goes, then what comes,
-so that a pod that is dropped has made room for one that is added.
+A source sends the mux the pods that it wants, as a full snapshot or as a change of the last one. The mux
+compares it with what the same source wanted before, and puts the differences on the queue: first what goes,
+then what comes, so that a pod that is dropped has made room for one that is added.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ORDER = (Op.REMOVE, Op.ADD, Op.UPDATE, Op.DELETE)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A pod that a source wants: as the source gave it, and as everybody else sees it."""
+    """A pod that a source wants: as the source gave it, and as the kubelet uses it."""
 
     given: Pod
     pod: Pod
@@ -52,8 +52,8 @@ class _Known:
 class Mux:
     """Merges the snapshots of `sources` into `updates`.
 
-    `sources` are all that will ever speak: a source that has no pods must say so before the kubelet may
-    conclude that a pod is not wanted (LOOP-08). `classify` is the decision of table 27.10.
+    `sources` are all sources of this kubelet: one that has no pods must say so before the kubelet may
+    conclude that a pod is not desired (LOOP-08). `classify` decides what kind of change it is.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Mux:
         return self._seen.get(source, False)
 
     def all_seen(self) -> bool:
-        """Whether every source has had its say: only then is a pod unwanted that none named (LOOP-08)."""
+        """Whether every source was seen: only then is a pod that none named not desired (LOOP-08)."""
         return all(self._seen.values())
 
     def _merge(self, source: Source, changed: Iterable[Pod], gone: Iterable[str], *, is_first: bool) -> None:
@@ -105,12 +105,12 @@ class Mux:
         for op in _ORDER:
             self._emit(op, source, found.get(op, []))
         if is_first and not any(op in found for op in (Op.ADD, Op.UPDATE, Op.DELETE)):
-            # A source without pods must be heard too (LOOP-07).
+            # A source without pods must be seen too (LOOP-07).
             self.updates.put_nowait(PodUpdate(Op.ADD, source, ()))
         self._emit(Op.RECONCILE, source, found.get(Op.RECONCILE, []))
 
     def _accept(self, source: Source, given: Pod) -> Op | None:
-        """Keep what the source now says of a pod, and tell what it means."""
+        """Keep what the source now says of a pod, and return what kind of change that is."""
         known = self._known[source].get(pods.uid(given))
         if known and known.given is given:
             return None
@@ -120,14 +120,14 @@ class Mux:
         return op
 
     def _own_copy(self, source: Source, given: Pod, old: Pod | None) -> Pod:
-        """A copy that nobody else holds (CONFIG-10), with our annotations as they were (CONFIG-06)."""
+        """A private copy (CONFIG-10), with our annotations as they were (CONFIG-06)."""
         if old is None:
             local = {names.CONFIG_SOURCE: str(source), names.CONFIG_SEEN: _rfc3339(self._clock.wall_ns())}
         else:
             local = {name: value for name, value in pods.annotations(old).items() if name in LOCAL}
         metadata = _copied(given.metadata) or ObjectMeta()
         metadata.annotations = {**pods.annotations(given), **local}
-        # Most changes leave the spec alone, and our copy of that is nobody else's already.
+        # Most changes leave the spec alone, and our copy of that is private already.
         spec = old.spec if old is not None and old.spec == given.spec else _copied(given.spec)
         return Pod(given.apiVersion, given.kind, metadata, spec, _copied(given.status))
 

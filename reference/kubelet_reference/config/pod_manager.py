@@ -1,4 +1,4 @@
-"""The pods that are wanted on this node, and which API object is the mirror of which static pod."""
+"""The pods that are desired on this node, and which API object is the mirror of which static pod."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class PodManager:
         return tuple(self._wanted.by_uid.values())
 
     def by_uid(self, uid: str) -> Pod | None:
-        """The wanted pod of that UID; not a mirror pod."""
+        """The desired pod of that UID; not a mirror pod."""
         return self._wanted.by_uid.get(uid)
 
     def by_full_name(self, full_name: str) -> Pod | None:
-        """The wanted pod of that full name, "web_default"; not a mirror pod."""
+        """The desired pod of that full name, "web_default"; not a mirror pod."""
         return self._wanted.by_full_name.get(full_name)
 
     def mirror_of(self, pod: Pod) -> Pod | None:
@@ -60,7 +60,7 @@ class PodManager:
         return pod if pod is not None and pods.is_static(pod) else None
 
     def pod_of(self, uid: str) -> Pod | None:
-        """The wanted pod that a UID of the API server means: its own, or its mirror's."""
+        """The desired pod that a UID of the API server means: its own, or its mirror's."""
         mirror = self._mirrors.by_uid.get(uid)
         return self.static_of(mirror) if mirror is not None else self.by_uid(uid)
 
@@ -76,7 +76,7 @@ class PodManager:
         return tuple(self._mirrors.by_uid.values())
 
     def orphaned_mirrors(self) -> tuple[Pod, ...]:
-        """The mirror pods whose static pod is no longer wanted (STATIC-15)."""
+        """The mirror pods whose static pod is no longer desired (STATIC-15)."""
         return tuple(mirror for mirror in self.mirrors() if self.static_of(mirror) is None)
 
     def _register(self, pod: Pod) -> _Register:

@@ -82,5 +82,5 @@ class Refusals:
             self._events.warning(pod, Reason.FAILED_VALIDATION, message)
 
     def forget(self, origin: str) -> None:
-        """The manifest is fine, or gone: what is wrong with it next is news."""
+        """The manifest is fine, or gone: the next error in it is reported again."""
         self._reported.pop(origin, None)

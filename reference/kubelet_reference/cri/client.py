@@ -185,7 +185,7 @@ class CriClient:
         return await self._do("exec_sync", self._runtime.ExecSync(request, timeout=deadline))
 
     async def container_events(self) -> AsyncIterator[cri.ContainerEventResponse]:
-        """What happens to containers and sandboxes from now on, as long as the runtime tells (PLEG-14)."""
+        """What happens to containers and sandboxes from now on, while the stream lasts (PLEG-14)."""
         async for event in self._runtime.GetContainerEvents(cri.GetEventsRequest()):
             yield event
 

@@ -1,4 +1,4 @@
-"""What the runtime tells of a pod by itself, and what is known of the pod then."""
+"""Container events of the runtime, and the records of a pod after one of them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class PodNews(msgspec.Struct, frozen=True):
 
 
 def with_news(known: PodRecords, news: PodNews, is_its_own: Callable[[str], bool]) -> PodRecords:
-    """The records with what is told of one sandbox; those of the pod's other sandboxes stay.
+    """The records with what an event reports of one sandbox; those of the pod's other sandboxes stay.
 
-    `is_its_own` says of a container's id that it was told as one of this sandbox before.
+    `is_its_own` says of a container's id that it was reported as one of this sandbox before.
     """
-    told = {one.id for one in news.containers} | {news.record_id}
-    others = (one for one in known.containers if one.id not in told and not is_its_own(one.id))
+    reported = {one.id for one in news.containers} | {news.record_id}
+    others = (one for one in known.containers if one.id not in reported and not is_its_own(one.id))
     sandboxes = [one for one in known.sandboxes if one.id != news.sandbox.id]
     containers = list(others)
     if not news.sandbox_is_gone:

@@ -1,4 +1,4 @@
-"""Errors of the runtime: how they are told apart, and how they are put into words."""
+"""Errors of the runtime: how they are classified, and how they are worded."""
 
 from __future__ import annotations
 

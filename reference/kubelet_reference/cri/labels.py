@@ -114,7 +114,7 @@ def container_record(status: cri.ContainerStatus, message: str | None = None) ->
 
 
 def _caps(status: cri.ContainerStatus) -> Caps | None:
-    """What the container may use, None where the runtime does not tell (RESIZE-06)."""
+    """What the container may use, None where the runtime does not report it (RESIZE-06)."""
     if not status.resources.HasField("linux"):
         return None
     linux = status.resources.linux

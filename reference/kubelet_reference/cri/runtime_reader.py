@@ -65,7 +65,7 @@ class Listing:
     def pods(
         self, sandboxes: cri.ListPodSandboxResponse, containers: cri.ListContainersResponse
     ) -> tuple[ListedPod, ...]:
-        """The pods of the lists, matched by their labels; what carries none is nobody's (PLEG-04)."""
+        """The pods of the lists, matched by their labels; what carries none belongs to no pod (PLEG-04)."""
         if not (_same(sandboxes, self._sandboxes) and _same(containers, self._containers)):
             seen = chain(
                 self._read_sandboxes.read(sandboxes.items), self._read_containers.read(containers.containers)
@@ -177,7 +177,7 @@ class RuntimeReader:
         return PodRecords(uid, name, namespace, ips_of_newest(sandboxes), sandboxes, containers)
 
     async def pod_ip(self, pod: Pod) -> str:
-        """The pod's first IP now, "" if it has none, or nobody can tell (HOOK-08, HOOK-10)."""
+        """The pod's first IP now, "" if it has none, or it cannot be read (HOOK-08, HOOK-10)."""
         try:
             found = await self.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
         except grpc.RpcError:
@@ -185,24 +185,24 @@ class RuntimeReader:
         return found.ips[0] if found.ips else ""
 
     async def container_events(self) -> AsyncIterator[PodNews]:
-        """What the runtime tells of pods by itself; what lacks the sandbox is left out (PLEG-16)."""
+        """The runtime's container events; one that lacks the sandbox is left out (PLEG-16)."""
         async for event in self._client.container_events():
             if event.HasField("pod_sandbox_status") and event.pod_sandbox_status.HasField("metadata"):
                 yield self._news(event)
 
     def _news(self, event: cri.ContainerEventResponse) -> PodNews:
-        told = event.pod_sandbox_status
+        sandbox = event.pod_sandbox_status
         containers = [
             container_record(status, self._messages.message(status)) for status in event.containers_statuses
         ]
         return PodNews(
-            uid=told.metadata.uid,
-            name=told.metadata.name,
-            namespace=told.metadata.namespace,
+            uid=sandbox.metadata.uid,
+            name=sandbox.metadata.name,
+            namespace=sandbox.metadata.namespace,
             kind=_KINDS[event.container_event_type],
             record_id=event.container_id,
             created_at=event.created_at,
-            sandbox=sandbox_record(told),
+            sandbox=sandbox_record(sandbox),
             containers=tuple(containers),
         )
 

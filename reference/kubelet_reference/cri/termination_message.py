@@ -1,4 +1,4 @@
-"""The last words of a container: what it wrote to its termination message file, or the end of its log."""
+"""The termination message of a container: from its termination message file, or the end of its log."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Node-pressure evictions, the shell: every ten seconds it looks whether a pod has to go (EVICT-01).
 
-What the node can free by itself goes first: dead containers, and images that nobody uses. Only if that does
+What the node can free by itself goes first: dead containers, and unused images. Only if that does
 not help one pod is ended, the first in the order of `eviction.ranked` that is not critical, and the next look
 waits until it is gone. A pod above its own limits is ended whatever the node has left (EVICT-08).
 """
@@ -36,7 +36,7 @@ _log = logging.getLogger("kubelet_reference.eviction_manager")
 class EvictionTools:
     """What the manager works with.
 
-    `active` gives the pods that run here, `reclaim` removes what no pod needs, `is_gone` tells whether a pod
+    `active` gives the pods that run here, `reclaim` removes what no pod needs, `is_gone` says whether a pod
     has left nothing behind.
     """
 
@@ -76,7 +76,7 @@ class EvictionManager:
         return frozenset(name for name, seen in self._pressed_at.items() if seen > since)
 
     async def check(self) -> Sequence[Pod]:
-        """Do one pass; the pods that were evicted."""
+        """Check the signals once; returns the pods that were evicted."""
         stats = self._tools.stats
         self.observe(await stats.read())
         self._usage = await stats.usage()
@@ -100,7 +100,7 @@ class EvictionManager:
         return since is not None and self._tools.clock.monotonic() - since >= (threshold.grace_seconds or 0)
 
     async def is_reclaimed(self, threshold: Threshold) -> bool:
-        """Whether the node could help itself: only on disks there is something that nobody needs."""
+        """Whether the node could free something by itself: only disks hold what is not needed."""
         if eviction_rules.condition_of(threshold.signal) != "DiskPressure":
             return False
         await self._tools.reclaim()

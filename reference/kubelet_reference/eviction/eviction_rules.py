@@ -75,7 +75,7 @@ def is_met(threshold: Threshold, amount: Amount | None) -> bool:
 
 
 def resource_of(signal: str) -> str:
-    """The resource that a signal tells of."""
+    """The resource that a signal measures."""
     return _RESOURCES[signal]
 
 
@@ -99,7 +99,7 @@ def _requested(pod: Pod, resource: str) -> int:
 
 
 def kill_grace(threshold: Threshold | None, pod: Pod, settings: Settings, behaviour: Behaviour) -> int | None:
-    """How many seconds an evicted pod gets, None for its own grace period (EVICT-03, table 27.9).
+    """How many seconds an evicted pod gets, None for its own grace period (EVICT-03).
 
     `threshold` is None for a pod that has exceeded its own limits. A hard eviction meant 0 seconds at first,
     which was taken for "not set" up to 1.30. A negative maximum leaves the pod its own (K8S-118172).

@@ -62,7 +62,7 @@ def by_group(every: Sequence[Group], found: Iterable[Pod]) -> Mapping[Group, lis
 class ShutdownTools:
     """What the manager works with.
 
-    `active` gives the pods that run here, `is_gone` tells whether one of them has left nothing behind, its
+    `active` gives the pods that run here, `is_gone` says whether one of them has left nothing behind, its
     volumes included, `is_told` whether the API server has its status; `spawn` runs a coroutine as a task of
     the kubelet.
     """

@@ -28,7 +28,7 @@ class PodKiller:
     async def kill(
         self, pod: Pod, change_status: Callable[[PodStatus], PodStatus], grace: int | None, *, evict: bool
     ) -> bool:
-        """Whether nothing of the pod runs any more; if not, the kill goes on without anybody waiting.
+        """Whether nothing of the pod runs any more; if not, the kill goes on and the wait is over.
 
         `grace` is in seconds, None leaves the pod its own; `change_status` gives the status that the kill
         publishes, such as Failed and Evicted.

@@ -1,4 +1,4 @@
-"""Room for a critical pod on a full node: which pods have to go for it, and how they are told (ADMIT-08)."""
+"""Preemption: which pods must go to make room for a critical pod on a full node, and how (ADMIT-08)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _log = logging.getLogger("kubelet_reference.image_garbage")
 class KnownImage:
     """An image of the node; times are seconds of the kubelet's clock.
 
-    `last_used` is when a round last found a container made from it, minus infinity if none ever did.
+    `last_used` is when a collection last found a container made from it, minus infinity if none ever did.
     """
 
     id: str
@@ -57,7 +57,7 @@ def removable(images: Iterable[KnownImage], now: float, minimum_age: float) -> l
 
 
 class ImageCollector:
-    """Collects images; without `stats` nobody knows how full the disk is, and nothing is removed.
+    """Removes unused images; without `stats` it is unknown how full the disk is, and nothing is removed.
 
     Nor is it with a threshold of 100 percent, as in the kubelet.
     """
@@ -70,13 +70,13 @@ class ImageCollector:
         self._known: dict[str, KnownImage] = {}
 
     async def run(self) -> None:
-        """Do a round every five minutes, for ever."""
+        """Collect every five minutes, for ever."""
         while self._stats is not None and self._settings.image_gc_high_threshold < _PERCENT:
             await self.collect()
             await self._clock.sleep(PERIOD)
 
     async def collect(self) -> None:
-        """Do one round."""
+        """Collect once."""
         try:
             await self.detect()
             await self.free(await self.needed())

@@ -1,4 +1,4 @@
-"""Sees to it that the image of a container is there, just before each container is made (IMAGE-01)."""
+"""Ensures that the image of a container is on the node, just before each container is made (IMAGE-01)."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class ImageManager:
         return StartError(Failure.ERR_IMAGE_NEVER_PULL, text)
 
     def _refuse_by_backoff(self, wanted: WantedImage) -> StartError:
-        """No call is made; from 1.32 on the message tells the error of the pull before (IMAGE-09)."""
+        """No call is made; from 1.32 on the message has the error of the pull before (IMAGE-09)."""
         text = f'Back-off pulling image "{wanted.name}"'
         self._recorder.normal(wanted.pod, Reason.BACK_OFF, text, wanted.container.name)
         previous = self._last_errors.get(self._key(wanted))

@@ -1,4 +1,4 @@
-"""Whether an image is used as it is, pulled, or cannot be had: table 27.11."""
+"""Whether an image is used as it is, is pulled, or cannot be had."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ImageStep(Enum):
     NEVER_PULL = auto()
     """Refuse: it is absent, or not for this pod, and the policy forbids pulling it."""
     INSPECT_ERROR = auto()
-    """Refuse: nobody knows whether it is there."""
+    """Refuse: it is unknown whether it is there."""
 
 
 @dataclass(frozen=True, slots=True)

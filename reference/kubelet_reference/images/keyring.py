@@ -24,7 +24,7 @@ _DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
 
 
 async def pull_secrets(api: ApiServer | None, recorder: Recorder, pod: Pod) -> tuple[Secret, ...]:
-    """The pull secrets that the pod names and that there are; one that is missing is told, and no more."""
+    """The existing pull secrets that the pod names; one that is missing is only reported by an event."""
     found: list[Secret] = []
     missing: list[str] = []
     for name in [ref.name for ref in pods.spec(pod).imagePullSecrets or () if ref.name]:
@@ -66,7 +66,7 @@ class Credential:
 
     @property
     def digest(self) -> str:
-        """Tells whether two credentials are the same without telling them."""
+        """Identifies credentials without revealing them."""
         return hashlib.sha256(self.auth.SerializeToString(deterministic=True)).hexdigest()
 
     def record(self) -> SecretRecord:

@@ -1,8 +1,8 @@
 """What is kept on disk of pulls: which are under way, and whose credentials brought what came (KEP-2535).
 
-An image that one pod has pulled with its secrets lies on the node for all. With these records the kubelet
+An image that one pod has pulled with its secrets is on the node for all. With these records the kubelet
 can ask every other pod to prove that it may use the image too (IMAGE-21). They outlive the kubelet: an image
-whose pull was begun and never recorded as done is nobody's proof of anything.
+whose pull was begun and never recorded as done proves nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Intent(_Kept, frozen=True, kw_only=True, tag="ImagePullIntent"):
 
 
 class _Access(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Who may use an image under one name: every pod of the node, or who has one of these secrets."""
+    """Who may use an image under one name: every pod of the node, or those with one of these secrets."""
 
     node_pods_accessible: bool = False
     kubernetes_secrets: tuple[SecretRecord, ...] = ()
@@ -63,7 +63,7 @@ class PullRecords:
         self._disk.remove(self._pulling(image))
 
     def succeed(self, image: str, ref: str, credential: Credential | None) -> None:
-        """It has brought the image `ref`, with that credential or anonymously: that is anybody's image."""
+        """It has brought the image `ref`, with that credential or anonymously: then every pod may use it."""
         path = self._pulled(ref)
         known = self._read(path)
         mapping = known.credential_mapping if known is not None else {}
@@ -91,7 +91,7 @@ class PullRecords:
         return any(mine.proves(one) for mine in credentials for one in access.kubernetes_secrets)
 
     def _is_preloaded(self, image: str) -> bool:
-        """Nobody here ever began to pull it."""
+        """This kubelet never began to pull it."""
         return self._disk.kind(self._pulling(image)) is None
 
     def _trusts_preloaded(self, policy: str, image: str) -> bool:

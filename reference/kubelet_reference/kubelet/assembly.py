@@ -97,11 +97,11 @@ class Assembly:
         self.manager = parts.pod_manager()
         refusals = Refusals(self.recorder, settings.node_name)
         clock, mux = ports.clock, self.mux
-        told = clock, mux, refusals, settings, self._behaviour
+        arguments = clock, mux, refusals, settings, self._behaviour
         if settings.static_pod_path:
-            self.sources[Source.FILE] = parts.file_source(ports.disk, *told)
+            self.sources[Source.FILE] = parts.file_source(ports.disk, *arguments)
         if ports.url is not None and settings.static_pod_url:
-            self.sources[Source.HTTP] = parts.http_source(ports.url, *told)
+            self.sources[Source.HTTP] = parts.http_source(ports.url, *arguments)
         if self._api is not None:
             source = parts.api_source(self._api, clock, ports.chance, mux, settings.node_name)
             self.sources[Source.API] = source
@@ -110,7 +110,7 @@ class Assembly:
         self.volumes = parts.volumes(VolumeTools(self._api, ports.disk, clock, self.recorder, settings))
 
     def _source_names(self) -> Iterator[Source]:
-        """The sources that will speak."""
+        """The sources that the mux waits for."""
         if self._settings.static_pod_path:
             yield Source.FILE
         if self._ports.url is not None and self._settings.static_pod_url:
@@ -119,7 +119,7 @@ class Assembly:
             yield Source.API
 
     def _make_statuses(self) -> None:
-        """Statuses, and the probes and deadlines that they tell of."""
+        """Statuses, and the probes and deadlines that they report."""
         parts, ports = self._parts, self._ports
         self.client = parts.cri_client(ports.runtime, ports.images, self._settings, self.metrics)
         safety = PodSafety(
@@ -187,7 +187,7 @@ class Assembly:
         self.state = parts.runtime_state(self.client, ports.clock, self._behaviour, self.pleg.healthy)
 
     def _make_workers(self) -> None:
-        """The rounds and the workers that run them."""
+        """The syncs and the workers that run them."""
         parts, ports = self._parts, self._ports
         self._status_context = StatusContext(
             behaviour=self._behaviour,
@@ -382,7 +382,7 @@ class Assembly:
     def _container_died(self, uid: str, container_id: str) -> None:
         """Older instances go; all of them if nothing of the pod need be kept (GC-10).
 
-        The last status tells how each container ended: till then an evicted pod keeps them (K8S-141857).
+        The last status reports how each container ended: till then an evicted pod keeps them (K8S-141857).
         """
         remove_all = self.workers.should_content_be_removed(uid) and not self._could_run(uid)
         self.side.container_deletor.container_died(self.cache.get(uid), container_id, remove_all=remove_all)

@@ -1,13 +1,13 @@
-"""Housekeeping: every two seconds it compares what is wanted, what has a worker, and what runs (CLEANUP-01).
+"""Housekeeping: every two seconds it compares which pods are desired, have a worker, and run (CLEANUP-01).
 
-    wanted   worker   runs
+    desired  worker   runs
       x        x               fine
-      x                        it came back while its former instance ended: begin it afresh
-      x                        deleted, over, and never told to a worker: finish it
+      x                        it came back while its former instance ended: start it again
+      x                        deleted, over, and never sent to a worker: finish it
                x               no source wants it: the worker is led to its end
-                        x      nobody knows it: kill it
+                        x      only the runtime knows it: kill it
 
-Before this kubelet has heard all sources none of that can be told, and nothing is done (LOOP-08). Nothing
+Before this kubelet has seen all sources none of that can be known, and nothing is done (LOOP-08). Nothing
 here waits for a container to stop (LOOP-13).
 """
 
@@ -37,7 +37,7 @@ from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.volumemanager import Volumes
 
 _LIFECYCLES = {State.WAITING: "sync", State.FINISHED: "terminated"}
-"""States that metrics do not tell from others."""
+"""States that metrics do not distinguish."""
 
 _log = logging.getLogger("kubelet_reference.housekeeping")
 
@@ -95,7 +95,7 @@ class Housekeeping:
         self._tools.forget_old()
 
     def count(self, known: Mapping[str, KnownPod]) -> None:
-        """Tell the metrics how many pods have a worker, and of which kind."""
+        """Set the metrics: how many pods have a worker, and of which kind."""
         self._tools.metrics.set_working_pods([_labels(pod) for pod in known.values()])
 
     def stop_stray_probes(self, known: Mapping[str, KnownPod]) -> None:
@@ -128,7 +128,7 @@ class Housekeeping:
             self._tools.volumes.clear(uid)
             self._tools.disk.remove(folder)
         except OSError as error:
-            # It is tried again every two seconds, and told when the reason is a new one.
+            # It is tried again every two seconds, and logged when the reason is a new one.
             if self._left.get(uid) != str(error):
                 _log.warning("orphaned pod %s found, but its folder stays: %s", quoted(uid), error)
             self._left[uid] = str(error)
@@ -155,7 +155,7 @@ class Housekeeping:
         try:
             return self._tools.volumes.is_mounted(uid)
         except OSError:
-            return True  # Nobody can tell.
+            return True  # It cannot be known.
 
     async def delete_orphan_mirrors(self) -> None:
         """Delete mirrors without a static pod, but not while that pod is being stopped (STATIC-15)."""
@@ -164,7 +164,7 @@ class Housekeeping:
                 await self._tools.mirrors.delete(mirror)
 
     def restart_forgotten(self, wanted: Sequence[Pod], known: dict[str, KnownPod]) -> None:
-        """Begin afresh the wanted pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
+        """Start again the desired pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
         for pod in wanted:
             uid = pods.uid(pod)
             if uid in known or not self.may_restart(pod):
@@ -203,7 +203,7 @@ class Housekeeping:
         return worker.state in {State.TERMINATED, State.FINISHED}
 
     def tell(self, update: Update, known: dict[str, KnownPod]) -> None:
-        """Tell a worker, and let the rest of this pass know that the pod has one now."""
+        """Send an update to a worker, and let the rest of this housekeeping know that the pod has one now."""
         self._tools.workers.update_pod(update)
         worker = self._tools.workers.known(update.uid)
         if worker is not None:
@@ -213,7 +213,7 @@ class Housekeeping:
 def _unknown(
     uids: Iterable[str], wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
 ) -> list[str]:
-    """Those of pods that have no worker, that nobody wants and of which nothing runs."""
+    """Those of pods that have no worker, that no source wants and of which nothing runs."""
     left = [uid for uid in uids if uid not in known]
     if not left:
         return left

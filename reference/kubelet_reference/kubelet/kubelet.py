@@ -17,7 +17,7 @@ class _StopAskedError(Exception):
 
 
 class Kubelet:
-    """One life of a kubelet. Its end leaves containers as they are: the next one finds them running.
+    """One run of a kubelet. Its end leaves containers as they are: the next run finds them running.
 
     Everything it does happens in tasks of `run`; whichever way that ends, no task is left. A mistake in one
     of them ends all, and is raised by `run` as an `ExceptionGroup`.

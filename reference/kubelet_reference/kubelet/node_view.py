@@ -1,4 +1,4 @@
-"""The node's own object at the API server, as last seen: its labels decide who may run here."""
+"""The node's own object at the API server, as last seen: its labels decide which pods may run here."""
 
 from __future__ import annotations
 

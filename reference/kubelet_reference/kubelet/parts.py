@@ -101,7 +101,7 @@ class Parts:
     volumes: type[Volumes] = Volumes
     dynamic_resources: type[DynamicResources] = DynamicResources
 
-    # What is observed, and what is told
+    # What is observed, and what is reported
     cri_client: type[CriClient] = CriClient
     pod_files: type[PodFiles] = PodFiles
     runtime_state: type[RuntimeState] = RuntimeState

@@ -32,7 +32,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class HandlerTools:
     """What the handlers work with.
 
-    `all_sources_seen` tells whether every source has had its say; `clear_away` removes all dead containers of
+    `all_sources_seen` says whether every source was seen; `clear_away` removes all dead containers of
     a pod, by UID.
     """
 
@@ -52,13 +52,13 @@ class HandlerTools:
 
 
 class PodHandlers:
-    """Keeps the pod manager up to date, and tells the workers."""
+    """Keeps the pod manager up to date, and sends updates to the workers."""
 
     def __init__(self, tools: HandlerTools) -> None:
         self._tools = tools
 
     async def add(self, added: Iterable[Pod]) -> None:
-        """New pods, the oldest first: who came first gets the room (LOOP-14).
+        """New pods, the oldest first: the first to come gets the room (LOOP-14).
 
         Where a critical pod has to make room, nothing else goes on here until it has it (ADMIT-08).
         """
@@ -99,7 +99,7 @@ class PodHandlers:
                 self._tools.clear_away(pods.uid(pod))
 
     def sync(self, uids: Iterable[str]) -> None:
-        """Pods that something happened to; those that are not wanted any more are left alone (LOOP-09)."""
+        """Pods that something happened to; those that are no longer desired are left alone (LOOP-09)."""
         for uid in uids:
             pod = self._tools.manager.by_uid(uid)
             if pod is not None:
@@ -142,7 +142,7 @@ class PodHandlers:
         )
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
-        """Fail the pod for good; no worker is told, so nothing of it is ever started (ADMIT-02)."""
+        """Fail the pod for good; no worker gets an update, so nothing of it is ever started (ADMIT-02)."""
         self._tools.recorder.warning(pod, rejection.reason, rejection.message)
         status = PodStatus(
             phase=pods.FAILED,
@@ -154,7 +154,7 @@ class PodHandlers:
         self._tools.statuses.set_pod_status(pod, status)
 
     def may_remove(self) -> bool:
-        """Whether pods may be killed for not being wanted; if not, housekeeping does it later (LOOP-08)."""
+        """Whether pods may be killed for not being desired; if not, housekeeping does it later (LOOP-08)."""
         return self._tools.all_sources_seen()
 
     def readiness_differs(self, pod: Pod) -> bool:

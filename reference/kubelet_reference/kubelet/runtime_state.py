@@ -94,7 +94,7 @@ class RuntimeState:
         try:
             status = await self._runtime.status()
         except grpc.RpcError as error:
-            _log.warning("the runtime does not tell its status: %s", wrapped_text(error))
+            _log.warning("the runtime does not report its status: %s", wrapped_text(error))
             return
         self._network = _unless_true(status, NETWORK_READY, "container runtime network not ready")
         self._problem = _unless_true(status, RUNTIME_READY, "container runtime not ready")

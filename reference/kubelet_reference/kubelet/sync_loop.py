@@ -48,7 +48,7 @@ class Inputs(Generic[T]):
         self._chance = chance
         self._loop = asyncio.get_running_loop()
         self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
-        """The item of each source, and what tells its source that it was taken."""
+        """The item of each source, and the future that says that it was taken."""
         self._waiting: asyncio.Future[None] | None = None
 
     async def next(self) -> T:
@@ -67,7 +67,7 @@ class Inputs(Generic[T]):
             await self._offer(source, await read())
 
     async def feed_ticks(self, source: int, seconds: float, item: T) -> None:
-        """Give `item` on a grid of `seconds`; ticks that nobody took in time are left out."""
+        """Give `item` on a grid of `seconds`; ticks that were not taken in time are left out."""
         ticker = Ticker(seconds)
         while True:
             await ticker.next()
@@ -113,7 +113,7 @@ Item: TypeAlias = PodUpdate | PodLifecycleEvent | ProbeUpdate | Tick | Housekeep
 
 @dataclass(frozen=True, slots=True)
 class LoopTools:
-    """What the loop works with; `container_died` is told the pod's UID and the container's id."""
+    """What the loop works with; `container_died` is called with the pod's UID and the container's id."""
 
     mux: Mux
     pleg_events: asyncio.Queue[PodLifecycleEvent]
@@ -203,7 +203,7 @@ class SyncLoop:
             self._tools.container_died(event.uid, event.data)
 
     def take_probe(self, update: ProbeUpdate) -> None:
-        """Keep what a probe found, and let the pod have a look; a good liveness is no news (LOOP-12)."""
+        """Keep what a probe found, and have the pod synced; a good liveness changes nothing (LOOP-12)."""
         succeeded = update.outcome is ProbeOutcome.SUCCESS
         uid, container = update.uid, update.container_id
         match update.kind:
@@ -222,7 +222,7 @@ class SyncLoop:
         return list(dict.fromkeys((*due, *self._tools.deadlines.due())))
 
     async def keep_house(self) -> None:
-        """Clean up, unless a source has not spoken yet: its pods would look unwanted (LOOP-08)."""
+        """Clean up, unless a source was not seen yet: its pods would look removed (LOOP-08)."""
         if not self._tools.mux.all_seen():
             return
         try:

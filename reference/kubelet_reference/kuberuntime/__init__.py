@@ -1,1 +1,1 @@
-"""Brings what the runtime has of a pod to what is wanted of it (upstream: `pkg/kubelet/kuberuntime`)."""
+"""Brings what the runtime has of a pod to what its spec asks for (upstream: `pkg/kubelet/kuberuntime`)."""

@@ -1,4 +1,4 @@
-"""Puts the runtime side together: who is made of whom, and which parts can be exchanged."""
+"""Assembles the runtime manager and its parts; the parts can be exchanged."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class RuntimeParts:
 class Neighbours:
     """What the runtime side asks of the rest of the kubelet and of the world.
 
-    `liveness` and `startup` give a probe's outcome by container id; by pod UID `is_ending` tells whether the
+    `liveness` and `startup` give a probe's outcome by container id; by pod UID `is_ending` says whether the
     pod's termination has been asked for, `content_may_go` whether nothing of it need be kept; `watch_pod`
-    has it inspected until something holds of its records. `stats` tells
-    how full the disks are; `sandbox_ready` hears of each pod whose sandbox has just been made.
+    has it inspected until something holds of its records. `stats` says
+    how full the disks are; `sandbox_ready` is called with each pod whose sandbox has just been made.
     """
 
     disk: Disk

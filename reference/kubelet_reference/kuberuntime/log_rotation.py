@@ -1,4 +1,4 @@
-"""Rotation of containers' logs: what has grown too long is put aside, packed, and in the end removed.
+"""Rotation of containers' logs: a log that is too long is renamed, compressed, and in the end removed.
 
 Every ten seconds the log of each running container is looked at. One of `container_log_max_size` bytes or
 more is renamed to `<log>.<time>`, and the runtime is asked to open a new one (ReopenContainerLog); where that
@@ -44,7 +44,7 @@ class LogWriter(Protocol):
 
 
 class LogRotation:
-    """Rotates the logs of this kubelet's pods; `pods` tells which those are."""
+    """Rotates the logs of this kubelet's pods; `pods` gives them."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - it stands between the pods, the runtime and the disk
         self,

@@ -81,7 +81,7 @@ class PodFiles:
         self._disk.make_folder(self._logs(pod, container))
 
     def restarts_in_logs(self, pod: Pod, container: str) -> int:
-        """The restart count that a container's logs tell; 0 if there are none, or they cannot be read."""
+        """The restart count by a container's logs; 0 if there are none, or they cannot be read."""
         try:
             names = self._disk.names(self._logs(pod, container))
         except OSError:
@@ -89,7 +89,7 @@ class PodFiles:
         return restarts_in_logs(names, self._behaviour)
 
     def remove_log(self, path: str) -> None:
-        """Remove a container's log and its rotated parts (GC-06), if it lies where logs belong.
+        """Remove a container's log and its rotated parts (GC-06), if it is where logs belong.
 
         The runtime says where: it cannot have other files removed.
         """

@@ -1,22 +1,22 @@
-"""Brings what the runtime has of a pod to what is wanted of it, in seven steps (SYNC-03).
+"""Brings what the runtime has of a pod to what its spec asks for, in seven steps (SYNC-03).
 
-One pass over a pod goes through these steps in order:
+One sync of a pod goes through these steps in order:
 
-1. **Decide** what is to be done, from the records as they were before the pass. Nothing that happens in the
-   pass changes the decision.
+1. **Decide** what is to be done, from the records as they were before the sync. Nothing that happens in the
+   sync changes the decision.
 2. **Kill the pod** if its sandbox is of no more use, or if nothing of it is left to run: all containers, then
    all sandboxes. If it is to come back, its init containers are forgotten, so that they run again.
-3. Otherwise **kill the containers** that are not wanted as they are. Dead init containers are thinned out.
-   Those that are kept are given other resources, where they are to have others (RESIZE-03).
+3. Otherwise **kill the containers** that may not stay as they are. Old dead init containers are removed.
+   Those that are kept get other resources, where they are to have others (RESIZE-03).
 4. **Create the sandbox** if there is none to use, and read its status: containers get its IPs.
-5. Start **ephemeral** containers, each at most once in its life.
+5. Start **ephemeral** containers, each at most once.
 6. Start the **init** containers that are due: the next regular one, for whose end the rest waits, and
    sidecars.
 7. Start **app** containers, in the order of the spec.
 
-A failed kill (2, 3), a failed sandbox (4) or a failed init container (6) ends the pass (SYNC-05, SYNC-06). A
+A failed kill (2, 3), a failed sandbox (4) or a failed init container (6) ends the sync (SYNC-05, SYNC-06). A
 failed ephemeral or app container or sidecar keeps no other from being tried (SYNC-04, SIDECAR-08). Every
-action has its result, and the pass has failed if one of them has (SYNC-23).
+action has its result, and the sync has failed if one of them has (SYNC-23).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What a pass decides with: pure functions, and what probes say of a container's id."""
+    """What a sync decides with: pure functions, and what probes say of a container's id."""
 
     liveness: Callable[[str], ProbeOutcome | None]
     startup: Callable[[str], ProbeOutcome | None]
@@ -69,7 +69,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """Who carries out the steps."""
+    """The parts that carry out the steps."""
 
     image_volumes: ImageVolumes
     reader: RuntimeReader
@@ -80,16 +80,16 @@ class Hands:
     remover: RecordRemover
     resizer: Resizer
     sandbox_ready: Callable[[Pod], None] = lambda _: None
-    """Hears of each pod whose sandbox was just made, before anything is pulled for it."""
+    """Called with each pod whose sandbox was just made, before anything is pulled for it."""
 
 
 class _PassEndedError(Exception):
-    """The pass ends here; its results tell why."""
+    """The sync ends here; its results say why."""
 
 
 @dataclass(slots=True)
 class _Pass:
-    """One pass over a pod, and the results of its actions so far."""
+    """One sync of a pod, and the results of its actions so far."""
 
     pod: Pod
     records: PodRecords
@@ -98,7 +98,7 @@ class _Pass:
     problem: str = ""
 
     def note(self, results: Iterable[ActionResult]) -> None:
-        """Keep the results of kills; a failed one ends the pass."""
+        """Keep the results of kills; a failed one ends the sync."""
         before = len(self.results)
         self.results.extend(results)
         if any(result.reason is not None for result in self.results[before:]):
@@ -123,7 +123,7 @@ class RuntimeManager:
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
-        """One pass over a pod that is meant to run; `records.ips` are the IPs that its status shows."""
+        """One sync of a pod that is meant to run; `records.ips` are the IPs that its status shows."""
         now = _Pass(pod, records, pull_secrets)
         with suppress(_PassEndedError):
             await self._seven_steps(now)
@@ -148,7 +148,7 @@ class RuntimeManager:
     # Step 1
 
     def decide(self, pod: Pod, records: PodRecords) -> Actions:
-        """What is to be done; a replaced sandbox is told (SANDBOX-09)."""
+        """What is to be done; a replaced sandbox is reported by an event (SANDBOX-09)."""
         change = self._decisions.sandbox_changed(pod, records)
         actions = self._decisions.compute_actions(
             Situation(
@@ -184,7 +184,7 @@ class RuntimeManager:
         await self._hands.remover.prune_init_containers(now.pod, now.records)
 
     async def _clear_sandbox(self, now: _Pass) -> None:
-        """Stop all containers at once and remove their records: the pod begins anew (RESTART-22).
+        """Stop all containers at once and remove their records: the pod restarts (RESTART-22).
 
         Neither hooks nor a grace period are for what comes back, and the logs stay: they count the instances.
         """
@@ -241,9 +241,9 @@ class RuntimeManager:
                 raise _PassEndedError
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:
-        """Whether the pass ends if this one cannot be started: only for a regular init container (SYNC-05).
+        """Whether the sync ends if this one cannot be started: only for a regular init container (SYNC-05).
 
-        Other failures keep nobody from being tried (SYNC-04, EPH-04, SIDECAR-08).
+        Other failures keep no other container from being tried (SYNC-04, EPH-04, SIDECAR-08).
         """
         return kind == INIT and not pods.is_sidecar(container)
 
@@ -270,7 +270,7 @@ class RuntimeManager:
             self._metrics.started_containers_errors.labels(kind, error.reason).inc()
             raise
 
-    # Beside the passes
+    # Beside the syncs
 
     async def kill_pod(
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
@@ -297,7 +297,7 @@ class RuntimeManager:
         return await self._hands.reader.list_running_pods()
 
     def container_events(self) -> AsyncIterator[PodNews]:
-        """What the runtime tells of pods by itself (PLEG-14)."""
+        """The runtime's container events (PLEG-14)."""
         return self._hands.reader.container_events()
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:

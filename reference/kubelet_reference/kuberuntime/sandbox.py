@@ -1,6 +1,7 @@
-"""Which handler of the runtime a pod's runtime class stands for (SANDBOX-16, KEP-585).
+"""Creates a pod's sandbox and reads its IPs: step 4 of a sync.
 
-Makes a pod's sandbox, and reads its IPs (step 4 of a pass).
+The config of the sandbox comes from `sandbox_config`. The pod's runtime class says which handler of the
+runtime runs the sandbox (SANDBOX-16, KEP-585): the API server resolves it, or its last answer counts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NOT_FOUND = 404
 
 
 class UnknownClassError(Exception):
-    """The handler of a class cannot be told: there is no such class, or nobody could be asked."""
+    """The handler of a class is unknown: there is no such class, or it could not be read."""
 
 
 class RuntimeClasses:
@@ -63,7 +64,7 @@ class NotWantedAnyMoreError(Exception):
 
 
 class SandboxMaker:
-    """Makes sandboxes; `is_ending` tells whether a pod's termination has been asked for."""
+    """Creates sandboxes; `is_ending` says whether a pod's termination was requested."""
 
     def __init__(
         self, tools: RuntimeTools, classes: RuntimeClasses, is_ending: Callable[[str], bool]
@@ -79,8 +80,8 @@ class SandboxMaker:
     async def make(self, pod: Pod, config: cri.PodSandboxConfig) -> str:
         """Make a sandbox; its id. Every try counts as a started pod (METRIC-01).
 
-        A failure is told (SANDBOX-10), but for a pod that is to end anyway: then it is
-        `NotWantedAnyMoreError`, and nobody's concern (SYNC-14, SYNC-19).
+        A failure is reported by an event (SANDBOX-10), but for a pod that is to end anyway: then it is
+        `NotWantedAnyMoreError`, and not reported (SYNC-14, SYNC-19).
         """
         self._metrics.started_pods.inc()
         await self.prepare_resources(pod)
@@ -112,7 +113,7 @@ class SandboxMaker:
         return await self._classes.handler(pods.spec(pod).runtimeClassName)
 
     async def ips(self, pod: Pod, sandbox_id: str) -> tuple[str, ...]:
-        """The IPs of a new sandbox, which its containers are told (SYNC-07, SYNC-20, SYNC-21)."""
+        """The IPs of a new sandbox, which its containers get (SYNC-07, SYNC-20, SYNC-21)."""
         try:
             return ips_of(sandbox_record(await self._client.sandbox_status(sandbox_id)))
         except NoStatus as error:

@@ -17,7 +17,7 @@ _SWAP = str.maketrans("./", "/.")
 def dotted(name: str) -> str:
     """The name with dots between its parts, as the runtime takes it (SANDBOX-24).
 
-    "net/ipv4/ip_forward" and "net.ipv4.ip_forward" name the same parameter: the first separator tells the
+    "net/ipv4/ip_forward" and "net.ipv4.ip_forward" name the same parameter: the first separator decides the
     spelling. In either one the other character belongs to a part's own name: "net/ipv4/conf/eno2.100/tag" is
     "net.ipv4.conf.eno2/100.tag".
     """

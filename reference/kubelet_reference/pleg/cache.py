@@ -43,7 +43,7 @@ class PodCache:
         """All entries are at least as new as this."""
 
     def get(self, uid: str) -> PodRecords:
-        """The records that were read last, at once; `error` tells whether reading them failed since."""
+        """The records that were read last, at once; `error` is set if reading them has failed since."""
         return self._entry(uid).records
 
     def error(self, uid: str) -> Exception | None:
@@ -83,7 +83,7 @@ class PodCache:
         self._entries.pop(uid, None)
 
     def update_time(self, moment: float) -> None:
-        """Declare every entry as new as `moment`: who waits for an unchanged pod goes on (PLEG-06)."""
+        """Declare every entry as new as `moment`: workers that wait for an unchanged pod go on (PLEG-06)."""
         self._moment = max(self._moment, moment)
         for uid in tuple(self._waiters):
             self._wake(uid, self._entry(uid))

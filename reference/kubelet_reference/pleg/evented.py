@@ -1,9 +1,9 @@
-"""The evented PLEG: it hears of changes instead of looking for them (PLEG-14 to PLEG-16, KEP-3386).
+"""The evented PLEG: it receives changes instead of looking for them (PLEG-14 to PLEG-16, KEP-3386).
 
 The runtime's stream of events brings each change with what is true of the pod right then, so the cache is
 written without asking. The runtime is still listed every five minutes, in case something was missed, and at
-once whenever the stream breaks. A stream that broke five times is given up: from then on the runtime is
-listed every second, as if it told nothing by itself.
+once whenever the stream breaks. A stream that broke five times is no longer used: from then on the runtime is
+listed every second, as if it streamed nothing.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from kubelet_reference.pleg.generic import SLOW, USUAL, Happening, Pleg, PodLife
 from kubelet_reference.util.ports import Clock
 
 TRIES = 5
-"""So often the stream may break before it is given up (PLEG-15)."""
+"""How often the stream may break before the kubelet no longer uses it (PLEG-15)."""
 TIME_SECONDS = 5.0
-"""How often the cache is declared up to date while nothing is heard (PLEG-14)."""
+"""How often the cache is declared up to date while no event arrives (PLEG-14)."""
 MEANS: Mapping[NewsKind, tuple[Happening, ...]] = {
     NewsKind.CREATED: (),
     NewsKind.STARTED: (Happening.STARTED,),
     NewsKind.STOPPED: (Happening.DIED,),
     NewsKind.DELETED: (Happening.DIED, Happening.REMOVED),
 }
-"""What others are told; that something was created only changes the cache."""
+"""What the sync loop gets; that something was created only changes the cache."""
 
 _log = logging.getLogger("kubelet_reference.evented_pleg")
 
 
 class NewsSource(Protocol):
-    """Who tells what happens."""
+    """The source of the runtime's events."""
 
     def container_events(self) -> AsyncIterator[PodNews]:
         """Each event as it happens; raises `grpc.RpcError` when the stream breaks."""
@@ -45,20 +45,20 @@ class NewsSource(Protocol):
 
 
 class EventedPleg:
-    """Hears the runtime, and has `pleg` list it seldom, or every second if it cannot be heard."""
+    """Receives the runtime's events; `pleg` lists seldom, or every second where there is no stream."""
 
     def __init__(self, pleg: Pleg, runtime: NewsSource, cache: PodCache, clock: Clock) -> None:
         self._pleg = pleg
         self._runtime = runtime
         self._cache = cache
         self._clock = clock
-        self._told: dict[str, frozenset[str]] = {}
-        """The containers of each sandbox, by id, as told last."""
+        self._reported: dict[str, frozenset[str]] = {}
+        """The containers of each sandbox, by id, as reported last."""
         self._newest: dict[str, int] = {}
-        """When what was told last of each pod happened, by the runtime's clock."""
+        """The time of each pod's last event, by the runtime's clock."""
 
     async def run(self) -> None:
-        """Hear until that fails for good, and list the runtime from then on."""
+        """Receive events until that fails for good, and list the runtime from then on."""
         self._pleg.pace = SLOW
         async with asyncio.TaskGroup() as tasks:
             slow = [tasks.create_task(self._pleg.run()), tasks.create_task(self._keep_time())]
@@ -69,7 +69,7 @@ class EventedPleg:
             tasks.create_task(self._pleg.run())
 
     async def listen(self) -> None:
-        """Take what is told; after each break of the stream look what was missed (PLEG-15)."""
+        """Take events; after each break of the stream list what was missed (PLEG-15)."""
         for number in range(1, TRIES + 1):
             try:
                 async for news in self._runtime.container_events():
@@ -83,13 +83,13 @@ class EventedPleg:
         await self._pleg.relist()
 
     def _fall_back(self) -> None:
-        """List the runtime as often as if it told nothing by itself (K8S-129827)."""
+        """List the runtime as often as if it streamed nothing (K8S-129827)."""
         self._pleg.pace = USUAL
 
     async def _keep_time(self) -> None:
-        """Let workers of pods of which nothing is heard go on: nothing is news as well (PLEG-06).
+        """Let workers of pods without events go on: the cache says that nothing happened (PLEG-06).
 
-        Not while everything is being looked for: what the stream did not tell is not in the cache yet.
+        Not during a relist: what the stream did not report is not in the cache yet.
         """
         while True:
             await self._clock.sleep(TIME_SECONDS)
@@ -97,11 +97,11 @@ class EventedPleg:
                 self._cache.update_time(self._clock.monotonic())
 
     def take(self, news: PodNews) -> None:
-        """Write what is told into the cache and tell of it, unless something newer is known (PLEG-16)."""
+        """Write the event into the cache and pass it on, unless something newer is known (PLEG-16)."""
         if self.is_late(news):
             return
         known = self._cache.get(news.uid)
-        own = self._told.get(news.sandbox.id, frozenset())
+        own = self._reported.get(news.sandbox.id, frozenset())
         records = with_news(known, news, own.__contains__)
         self._remember(news)
         if records.sandboxes or records.containers:
@@ -109,13 +109,13 @@ class EventedPleg:
         else:
             self._newest.pop(news.uid, None)
             self._cache.delete(news.uid)
-        for happening in MEANS[news.kind]:
-            self._pleg.deliver(PodLifecycleEvent(news.uid, happening, news.record_id))
+        for kind in MEANS[news.kind]:
+            self._pleg.deliver(PodLifecycleEvent(news.uid, kind, news.record_id))
 
     def is_late(self, news: PodNews) -> bool:
         """Whether something newer is known of the pod: this must not overwrite it (K8S-123087)."""
-        told_before = self._newest.get(news.uid, 0) > news.created_at
-        return told_before or self._cache.is_older(news.uid, self._moment(news))
+        is_older = self._newest.get(news.uid, 0) > news.created_at
+        return is_older or self._cache.is_older(news.uid, self._moment(news))
 
     def _moment(self, news: PodNews) -> float:
         """When it happened, in seconds of the kubelet's clock, and never later than now."""
@@ -124,6 +124,6 @@ class EventedPleg:
     def _remember(self, news: PodNews) -> None:
         self._newest[news.uid] = news.created_at
         if news.sandbox_is_gone:
-            self._told.pop(news.sandbox.id, None)
+            self._reported.pop(news.sandbox.id, None)
         else:
-            self._told[news.sandbox.id] = frozenset(one.id for one in news.containers)
+            self._reported[news.sandbox.id] = frozenset(one.id for one in news.containers)

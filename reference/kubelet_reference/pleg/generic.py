@@ -1,4 +1,4 @@
-"""The PLEG, the pod lifecycle event generator: it relists the runtime and tells what has changed.
+"""The PLEG, the pod lifecycle event generator: it relists the runtime and reports what has changed.
 
 Once a second it asks for all sandboxes and all containers, compares each pod with what it was, reads the
 records of those that differ into the pod cache, and only then announces the differences. A relist that finds
@@ -40,7 +40,7 @@ class Pace:
 
 USUAL = Pace(1.0, 180.0)
 SLOW = Pace(300.0, 600.0)
-"""While the runtime tells what happens by itself (PLEG-14)."""
+"""While the runtime streams events (PLEG-14)."""
 CAPACITY = 1000
 """How many events wait for the sync loop before more are dropped (PLEG-09)."""
 
@@ -96,7 +96,7 @@ def _happenings(old: ContainerState | None, new: ContainerState | None) -> tuple
         case (_, ContainerState.EXITED):
             return (Happening.DIED,)
         case (ContainerState.CREATED | ContainerState.UNKNOWN, _):
-            return ()  # Neither is told from the other.
+            return ()  # The two are not distinguished.
         case _:
             return (Happening.CHANGED,)
 
@@ -136,7 +136,7 @@ class Pleg:
         """The pods whose last inspection failed, in order."""
         self._last_relist: float | None = None
         self._watched: dict[tuple[str, str], Callable[[PodRecords], bool]] = {}
-        """What somebody waits for, by the pod's UID and a name."""
+        """The conditions that are waited for, by the pod's UID and a name."""
         self._turn = asyncio.Lock()
         self.pace = USUAL
         metrics.watch_listed(lambda: self._listed)
@@ -201,7 +201,7 @@ class Pleg:
         self._watched.pop(key, None)
 
     async def _list(self) -> tuple[ListedPod, ...] | None:
-        """All pods, None if the runtime does not tell: an error is no empty list (PLEG-01, K8S-29012)."""
+        """All pods, None if the list fails: an error is no empty list (PLEG-01, K8S-29012)."""
         try:
             return await self._runtime.list_pods()
         except grpc.RpcError as error:
@@ -233,7 +233,7 @@ class Pleg:
         return tuple(self._pods | current)
 
     async def _process(self, uid: str, pod: ListedPod | None, events: tuple[PodLifecycleEvent, ...]) -> None:
-        """Write the cache, then tell; after a failed inspection the next relist finds the same (PLEG-05)."""
+        """Write the cache, then send events; after a failed read the next relist repeats it (PLEG-05)."""
         if events and not await self._update_cache(uid, pod):
             self._remember_failure(uid)
             return

@@ -39,7 +39,7 @@ class Deadlines:
             self.forget(pod)
 
     def forget(self, pod: Pod) -> None:
-        """The pod is not wanted any more."""
+        """The pod is no longer desired."""
         self._watched.pop(pods.uid(pod), None)
 
     def due(self) -> list[str]:

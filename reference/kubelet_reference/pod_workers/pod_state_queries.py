@@ -1,4 +1,4 @@
-"""What other rooms may know about the pod workers: when is it safe to do what (table 27.6).
+"""What the other rooms may ask about a pod: when it is safe to do what.
 
     sync          terminating begins   all stopped      cleaned up        forgotten
     |-------------|--------------------|----------------|-----------------|
@@ -8,10 +8,11 @@
                                        content should be removed (deleted) .
                                                         should be finished .
 
-A pod without a worker is undecided before the first housekeeping, for it may be that its source has not
-spoken yet; after that it counts as gone.
+A pod without a worker is undecided before the first housekeeping, for its source may not have been seen yet;
+after that it counts as gone.
 
-Which of the wanted pods are active: those that take up room, or may still be started.
+`PodActivity` says which of the desired pods are active: those that take up room, or may still be started.
+`StaticNames` lets static pods of one full name take turns.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class StaticNames:
         self._waiting: dict[str, list[str]] = {}
 
     def wait(self, full_name: str, uid: str) -> None:
-        """Queue up for the name; who queues already keeps the place."""
+        """Queue up for the name; a UID that queues already keeps its place."""
         line = self._waiting.setdefault(full_name, [])
         if uid not in line:
             line.append(uid)
@@ -53,7 +54,7 @@ class StaticNames:
         self.leave(full_name, uid)
 
     def holder(self, full_name: str) -> str | None:
-        """Who holds the name."""
+        """The UID that holds the name."""
         return self._holders.get(full_name)
 
     def leave(self, full_name: str, uid: str) -> None:
@@ -94,7 +95,7 @@ class WorkerViews:
         return worker is not None and worker.is_ending
 
     def should_pod_containers_be_terminating(self, uid: str) -> bool:
-        """Whether a terminating round has begun: whatever runs is on its way out."""
+        """Whether a terminating sync has begun: whatever runs is being stopped."""
         worker = self._workers.get(uid)
         return self._is_synced if worker is None else worker.terminating_begun or worker.has_ended
 
@@ -126,7 +127,7 @@ class WorkerViews:
 
 
 class PodActivity:
-    """Tells from the workers and the statuses whether a pod is over."""
+    """Says whether a pod is over, from the workers and the statuses."""
 
     def __init__(self, workers: WorkerViews, statuses: StatusManager) -> None:
         self._workers = workers

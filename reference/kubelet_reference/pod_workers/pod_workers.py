@@ -1,4 +1,4 @@
-"""The pod workers: the shell that executes the table of `worker_states`, one worker for each pod UID."""
+"""The pod workers: executes the table of `worker_table`, with one worker for each pod UID."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kubelet_reference.pod_workers.worker_table import Action, Event, Guard, Sta
 
 
 class PodWorkers(WorkerViews):
-    """Takes updates of pods, and runs the rounds of each pod one after another (WORK-01).
+    """Takes updates of pods, and runs the syncs of each pod one after another (WORK-01).
 
     No task waits: one is started when a worker has something to do, and ends when nothing is pending.
     """
@@ -63,7 +63,7 @@ class PodWorkers(WorkerViews):
     # --- what comes in
 
     def update_pod(self, update: Update) -> None:
-        """Tell the pod's worker the news; returns at once."""
+        """Send the update to the pod's worker; returns at once."""
         if update.pod is None and update.kind is not UpdateKind.KILL:
             return  # What the runtime alone knows can only be killed (WORK-25).
         worker = self._workers.get(update.uid) or Worker(update.uid, update.full_name)
@@ -169,7 +169,7 @@ class PodWorkers(WorkerViews):
             self._wake(worker)
 
     def _newer(self, pending: Update | None, update: Update) -> Update:
-        """Which of two updates the next round gets: the newest, timed from the oldest (WORK-02)."""
+        """Which of two updates the next sync gets: the newest, timed from the oldest (WORK-02)."""
         if pending is None or pending.start_time in {None, update.start_time}:
             return update
         return replace(update, start_time=pending.start_time)
@@ -223,7 +223,7 @@ class PodWorkers(WorkerViews):
         self._names.leave(worker.full_name, worker.uid)
         self._queue.forget(worker.uid)
 
-    # --- the rounds
+    # --- the syncs
 
     def _wake(self, worker: Worker) -> None:
         if not worker.is_working:
@@ -231,7 +231,7 @@ class PodWorkers(WorkerViews):
             self._spawn(self._work(worker))
 
     async def _work(self, worker: Worker) -> None:
-        """Run rounds until nothing is pending, or the pod may not begin yet."""
+        """Run syncs until nothing is pending, or the pod may not begin yet."""
         try:
             while worker.pending is not None and self._may_begin(worker):
                 update, worker.pending = worker.pending, None
@@ -240,7 +240,7 @@ class PodWorkers(WorkerViews):
             worker.is_working = False
 
     def _may_begin(self, worker: Worker) -> bool:
-        """Whether the pod may have a round; a static pod waits for its name, and asks again later."""
+        """Whether the pod may be synced; a static pod waits for its name, and asks again later."""
         if worker.state is not State.WAITING:
             return True
         if not self._names.may_take(worker.full_name, worker.uid, self._still_waits):
@@ -265,7 +265,7 @@ class PodWorkers(WorkerViews):
             self._step(worker, event, None)
 
     async def _sync(self, worker: Worker, update: Update, waits: Waits) -> Event:
-        """Do the round that the worker's state asks for, and say how it ended."""
+        """Run the sync that the worker's state asks for, and return how it ended."""
         pod, state = update.pod, worker.state
         if pod is None:
             worker.terminating_begun = True
@@ -274,7 +274,7 @@ class PodWorkers(WorkerViews):
             return Event.DONE
         records = await self._newest_records(worker, pod)
         if worker.state is not state:
-            return Event.DONE  # Overtaken while it waited: the next round does what is wanted now.
+            return Event.DONE  # Overtaken while it waited: the next sync does what is desired now.
         try:
             if state is State.TERMINATED:
                 await self._rounds.sync_terminated_pod(pod, records, waits)
@@ -289,7 +289,7 @@ class PodWorkers(WorkerViews):
         return Event.DONE
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
-        """What the runtime shows since the last round, so that nothing is done twice (WORK-17, WORK-19)."""
+        """What the runtime shows since the last sync, so that nothing is done twice (WORK-17, WORK-19)."""
         try:
             return await self._cache.get_newer_than(worker.uid, worker.last_round)
         except ROUND_ERRORS as error:

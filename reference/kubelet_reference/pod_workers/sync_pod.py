@@ -1,15 +1,15 @@
-"""The rounds of a pod worker: sync, terminating, terminated.
+"""The syncs of a pod worker, step by step: sync, terminating sync, terminated sync.
 
-A **sync round** computes the status from what the runtime shows now, and publishes it before it acts
-(SYNC-01). If the pod has ended, that is all. Otherwise it goes on, and each step may end the round
+A **sync** computes the status from what the runtime shows now, and publishes it before it acts
+(SYNC-01). If the pod has ended, that is all. Otherwise it goes on, and each step may end the sync
 (SYNC-02): network, cgroup, mirror pod, data folders, volumes, pull secrets, probes, and last the runtime,
 which starts and stops containers.
 
-A **terminating round** publishes the status as it is, stops liveness and startup probes, kills everything,
+A **terminating sync** publishes the status as it is, stops liveness and startup probes, kills everything,
 looks at the runtime again without trusting any memory, gives dynamic resources back, and publishes the final
 status (TERM-01).
 
-A **terminated round** publishes the final status once more, waits until the volumes are gone, and marks the
+A **terminated sync** publishes the final status once more, waits until the volumes are gone, and marks the
 status as the last one, so that the pod may be deleted from the API server.
 """
 
@@ -52,12 +52,12 @@ class GenerateStatus(Protocol):
 
 
 class PodRuntime(Protocol):
-    """What rounds ask of the runtime."""
+    """What syncs ask of the runtime."""
 
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
-        """Start and stop containers until the pod is as wanted."""
+        """Start and stop containers until the pod is as its spec says."""
         ...
 
     async def kill_pod(
@@ -73,7 +73,7 @@ class PodRuntime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SyncTools:
-    """What rounds work with.
+    """What syncs work with.
 
     `network_error` says why pods get no network now, None if they do; `allocate` gives a pod the resources it
     is to have, which are those that it wants if the node can give them.
@@ -97,7 +97,7 @@ class SyncTools:
 
 
 class PodSyncer:
-    """Does the rounds; each step is a method of its own."""
+    """Runs the syncs; each step is a method of its own."""
 
     def __init__(self, tools: SyncTools) -> None:
         self._tools = tools
@@ -105,7 +105,7 @@ class PodSyncer:
     # --- sync
 
     async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        """Bring the pod nearer to what is wanted; True says that it has ended by itself (SYNC-08)."""
+        """Bring the pod nearer to its spec; returns True if it has ended by itself (SYNC-08)."""
         pod = update.pod
         if pod is None:
             raise SyncFailed("a pod without a spec cannot be synced")
@@ -132,7 +132,7 @@ class PodSyncer:
         return status
 
     def require_network(self, pod: Pod) -> None:
-        """End the round of a pod that needs a network which is not there (SYNC-09, LOOP-04)."""
+        """End the sync of a pod that needs a network which is not there (SYNC-09, LOOP-04)."""
         error = self._tools.network_error()
         if error is None or pods.host_network(pod):
             return
@@ -193,7 +193,7 @@ class PodSyncer:
                 reasons.add(uid, one.target, one.reason, one.message)
 
     def raise_for(self, result: SyncResult) -> None:
-        """Fail the round if any action failed, one that only backs off included (WORK-16)."""
+        """Fail the sync if any action failed, one that only backs off included (WORK-16)."""
         error = result.error
         if error is not None:
             raise SyncFailed(error, result.wait)
@@ -225,7 +225,7 @@ class PodSyncer:
         self.require_killed(pod, await self._tools.runtime.kill_pod(pod, records, grace))
 
     def require_killed(self, pod: Pod, result: SyncResult) -> None:
-        """Fail the round if anything could not be stopped, and tell it (TERM-25)."""
+        """Fail the sync if anything could not be stopped, and report it by an event (TERM-25)."""
         if result.error is not None:
             self._tools.recorder.warning(pod, Reason.FAILED_KILL_POD, f"error killing pod: {result.error}")
             raise SyncFailed(result.error)
@@ -242,7 +242,7 @@ class PodSyncer:
             raise SyncFailed(f"detected running containers after a successful kill: {', '.join(running)}")
 
     async def give_back_resources(self, pod: Pod) -> None:
-        """Unprepare what the pod has claimed: nothing of it runs, and nobody is told so yet (TERM-27)."""
+        """Unprepare the pod's claims: nothing of it runs, and its last status is still to come (TERM-27)."""
         if self._tools.resources is None:
             return
         try:

@@ -1,6 +1,7 @@
-"""What a pod worker is told, and what a round of it may run into.
+"""One pod worker: the updates that it receives, the errors that end a sync of it, and its state.
 
-What the kubelet remembers of one pod UID while it has a worker.
+An `Update` is sent to the worker of its pod. `SyncFailed` and its kinds end one sync, which is tried again. A
+`Worker` is what the kubelet remembers of one pod UID until it forgets it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from kubelet_reference.pod_workers.worker_table import State
 T = TypeVar("T")
 
 
-class SyncFailed(Exception):  # noqa: N818 - the round failed, the kubelet is fine
-    """A round could not do all that it should; it is tried again, after `wait` seconds if it says so."""
+class SyncFailed(Exception):  # noqa: N818 - the sync failed, the kubelet is fine
+    """A sync could not do all that it should; it is tried again, after `wait` seconds if it says so."""
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
@@ -34,11 +35,11 @@ class NetworkNotReady(SyncFailed):
 
 
 class WaitCut(SyncFailed):
-    """What the round waited for is no longer worth waiting for."""
+    """What the sync waited for is no longer needed."""
 
 
 class UpdateKind(StrEnum):
-    """Why a worker is told of its pod."""
+    """Why a worker gets an update of its pod."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -48,7 +49,7 @@ class UpdateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KillOptions:
-    """How a pod shall be killed, and who waits for it.
+    """How a pod is to be killed, and the event that says that it is done.
 
     `grace_override` is in seconds. `status` changes the status written first, such as to Failed and Evicted.
     `done` is set when nothing of the pod runs any more.
@@ -61,9 +62,9 @@ class KillOptions:
 
 
 class Update(msgspec.Struct, frozen=True):
-    """News of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
+    """An update of a pod: either its spec, or for a kill what the runtime lists of it (`running`).
 
-    `start_time` is when the kubelet heard of it, in seconds of its clock.
+    `start_time` is when the kubelet received it, in seconds of its clock.
     """
 
     kind: UpdateKind
@@ -89,7 +90,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Waits:
-    """What one round waits for besides the runtime; a termination cuts it short (WORK-06).
+    """What one sync waits for besides the runtime; a termination cuts it short (WORK-06).
 
     Calls to the runtime do not go through it: what has begun there is awaited (TERM-26).
     """
@@ -138,8 +139,8 @@ class KnownPod(msgspec.Struct, frozen=True):
 class Worker:
     """One pod's worker; `state` says where it stands, the rest is what its table's actions need.
 
-    `grace` is in seconds, 0 before anybody asked; `last_round` is the clock's second at which the last round
-    ended; `terminating_begun` says that a terminating round has begun, not only been asked for.
+    `grace` is in seconds, 0 before any request; `last_round` is the clock's second at which the last sync
+    ended; `terminating_begun` says that a terminating sync has begun, not only been asked for.
     """
 
     uid: str
@@ -173,7 +174,7 @@ class Worker:
 
     @property
     def known_spec(self) -> Pod | None:
-        """The newest spec that the worker was told of."""
+        """The newest spec that the worker has received."""
         for update in (self.pending, self.active):
             if update is not None and update.pod is not None:
                 return update.pod

@@ -1,6 +1,7 @@
-"""How long a pod may take to stop: the grace period that its worker hands down.
+"""The rules of the pod workers, and the parts that they work with.
 
-What the pod workers work with: rounds to run, records to read, times, tools and rules.
+`effective_grace` says how long a pod may take to stop: the grace period that its worker passes to the runtime
+manager. Below stand the Protocols of the parts: the syncs to run, the cache to read, and when to sync again.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue
 
 MINIMUM_SECONDS = 1
-"""A worker never asks for less (constants of the catalogue)."""
+"""A worker never asks for less."""
 
 
 def effective_grace(previous: int, pod: Pod, override: int | None, behaviour: Behaviour) -> int:
     """The grace period after one more request to end the pod, in seconds, at least 1 (WORK-07).
 
     `previous` is the one so far, 0 if there was no request yet; `override` is what another part of the
-    kubelet asked for. What is asked for can only shorten it; the spec counts where nobody asked. A 0 asked
+    kubelet asked for. What is asked for can only shorten it; the spec counts without a request. A 0 asked
     for explicitly counts as 1; up to 1.26 it was taken for "not asked" (WORK-08).
     """
     grace = previous
@@ -56,7 +57,7 @@ def _requests(pod: Pod, override: int | None) -> Iterator[int]:
         yield override
 
 
-#: What a round may end with besides success; anything else is a mistake in the kubelet and ends it.
+#: The errors that a sync may end with; anything else is a mistake in the kubelet and ends it.
 ROUND_ERRORS = (SyncFailed, grpc.RpcError, ApiError, OSError)
 
 
@@ -73,10 +74,10 @@ class RecordsCache(Protocol):
 
 
 class Rounds(Protocol):
-    """What a round does, by state; each method raises one of `ROUND_ERRORS` when it has to be repeated."""
+    """What a sync does, by state; each method raises one of `ROUND_ERRORS` when it has to be repeated."""
 
     async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        """Bring the pod nearer to what is wanted; True says that it has ended by itself."""
+        """Bring the pod nearer to its spec; returns True if it has ended by itself."""
         ...
 
     async def sync_terminating_pod(
@@ -101,7 +102,7 @@ class Rounds(Protocol):
 class Timing:
     """When a worker looks at its pod again by itself, in seconds (WORK-15).
 
-    A round that failed with a wait of its own, such as the rest of a restart back-off, is repeated when that
+    A sync that failed with a wait of its own, such as the rest of a restart back-off, is repeated when that
     is over, though not later than a healthy one (WORK-16).
     """
 
@@ -114,11 +115,11 @@ class Timing:
         self._resync = resync
 
     def after_success(self) -> float:
-        """The time from a round that went well to the next."""
+        """The time from a sync that went well to the next."""
         return self._chance.jitter(self._resync, self.JITTER)
 
     def after_failure(self, error: Exception | None) -> float:
-        """The time from a failed round to the next."""
+        """The time from a failed sync to the next."""
         seconds = self.RETRY_WITHOUT_NETWORK if isinstance(error, NetworkNotReady) else self.RETRY
         if isinstance(error, SyncFailed) and error.wait is not None:
             seconds = min(error.wait, self._resync)
@@ -133,7 +134,7 @@ def _observe_nothing(operation: str, seconds: float, /) -> None:
 class WorkerTools:
     """What the workers work with.
 
-    `spawn` runs a coroutine as a task of the kubelet; `observe` is told the seconds that a round took, by the
+    `spawn` runs a coroutine as a task of the kubelet; `observe` gets the seconds that a sync took, by the
     kind of update that it was for.
     """
 
@@ -146,7 +147,7 @@ class WorkerTools:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRules:
-    """What decides: `grace` is `grace.effective_grace`, or one that is wrong on purpose."""
+    """The decisions of the workers: `grace` is `effective_grace`, or a wrong one in a kubelet with a bug."""
 
     table: WorkerTable
     timing: Timing

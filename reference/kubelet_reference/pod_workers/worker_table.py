@@ -1,27 +1,27 @@
 """The pod worker's state machine: one table, with prose above it and a diagram made from it.
 
-A pod worker is the life of one pod UID inside the kubelet. It goes one way:
+A pod worker drives one pod UID inside the kubelet. Its states go one way:
 
     waiting -> sync -> terminating -> terminated -> finished -> forgotten
 
-`sync`         The pod is wanted. Each round compares it with the runtime and starts what is missing.
+`sync`         The pod is desired. Each sync compares it with the runtime and starts what is missing.
 `waiting`      A static pod whose full name (name and namespace) another UID still holds (STATIC-18).
-`terminating`  The pod must end, and nothing leads back (WORK-04). Each round stops what still runs, until
+`terminating`  The pod must end, and nothing leads back (WORK-04). Each sync stops what still runs, until
                a fresh look at the runtime shows that nothing does (WORK-11).
-`terminated`   Nothing runs and the final status is known. A round cleans up: volumes, secrets, cgroup.
-`finished`     There is nothing left to do, but the UID is remembered, so that late news of it, from a stale
+`terminated`   Nothing runs and the final status is known. A sync cleans up: volumes, secrets, cgroup.
+`finished`     There is nothing left to do, but the UID is remembered, so that a late update, from a stale
                list or a watch, cannot start it again (WORK-14).
-`none`         Never heard of, or forgotten by housekeeping, when no source wants the pod any more, or when
+`none`         Never seen, or forgotten by housekeeping, when no source wants the pod any more, or when
                it was created anew while its former instance was ending (WORK-22).
 
 Three kinds of event drive it:
 
-- updates of the pod. What is created or updated goes into the one place for the next round, where it
+- updates of the pod. What is created or updated goes into the one place for the next sync, where it
   replaces what lay there (WORK-02). A termination changes the state, not only the update, and that is why
   no later update can take a kill back (WORK-03). Once it was asked for, only the grace period can still
   change, and it can only shrink (WORK-07).
-- the end of a round. A round that says that the pod has ended, or that ended its terminating, leads on at
-  once, any other one is repeated: late when it went well, soon when it failed. A round that an update
+- the end of a sync. A sync that reports that the pod has ended, or that nothing of it runs, leads on at
+  once, any other one is repeated: late when it went well, soon when it failed. A sync that an update
   overtook (the state is no longer the one it began in) decides nothing: its successor is queued already.
 - housekeeping, which compares the workers with the pods that the sources want.
 
@@ -53,7 +53,7 @@ class Event(StrEnum):
     """What happens to a worker."""
 
     CREATE = "create"
-    """A source brings a pod that it had not, or had given up."""
+    """A source has a pod that it did not have before, or had removed."""
     UPDATE = "update"
     """The pod, live, changed or is due for another look."""
     TERMINATE = "termination asked"
@@ -62,10 +62,10 @@ class Event(StrEnum):
     """The runtime runs a pod that no source knows, and all that is known of it is what the runtime lists."""
     NAME_FREE = "name is free"
     """No other static pod of that full name is left."""
-    DONE = "round done"
+    DONE = "sync done"
     ENDED = "pod has ended"
-    """A sync round found that the pod will never run again by itself."""
-    FAILED = "round failed"
+    """A sync found that the pod will never run again by itself."""
+    FAILED = "sync failed"
     UNWANTED = "in no source"
     """Housekeeping does not find the pod among those that the sources want."""
     RESTART = "restart due"
@@ -90,7 +90,7 @@ class Action(StrEnum):
     """Queue the last update anew, unless a newer one is pending."""
     SET_GRACE = "set the grace"
     CUT_WAITS = "cut waits"
-    """End what a round in flight waits for, where it can be ended (WORK-06)."""
+    """End what a sync in flight waits for, where it can be ended (WORK-06)."""
     RESYNC_LATER = "again in 60-90 s"
     RETRY_SOON = "again in 10-15 s"
     REMEMBER_RESTART = "remember the restart"
@@ -127,7 +127,7 @@ ROWS: tuple[Row, ...] = (
     # --- none: the first time that a UID is seen, a create is no restart (WORK-22)
     *_rows(State.NONE, _NEWS, State.WAITING, Action.QUEUE, guard=Guard.STATIC),
     *_rows(State.NONE, _NEWS, State.SYNC, Action.QUEUE),
-    # A pod that was over before this kubelet heard of it is only cleaned up (WORK-29); if something of it
+    # A pod that was over before this kubelet first saw it is only cleaned up (WORK-29); if something of it
     # still runs, that is stopped first (WORK-30).
     Row(State.NONE, Event.TERMINATE, State.TERMINATED, (Action.QUEUE,), Guard.ENDED_BEFORE),
     Row(State.NONE, Event.TERMINATE, State.FINISHED, (Action.RELEASE_KILLERS,), Guard.STATIC),
@@ -143,7 +143,7 @@ ROWS: tuple[Row, ...] = (
     Row(State.SYNC, Event.DONE, State.SYNC, (Action.RESYNC_LATER,)),
     Row(State.SYNC, Event.FAILED, State.SYNC, (Action.RETRY_SOON,)),
     Row(State.SYNC, Event.ENDED, State.TERMINATING, (Action.QUEUE_AGAIN,)),
-    # The source gave the pod up and nobody said so (WORK-27).
+    # The source dropped the pod and sent no removal (WORK-27).
     Row(
         State.SYNC,
         Event.UNWANTED,
@@ -172,7 +172,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(State.TERMINATING, Event.DONE, State.TERMINATED, (Action.RELEASE_KILLERS, Action.QUEUE_AGAIN)),
     Row(State.TERMINATING, Event.FAILED, State.TERMINATING, (Action.RETRY_SOON,)),
-    # No source will speak of it again: housekeeping keeps the kill going (WORK-10).
+    # No source will send it again: housekeeping keeps the kill going (WORK-10).
     Row(State.TERMINATING, Event.UNWANTED, State.TERMINATING, (Action.MARK_DELETED, Action.QUEUE_AGAIN)),
     # The restart waits for the end of the former instance (WORK-22).
     Row(State.TERMINATING, Event.RESTART, State.TERMINATING),

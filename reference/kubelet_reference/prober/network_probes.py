@@ -1,4 +1,4 @@
-"""Probes that knock at a pod's network: HTTP, TCP and gRPC (PROBE-16..20).
+"""Probes over the pod's network: HTTP, TCP and gRPC (PROBE-16..20).
 
 What keeps an answer from coming is a failure here, never an error: a server that is away is not healthy.
 """
@@ -59,7 +59,7 @@ class NetworkProbes:
         return _OK <= status < _BAD
 
     def _failure(self, answer: HttpAnswer) -> str:
-        """What is told of a bad one; not what the server says, that may be secret (PROBE-17)."""
+        """The message for a bad reply; not the server's own text, which may be secret (PROBE-17)."""
         return f"HTTP probe failed with statuscode: {answer.status}"
 
     def _standing_headers(self, given: dict[str, str]) -> dict[str, str]:

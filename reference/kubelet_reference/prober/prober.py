@@ -1,4 +1,4 @@
-"""Runs one probe: its handler, with retries, and the events that tell of it."""
+"""Runs one probe: its handler, with retries, and the events that report it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def probe_of(kind: ProbeKind, container: Container) -> Probe | None:
 
 
 class ProbeRunner:
-    """Carries probes out; `stored_status` tells the address of a pod by its UID."""
+    """Carries probes out; `stored_status` gives a pod's status, and so its address, by its UID."""
 
     def __init__(
         self,

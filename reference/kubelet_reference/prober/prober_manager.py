@@ -19,7 +19,7 @@ from kubelet_reference.prober.worker import ProbeTools, ProbeWorker, bare_id
 class Prober:
     """Keeps the workers of all pods, and answers from what they published.
 
-    `updates` tells the sync loop of each change of a published result. Workers run inside `run`: only then
+    `updates` gets each change of a published result, for the sync loop. Workers run inside `run`: only then
     can pods be added.
     """
 

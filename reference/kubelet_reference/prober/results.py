@@ -1,6 +1,8 @@
-"""What a kubelet that starts again may keep of what its forerunner found by probes (PROBE-25, KEP-4781).
+"""The published results of probes, and how their changes reach the sync loop.
 
-The published results of probes, and the queue on which changes of them reach the sync loop.
+A `ResultCache` keeps the last result of one kind of probe for each container, and puts each change on the
+queue of the sync loop. A restarted kubelet may take over the readiness and startup results that the API
+server has from the kubelet before it (PROBE-25, KEP-4781).
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ def kept_status(pod: Pod, shown: ContainerStatus, began: float) -> ContainerStat
     """
     if pod.status is None or not is_older(shown, began):
         return None
-    told = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
-    return next((one for one in told if one.containerID == shown.containerID and one.containerID), None)
+    stored = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
+    return next((one for one in stored if one.containerID == shown.containerID and one.containerID), None)
 
 
 def is_older(shown: ContainerStatus, began: float) -> bool:
@@ -72,7 +74,7 @@ class ResultCache:
         return self._results.get(container_id)
 
     def set(self, container_id: str, outcome: ProbeOutcome, uid: str) -> None:
-        """Publish a result; only one that differs from the last is news."""
+        """Publish a result; only one that differs from the last is put on the queue."""
         if self._results.get(container_id) is outcome:
             return
         self._results[container_id] = outcome

@@ -1,6 +1,6 @@
 """One probe of one container: what its worker does at each tick, as tables, and the worker that follows them.
 
-A tick first asks `tick` what to do, given what the pod's status shows (the rows of table 27.12, first match
+A tick first asks `tick` what to do, given what the pod's status shows (the rows of two tables, first match
 wins). If the answer is to probe, `conclude` says what the outcome means. Both are pure.
 """
 
@@ -86,7 +86,7 @@ class Conclusion(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of table 27.12."""
+    """One row: what a worker does at a tick under a condition."""
 
     condition: str
     holds: Callable[[ProbeKind, ProbeState, Sight], bool]
@@ -133,7 +133,7 @@ WITH_INSTANCE: tuple[Row, ...] = (
 
 
 def tick(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
-    """What a worker does at a tick (table 27.12, first part)."""
+    """What a worker does at a tick."""
     early = _first(WITHOUT_INSTANCE, kind, state, sight)
     if early is not None:
         return Tick(early.step, state)

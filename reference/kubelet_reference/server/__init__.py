@@ -9,7 +9,7 @@ __all__ = ("main",)
 
 def main() -> None:
     """Run the command and end the process with its exit code."""
-    # gRPC's own lines would appear between ours: whatever it fails of is told by the call that failed.
+    # gRPC's own lines would appear between ours: the call that failed reports the cause.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # Late, for gRPC reads its environment when it is loaded.
     from kubelet_reference.server.command import run  # noqa: PLC0415

@@ -27,7 +27,7 @@ _ALONE_IS_TRUE = "serialize-image-pulls"
 
 
 class _Command(click.Command):
-    """Tells apart flags that no kubelet has and those that only this one has not."""
+    """Distinguishes flags that no kubelet has from those that only this one does not support."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:

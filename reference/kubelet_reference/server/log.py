@@ -11,7 +11,7 @@ from typing import ClassVar, TextIO
 LOG = logging.getLogger("kubelet_reference.process")
 """What the process itself has to say; shown at every verbosity."""
 _NEVER_DROPPED = frozenset({LOG.name, "kubelet_reference.api.events"})
-"""What is told however often: the process's own words, and events, each of which says "once more"."""
+"""Loggers whose lines are never dropped as repeated: the process's own, and events, each of which counts."""
 _REPEAT_SECONDS = 60.0
 _REMEMBERED = 500
 
@@ -25,7 +25,7 @@ def set_up_log(verbosity: int, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_KlogFormatter())
     handler.addFilter(_OnceAMinute())
-    # Who reads the log may have gone; the kubelet goes on.
+    # The reader of the log may have gone; the kubelet goes on.
     logging.raiseExceptions = False
     root = logging.getLogger()
     root.handlers = [handler]
@@ -53,8 +53,8 @@ class _KlogFormatter(logging.Formatter):
         moment = datetime.fromtimestamp(record.created, UTC).astimezone()
         letter = self._letters.get(record.levelname, "I")
         where = f"{record.filename}:{record.lineno}"
-        told = f"{letter}{moment:%m%d %H:%M:%S.%f} {os.getpid():>7} {where}] {_shown(record.getMessage())}"
-        return f"{told}\n{self.formatException(record.exc_info)}" if record.exc_info else told
+        line = f"{letter}{moment:%m%d %H:%M:%S.%f} {os.getpid():>7} {where}] {_shown(record.getMessage())}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 def _shown(text: str) -> str:
@@ -64,7 +64,7 @@ def _shown(text: str) -> str:
 
 
 class _OnceAMinute(logging.Filter):
-    """Drops a line that was told in the last minute: what is tried each second fails each second."""
+    """Drops a line that was logged in the last minute: what is tried each second fails each second."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -166,7 +166,7 @@ def socket(raw: object, place: Place) -> str:
 
 
 def loopback(raw: object, place: Place) -> str:
-    """An address to listen at: nobody is asked who he is, so it must be one of this machine's own."""
+    """An address to listen at: clients are not authenticated, so it must be one of this machine's own."""
     try:
         if ipaddress.ip_address(text(raw, place)).is_loopback:
             return str(raw)

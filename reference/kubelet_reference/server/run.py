@@ -1,4 +1,4 @@
-"""One life of the process: from the first contact with the runtime until a signal ends it."""
+"""One run of the process: from the first contact with the runtime until a signal ends it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def check_images(channel: Channel, images: ImageService, seconds: float) -
 
 
 def _check_socket(path: str, flag: str) -> None:
-    """Tell apart what gRPC reports alike: no socket, no right to it, nobody there."""
+    """Distinguish what gRPC reports alike: no socket, no permission, no process that listens."""
     try:
         if not stat.S_ISSOCK(os.stat(path).st_mode):  # noqa: PTH116 - the mode alone is wanted
             raise _bad(path, f"this is no socket: name the runtime's socket with {flag}")
@@ -58,7 +58,7 @@ def _check_socket(path: str, flag: str) -> None:
         text = f"there is no such socket: start the runtime, or name its socket with {flag}"
         raise _bad(path, text) from None
     except ConnectionRefusedError:
-        raise _bad(path, "the socket is there, but nobody listens: start the runtime again") from None
+        raise _bad(path, "the socket is there, but no process listens: start the runtime again") from None
     except PermissionError:
         raise _bad(path, "permission denied: run as the user the socket belongs to, such as root") from None
     except OSError as error:

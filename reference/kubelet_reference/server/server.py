@@ -34,7 +34,7 @@ def problems(kubelet: Kubelet) -> list[str]:
 
 
 def pod_list(kubelet: Kubelet) -> dict[str, Any]:
-    """The wanted pods as a v1 PodList, each with the status that was made for it last."""
+    """The desired pods as a v1 PodList, each with the status that was made for it last."""
     statuses = kubelet.components.statuses
     items = [_plain(each) for each in kubelet.components.manager.pods()]
     for item in items:
@@ -44,7 +44,7 @@ def pod_list(kubelet: Kubelet) -> dict[str, Any]:
     return {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
 
 
-def _plain(value: Any) -> dict[str, Any]:  # noqa: ANN401 - lightkube does not tell the type of to_dict
+def _plain(value: Any) -> dict[str, Any]:  # noqa: ANN401 - lightkube does not declare the type of to_dict
     made: dict[str, Any] = value.to_dict()
     return made
 
@@ -105,7 +105,7 @@ async def _listen(runner: web.AppRunner, listener: _Listener) -> None:
 
 
 def _application(kubelet: Kubelet, *, whole: bool) -> web.Application:
-    """What answers; in the moment between listening and running there is nothing to tell yet."""
+    """The kubelet that answers; None between listening and running."""
 
     async def healthz(_: web.Request) -> web.Response:
         _check_started(kubelet)

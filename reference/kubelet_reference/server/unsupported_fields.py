@@ -1,4 +1,4 @@
-"""What a kubelet can be told and this one cannot: named, so that the refusal can say which it is."""
+"""Fields of a kubelet's configuration that this one does not support: a refusal names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The container statuses of a pod: the runtime's records, in the words of the API (table 27.8).
+"""The container statuses of a pod: the runtime's records, in the words of the API.
 
 Both tables are tried from the top, and the first row that fits decides. `STATES` goes by the newest record
 and by what was said before, `REFUSALS` by what comes of a start that could not be made.
@@ -46,9 +46,9 @@ class Shown(StrEnum):
     NEW = "it waits to be created"
     WAITS = "it waits to be created, the rest as before"
     AS_BEFORE = "all as before"
-    VANISHED = "it waits to be created, after an end that nobody saw"
+    VANISHED = "it waits to be created, after an end that was not observed"
     RECORD = "what the records say"
-    LOST = "an end that nobody saw"
+    LOST = "an end that was not observed"
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -123,7 +123,7 @@ def _said(before: ContainerStatus | None) -> Before:
 
 STATUS_UNKNOWN = "ContainerStatusUnknown"
 KILLED = 137
-"""The exit code that is given to a container nobody saw ending."""
+"""The exit code of a container whose end was not observed."""
 LOST_WHILE_RUNNING = (
     "The container could not be located when the pod was deleted.  The container used to be Running"
 )
@@ -154,7 +154,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class ContainerStatusRules:
-    """What the rows of table 27.8 mean, each rule a method: whoever tells it otherwise overrides that one."""
+    """What the rows of `STATES` and `REFUSALS` mean, each rule a method that a subclass may override."""
 
     def tell(self, told: Told) -> ContainerStatuses:
         """What a pod's status says of each container of its spec; others are left out (CSTAT-13)."""
@@ -275,7 +275,7 @@ def _to_be_created(pod: Pod, container: AnyContainer) -> ContainerStatus:
 
 
 def unknown_end(message: str) -> State:
-    """The state of a container that must have ended, though nobody saw it (CSTAT-02, TERM-17)."""
+    """The state of a container that must have ended, though its end was not observed (CSTAT-02, TERM-17)."""
     return State(terminated=ContainerStateTerminated(exitCode=KILLED, reason=STATUS_UNKNOWN, message=message))
 
 

@@ -1,7 +1,7 @@
 """The phase of a pod: what its containers amount to.
 
 First every container of the spec counts as something, by what its status says (`count`). Then the counts
-decide: `PHASES` is tried from the top, and the first row that fits gives the phase (table 27.7). Ephemeral
+decide: `PHASES` is tried from the top, and the first row that fits gives the phase. Ephemeral
 containers have no part in it (PHASE-01).
 """
 
@@ -39,7 +39,7 @@ class Counts(msgspec.Struct, frozen=True):
     """App containers that have stopped and are to be started again."""
     pending_init: int = 0
     doomed_init: int = 0
-    """Init containers that have failed and are given up."""
+    """Init containers that have failed and never restart."""
     pending_sidecar: int = 0
     unknown: int = 0
     waiting: int = 0

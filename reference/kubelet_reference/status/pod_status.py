@@ -120,8 +120,9 @@ def generate_pod_status(
     """
     before = stored or pod.status or PodStatus()
     decide = context.decisions
-    told = Told(pod, records, before, context.reasons, context.runtime(), context.behaviour)
-    lists = decide.container_statuses(told)
+    lists = decide.container_statuses(
+        Told(pod, records, before, context.reasons, context.runtime(), context.behaviour)
+    )
     status = PodStatus(
         containerStatuses=lists.app,
         initContainerStatuses=lists.init or None,

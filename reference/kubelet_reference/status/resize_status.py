@@ -1,4 +1,4 @@
-"""What a pod's status tells of its resources, and of a resize (RESIZE-06, COND-09)."""
+"""What a pod's status reports of its resources, and of a resize (RESIZE-06, COND-09)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _with_resources(
 
 
 def actual_resources(container: AnyContainer, caps: Caps | None) -> ResourceRequirements:
-    """What the container has by the runtime's word, and what was allocated where that does not tell."""
+    """The resources that the runtime reports for the container; those allocated where it reports none."""
     asked, most = requests(container), dict(limits(container))
     if caps is not None:
         if CPU in most and caps.cpu_quota:

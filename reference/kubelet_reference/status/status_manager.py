@@ -44,7 +44,7 @@ class KnownPods(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PodSafety:
-    """What must be known before the end of a pod is told to anybody; each takes the kubelet's UID of a pod.
+    """What must be known before the end of a pod is published; each takes the kubelet's UID of a pod.
 
     `could_run` says whether containers of the pod may still run (TERM-15). `reclaimed` says whether its
     volumes are gone: up to 1.26 this, and not the terminal phase, lets the object go (TERM-18).
@@ -108,7 +108,7 @@ class StatusManager:
         self._set(pod, status, force=True, finished=True)
 
     def is_written(self, uid: str) -> bool:
-        """Whether the API server has been told of the status that was set last, if there is a server."""
+        """Whether the status that was set last is written to the API server, if there is one."""
         return self._api is None or uid not in self._unsent
 
     def set_container_readiness(self, uid: str, container_id: str, *, ready: bool) -> None:
@@ -130,7 +130,7 @@ class StatusManager:
             self._set(pod, status)
 
     def set_sandbox_ready(self, pod: Pod) -> None:
-        """Tell that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
+        """Report that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
         status = self.get(pods.uid(pod))
         if status is None or not self._behaviour.reports_ready_to_start_containers:
             return

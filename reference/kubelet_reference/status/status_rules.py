@@ -129,12 +129,12 @@ def merged(stored: PodStatus, new: PodStatus, *, could_run: bool, now: datetime)
     long as containers of the pod could run (TERM-15), and once it is written the pod is not ready (TERM-31).
     """
     ends = pods.is_terminal_phase(new.phase) and not pods.is_terminal_phase(stored.phase)
-    told = stored if ends and could_run else new
+    phase_from = stored if ends and could_run else new
     result = replace(
         stored,
-        phase=told.phase,
-        reason=told.reason,
-        message=told.message,
+        phase=phase_from.phase,
+        reason=phase_from.reason,
+        message=phase_from.message,
         conditions=_merged_conditions(stored, new, now if ends and not could_run else None) or None,
         hostIP=new.hostIP,
         hostIPs=new.hostIPs,
@@ -177,7 +177,7 @@ def runs_nothing(status: PodStatus) -> bool:
 
 
 def with_final_states(pod: Pod, status: PodStatus) -> PodStatus:
-    """Every container that must have run is shown as ended, with an unknown end if nobody saw it (TERM-17).
+    """Every container that must have run is shown as ended, with an unknown end if none was seen (TERM-17).
 
     App containers have run if the pod was initialized; of the init containers those up to the last that shows
     a trace of a start, the first at least.

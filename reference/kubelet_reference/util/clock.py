@@ -1,4 +1,4 @@
-"""Time and chance as the kubelet takes them: the clock of the running loop, and choices drawn from a seed."""
+"""Time and random choices: the clock of the running loop, and choices drawn from a seed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _wake(waking: Future[None]) -> None:
 class FirstChance:
     """No chance at all: no jitter, always the first choice, names by number.
 
-    `prefix` keeps the tokens of two lives of a kubelet apart.
+    `prefix` keeps the tokens of two runs of a kubelet distinct.
     """
 
     def __init__(self, prefix: str = "t") -> None:

@@ -25,7 +25,7 @@ def part_of_path(what: str, name: str) -> str:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether the path, as it is written, lies below the folder and never leaves it on its way."""
+    """Whether the path, as it is written, is below the folder and never leaves it on its way."""
     return ".." not in path.split("/") and posixpath.normpath(path).startswith(
         f"{posixpath.normpath(folder).rstrip('/')}/"
     )

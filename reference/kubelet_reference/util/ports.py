@@ -49,10 +49,10 @@ class NodeStats(Protocol):
 
 
 class ShutdownSignal(Protocol):
-    """Tells of the shutdown of the machine, and holds it up."""
+    """Announces the shutdown of the machine, and delays it."""
 
     async def announced(self) -> None:
-        """Return when the machine is about to go down; at once if that was told before."""
+        """Return when the machine is about to shut down; at once if that was announced before."""
         ...
 
     def let_go(self) -> None:
@@ -267,7 +267,7 @@ class EventSink(Protocol):
 
 
 FileKind: TypeAlias = Literal["Directory", "File", "Link", "Socket", "CharDevice", "BlockDevice", "Other"]
-"""What lies at a path, in the words of a hostPath volume's type, as far as that has one."""
+"""The type of what is at a path, in the words of a hostPath volume's type, as far as that has one."""
 
 
 class Disk(Protocol):
@@ -290,7 +290,7 @@ class Disk(Protocol):
         ...
 
     def kind(self, path: str) -> FileKind | None:
-        """What lies at `path`, None if nothing does; a link is what it leads to, where it is followed."""
+        """What is at `path`, None if nothing is; a link is what it leads to, where it is followed."""
         ...
 
     def size(self, path: str) -> int | None:
@@ -340,7 +340,7 @@ class Disk(Protocol):
         ...
 
     def bind(self, root: str, path: str, target: str) -> str:
-        """Show at `target` what lies at the relative `path` below the folder `root`; say where to find it.
+        """Show at `target` what is at the relative `path` below the folder `root`; return where to find it.
 
         Links on the way are followed as long as they stay below `root`. A folder that is missing is made,
         with the permissions of `root`. A `target` that shows something else is changed. Where this process
@@ -437,8 +437,8 @@ class Ports:
     """The world of one kubelet.
 
     `api` is None on a node without an API server, `url` where no manifests come from a URL, `http` where no
-    hook can be sent over HTTP, `network` where no probe can, `stats` where nobody measures the machine,
-    `shutdown` where nobody tells that it goes down, `resources` where no device has a driver, `cgroups` where
+    hook can be sent over HTTP, `network` where no probe can, `stats` where the machine is not measured,
+    `shutdown` where its shutdown is not announced, `resources` where no device has a driver, `cgroups` where
     pods have no cgroups of their own.
     """
 

@@ -1,4 +1,4 @@
-"""A ticker: wakes its one waiter on a grid of equal periods, or earlier when it is told to."""
+"""A ticker: wakes its one waiter on a grid of equal periods, or earlier when it is triggered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import asyncio
 class Ticker:
     """Ticks at start + `period`, start + 2 * `period` and so on, in seconds of the running loop.
 
-    Like a Go ticker it owes its waiter one tick at most: whoever comes late is woken at once, and then on the
+    Like a Go ticker it owes its waiter one tick at most: a late waiter is woken at once, and then on the
     old grid again.
     """
 
@@ -29,7 +29,7 @@ class Ticker:
         self._wake()
 
     async def next(self) -> bool:
-        """Wait for the next tick or trigger; tells whether it was a trigger."""
+        """Wait for the next tick or trigger; returns whether it was a trigger."""
         if not self._triggered and self._due > self._loop.time():
             await self._sleep()
         if self._triggered:

@@ -75,7 +75,7 @@ class Behaviour:
     hash_is_name_and_image: bool = True
     """RESTART-08: the container hash covers name and image only (>= 1.31)."""
     succeeded_means_exited: bool = True
-    """Table 27.2: only an EXITED record with code 0 has succeeded; before 1.27 any that does not run."""
+    """SANDBOX-07: only an EXITED record with code 0 has succeeded; before 1.27 any that does not run."""
     startup_success_holds_probe: bool = True
     """PROBE-08: the startup probe's worker rests after success, not only after failure (>= 1.28)."""
     trigger_restarts_probe_period: bool = True
@@ -99,13 +99,13 @@ class Behaviour:
     reads_pull_errors: bool = True
     """IMAGE-10, START-03: pull errors lose their wrapper, and two well-known ones their prefix (> 1.26)."""
     tells_image_size: bool = True
-    """IMAGE-18: after a pull ImageStatus is asked for the size, which the Pulled event tells (>= 1.29)."""
+    """IMAGE-18: after a pull ImageStatus is asked for the size, which the Pulled event reports (>= 1.29)."""
     asks_runtime_config: bool = True
     """CRI-42: RuntimeConfig is asked once when the kubelet starts (>= 1.28)."""
     cuts_volume_waits: bool = True
     """WORK-06: a deletion ends a sync's wait for volumes, which used to end by its limit only (>= 1.27)."""
     adopts_known_pods: bool = True
-    """WORK-27: housekeeping tells workers of pods that config dropped (>= 1.27)."""
+    """WORK-27: housekeeping informs workers of pods that config dropped (>= 1.27)."""
     hides_more_of_the_host: bool = True
     """/proc/asound, /proc/interrupts and powercap are masked, as recorded kubelets of 1.32 do (>= 1.31)."""
     names_created_after_colon: bool = True
@@ -135,7 +135,7 @@ class Behaviour:
     watches_resizes: bool = True
     """PLEG-17: after a resize the pod is inspected each second until the change shows (>= 1.32)."""
     tells_resize_by_condition: bool = False
-    """COND-09: conditions tell how a resize stands, before 1.33 the field `resize` (>= 1.33)."""
+    """COND-09: conditions report the state of a resize, before 1.33 the field `resize` (>= 1.33)."""
     hears_container_events: bool = False
     """PLEG-14, gate EventedPLEG."""
     has_restart_rules: bool = False

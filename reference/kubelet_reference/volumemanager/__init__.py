@@ -1,8 +1,8 @@
-"""Volumes: made before a pod's sandbox, kept up to date, shown to its containers, cleared away at the end.
+"""Volumes: made before a pod's sandbox, kept up to date, mounted into its containers, removed at the end.
 
-`places` says where on the disk each one lies, `host_path`, `content` and `set_up` make them, `payload` and
-`atomic_writer` are for those that show config maps, secrets and the pod itself, `mounts` turns them into what
-a container is given, `removal` clears away, and `manager` decides when.
+`paths` says where each one is on the disk, `set_up` makes them and `content` fetches what they show;
+`payload` and `atomic_writer` are for those that show config maps, secrets and the pod itself. `mounts` turns
+them into what a container is given, and `volume_manager` decides when they are made and removed.
 """
 
 from kubelet_reference.volumemanager.content import needed_objects

@@ -57,7 +57,7 @@ def _contents(disk: Disk, folder: str, prefix: str = "") -> Mapping[str, bytes]:
 
 
 def _written(disk: Disk, volume: str, files: Payload, name: str) -> str:
-    """Write the files into a new folder that nobody sees yet, and return its name."""
+    """Write the files into a new folder that is not visible yet, and return its name."""
     folder = f"{volume}/{name}"
     try:
         disk.make_folder(folder, _FOLDER_MODE)

@@ -54,7 +54,7 @@ class Contents:
         self._settings = settings
 
     async def files(self, pod: Pod, volume: Volume) -> Payload:
-        """The files of a volume as they are to be now; raises `SetUpError` telling all that is missing."""
+        """The files of a volume as they are to be now; raises `SetUpError` with all that is missing."""
         if volume.projected is not None:
             return await self._projected(pod, volume)
         downward, source = volume.downwardAPI, volume.configMap or volume.secret

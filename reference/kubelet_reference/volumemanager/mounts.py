@@ -80,7 +80,7 @@ class VolumeMounts:
     def _bound(self, volume: str, part: str, target: str, name: str, container: str) -> str:
         """Where the part of a volume can be mounted from, safe from links that a pod made in it.
 
-        The pod is not told why it fails: that could tell of the host's files.
+        The pod's event does not say why it fails: that could reveal the host's files.
         """
         try:
             return self._disk.bind(volume, part, target)

@@ -1,9 +1,9 @@
-"""Where the volumes of a pod lie on the disk: in the kubelet's own folders, by pod UID.
+"""Where the volumes of a pod are on the disk: in the kubelet's own folders, by pod UID.
 
     <root>/pods/<uid>/volumes/kubernetes.io~<plugin>/<volume>
     <root>/pods/<uid>/volume-subpaths/<volume>/<container>/<number of the mount>
 
-After a restart a kubelet knows from there what an earlier life of it has made.
+After a restart a kubelet knows from there what its earlier process has made.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def plugin_of(volume: Volume) -> Plugin:
 
 
 def used_volumes(pod: Pod) -> list[Volume]:
-    """The volumes that a container of the pod mounts; nobody waits for others."""
+    """The volumes that a container of the pod mounts; the pod does not wait for others."""
     used = {mount.name for one in pods.all_containers(pod) for mount in one.volumeMounts or ()}
     # Images are the runtime's to mount.
     return [one for one in pods.spec(pod).volumes or () if one.name in used and one.image is None]
@@ -77,7 +77,7 @@ def volumes_folder(root_dir: str, uid: str) -> str:
 
 
 def volume_path(root_dir: str, pod: Pod, volume: Volume) -> str:
-    """Where the volume lies; raises `SetUpError`, and `UnsafeNameError` for a name that leads elsewhere."""
+    """The volume's path; raises `SetUpError`, and `UnsafeNameError` for a name that leads elsewhere."""
     if volume.hostPath is not None:
         return volume.hostPath.path
     name = part_of_path("the volume name", volume.name)

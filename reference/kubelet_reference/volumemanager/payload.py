@@ -56,7 +56,7 @@ def files_of_keys(
 def downward_files(
     pod: Pod, items: Iterable[DownwardAPIVolumeFile] | None, default_mode: int | None, settings: Settings
 ) -> Payload:
-    """Each item as a file that tells of the pod; what cannot be told is `SetUpError`."""
+    """Each item as a file that describes the pod; raises `SetUpError` for what cannot be described."""
     mode = DEFAULT_MODE if default_mode is None else default_mode
     files: Payload = {}
     for item in items or ():

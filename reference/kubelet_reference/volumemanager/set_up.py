@@ -61,7 +61,7 @@ class SetUp:
         self._folder(pod, path, limit, in_memory=medium == _MEMORY)
 
     def _folder(self, pod: Pod, path: str, limit: str | None, *, in_memory: bool) -> None:
-        """A folder that everybody may write to, in memory if wanted and if the kubelet may mount it."""
+        """A folder with mode 0777, in memory if the spec says so and the kubelet may mount it."""
         self._disk.make_folder(path, _MODE)
         if not in_memory or path in self._disk.mounts(path):
             return
@@ -88,7 +88,7 @@ _TYPES = {
 
 
 def prepare_host_path(disk: Disk, source: HostPathVolumeSource) -> None:
-    """See that what lies at the path is of the type that is asked for, and make it where that says so.
+    """Check that what is at the path has the requested type, and create it where the type says so.
 
     Without a type nothing is looked at. Raises `SetUpError`, and `OSError`.
     """

@@ -1,8 +1,9 @@
 """Sees that a pod has its volumes before its sandbox is made, and that they go after its last container.
 
-Making a volume is tried again with growing delays, each failure told by an event, for as long as a round may
-wait. In each later round what volumes show is brought up to date; a failure there keeps the old content and
-does not hold the pod up. Volumes are removed as they are found on the disk, also those of an earlier process.
+Making a volume is tried again with growing delays, each failure reported by an event, for as long as a sync
+may wait. In each later sync what volumes show is brought up to date; a failure there keeps the old content
+and does not delay the pod. Volumes are removed as they are found on the disk, also those of an earlier
+process.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kubelet_reference.volumemanager.paths import (
 from kubelet_reference.volumemanager.set_up import SetUp
 
 PATIENCE_SECONDS = 123.0
-"""How long one round waits for volumes (constants of the catalogue)."""
+"""How long one sync waits for volumes."""
 FIRST_DELAY_SECONDS, DELAY_SECONDS_MAX = 0.5, 122.0
 """From one try to make a volume to the next; each delay is twice the one before."""
 
@@ -57,13 +58,13 @@ class _Retry:
 
 
 class Volumes:
-    """Which pods have their volumes: what this life has made, and what lies on the disk from one before."""
+    """Which pods have their volumes: those made by this process, and those left on disk by an earlier one."""
 
     def __init__(self, tools: VolumeTools) -> None:
         self._tools = tools
         self._set_up = SetUp(tools.api, tools.disk, tools.clock, tools.settings)
         self._mounted: dict[str, set[str]] = {}
-        """The names of the volumes that were made in this life, by pod UID."""
+        """The names of the volumes that this process has made, by pod UID."""
         self._retries: dict[str, _Retry] = {}
 
     async def wait(self, pod: Pod) -> None:
@@ -96,13 +97,13 @@ class Volumes:
         self._retries.pop(uid, None)
 
     def is_mounted(self, uid: str) -> bool:
-        """Whether the pod has volumes, be they from an earlier life of this kubelet."""
+        """Whether the pod has volumes, also those made by an earlier process of this kubelet."""
         if self._mounted.get(uid):
             return True
         return bool(volume_paths(self._tools.disk, self._tools.settings.root_dir, uid))
 
     async def _try(self, pod: Pod, volume: Volume) -> bool:
-        """Make one volume; whether it is there. A failure is told by an event."""
+        """Make one volume; whether it is there. A failure is reported by an event."""
         try:
             await self._set_up.make(pod, volume)
         except SetUpError as error:

@@ -80,7 +80,7 @@ def test_with_row_replaces_one_row() -> None:
 
     assert table.find(State.FINISHED, Event.CREATE, lambda _: False) == wrong
     assert len(table.rows) == len(ROWS)
-    with pytest.raises(LookupError, match="no row for none, round done"):
+    with pytest.raises(LookupError, match="no row for none, sync done"):
         table.with_row(Row(State.NONE, Event.DONE, State.NONE))
 
 

@@ -60,7 +60,7 @@ async def test_no_socket(tmp_path: Path) -> None:
     assert await contact(file) == (
         "this is no socket: name the runtime's socket with --container-runtime-endpoint"
     )
-    assert await contact(left) == ("the socket is there, but nobody listens: start the runtime again")
+    assert await contact(left) == ("the socket is there, but no process listens: start the runtime again")
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b""], ids=["http", "nothing"])

@@ -18,33 +18,18 @@ from typing import cast
 
 from kubelet_conformance.targets.reference_tables import reference_tables
 
-TITLES: Mapping[str, str] = {
-    "27.1": "Is another sandbox needed?",
-    "27.2": "What is done in a new sandbox?",
-    "27.3": "What becomes of an app container?",
-    "27.4": "Which init container is next?",
-    "27.5": "How do sidecars and init containers go on?",
-    "27.6": "How does a pod worker go from state to state?",
-    "27.7": "Which phase has a pod?",
-    "27.8": "Which status has a container?",
-    "27.9": "How long does a container have to stop?",
-    "27.10": "What kind of change is it?",
-    "27.11": "Is an image pulled?",
-    "27.12": "What does a probe's worker do at a tick?",
-}
-"""What each table of the catalogue's section 27 decides."""
 _SUITE: Mapping[str, tuple[str, ...]] = {
-    "27.1": ("facts.sandbox.REPLACEMENTS",),
-    "27.2": ("tables.pod.SUCCESSORS",),
-    "27.3": ("tables.container.APPS",),
-    "27.4": ("tables.container.INITS",),
-    "27.6": ("tables.pod.STAGES",),
-    "27.7": ("tables.status.COUNTS", "tables.status.PHASES"),
-    "27.8": ("tables.status.STATES",),
-    "27.9": ("tables.stop.STOPS",),
-    "27.10": ("tables.pod.CHANGES",),
-    "27.11": ("tables.container.IMAGES",),
-    "27.12": ("tables.container.TICKS",),
+    "Is another sandbox needed?": ("facts.sandbox.REPLACEMENTS",),
+    "What is done in a new sandbox?": ("tables.pod.SUCCESSORS",),
+    "What becomes of an app container?": ("tables.container.APPS",),
+    "Which init container is next?": ("tables.container.INITS",),
+    "How does a pod worker go from state to state?": ("tables.pod.STAGES",),
+    "Which phase has a pod?": ("tables.status.COUNTS", "tables.status.PHASES"),
+    "Which status has a container?": ("tables.status.STATES",),
+    "How long does a container have to stop?": ("tables.stop.STOPS",),
+    "What kind of change is it?": ("tables.pod.CHANGES",),
+    "Is an image pulled?": ("tables.container.IMAGES",),
+    "What does a probe's worker do at a tick?": ("tables.container.TICKS",),
 }
 _PAGE = """# Decision tables
 
@@ -56,8 +41,8 @@ case of its own.
 
 
 def suite_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
-    """The suite's tables by their number in the catalogue: each with its place, and its rows."""
-    return {number: [(place, _rows(place)) for place in places] for number, places in _SUITE.items()}
+    """For each question that the suite judges by tables: the place of each table, and its rows."""
+    return {question: [(place, _rows(place)) for place in places] for question, places in _SUITE.items()}
 
 
 def _rows(place: str) -> Sequence[object]:
@@ -73,12 +58,11 @@ def decisions_page() -> str:
 
 def _sections() -> Iterator[str]:
     reference, suite = reference_tables(), suite_tables()
-    for number, title in TITLES.items():
-        if number in reference or number in suite:
-            yield f"## {title}\n"
-            for whose, tables in (("The reference", reference), ("The suite", suite)):
-                for place, rows in tables.get(number, ()):
-                    yield f"{whose}, `{place}`:\n\n{table(rows)}"
+    for question in {**reference, **suite}:
+        yield f"## {question}\n"
+        for whose, tables in (("The reference", reference), ("The suite", suite)):
+            for place, rows in tables.get(question, ()):
+                yield f"{whose}, `{place}`:\n\n{table(rows)}"
 
 
 def table(rows: Sequence[object]) -> str:
@@ -132,8 +116,10 @@ def _condition(decides: Callable[..., object]) -> str:
     if code is not None and code.co_name == "<lambda>":
         expression = _expression(code)
         return "otherwise" if expression == "True" else f"`{expression.replace('|', chr(92) + '|')}`"
-    told = inspect.getdoc(decides)
-    return _text(told.splitlines()[0].rstrip(".") if told else getattr(decides, "__name__", "?").strip("_"))
+    docstring = inspect.getdoc(decides)
+    return _text(
+        docstring.splitlines()[0].rstrip(".") if docstring else getattr(decides, "__name__", "?").strip("_")
+    )
 
 
 def _expression(code: CodeType) -> str:

@@ -59,7 +59,7 @@ class RuntimeServer:
     """Serves a runtime's calls over gRPC for as long as its context is open.
 
     The socket is for its owner only (mode 0600, in a folder of mode 0700 where there was none). One that
-    nobody listens on any more is replaced; both are removed in the end.
+    no process listens on any more is replaced; both are removed in the end.
 
     Args:
         runtime: Has every method of both services by its name: a coroutine from request to reply, and for a
@@ -115,7 +115,7 @@ class RuntimeServer:
         if method.streams:
 
             async def stream(request: Message, context: _Context) -> AsyncGenerator[Message]:
-                # The first headers tell the client that nothing from now on escapes it.
+                # The first headers say that the client misses nothing from now on.
                 async with self._call(context), contextlib.aclosing(call(request)) as messages:
                     await context.send_initial_metadata(())
                     async for message in messages:
@@ -133,7 +133,7 @@ class RuntimeServer:
 
     @contextlib.asynccontextmanager
     async def _call(self, context: _Context) -> AsyncGenerator[None]:
-        """One call: the client is told of its failure by code and text."""
+        """One call: a failure reaches the client as code and text."""
         # gRPC runs each call as a task.
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._calls[task] = None
@@ -198,7 +198,7 @@ def _is_answered(path: Path) -> bool:
         except ConnectionRefusedError:
             return False
         except OSError as error:
-            raise AddressError(f"{path}: cannot tell whether it is in use: {error.strerror}") from None
+            raise AddressError(f"{path}: cannot find out whether it is in use: {error.strerror}") from None
     return True
 
 

@@ -1,4 +1,4 @@
-"""What a single value may be: the words in which the tables of fields are written."""
+"""Checks of single values, with which the tables of fields are written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Check:
     expected: str
     accepts: Callable[[object], bool]
     empty_is_absent: bool = False
-    """Whether "" means that the field was not given, as it does where the API cannot tell the two apart."""
+    """Whether "" means that the field was not given, as where the API does not distinguish the two."""
 
 
 def one_of(*choices: str) -> Check:

@@ -99,7 +99,7 @@ def _fields_of(model: type[Struct]) -> Mapping[str, _Field]:
 
 
 def _reader(kind: object, name: str, annotation: str) -> Reader:
-    """How to read a field of this type; only its annotation tells a quantity from a string."""
+    """How to read a field of this type; only its annotation distinguishes a quantity from a string."""
     members = [member for member in get_args(kind) if member is not NoneType]
     if get_origin(kind) is list:
         return _list_of(_reader(members[0], name, annotation))

@@ -101,7 +101,7 @@ def of_pods(pod: Pod, place: Place) -> None:
 
 
 def overhead(pod: Pod, place: Place) -> None:
-    """What a pod costs beside its containers is told in the same words."""
+    """The pod's overhead follows the same rules."""
     found = cast("Mapping[str, str]", pods.spec(pod).overhead or {})  # pyright: ignore[reportUnknownMemberType]
     _amounts(found, place.field("overhead"), _OF_CONTAINERS)
     _huge_pages_have_company(found, place.field("overhead"))

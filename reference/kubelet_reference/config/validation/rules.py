@@ -1,4 +1,4 @@
-"""The words in which rules between fields are written, and the rules for labels and what selects them."""
+"""Helpers for rules between fields, and the rules for labels and selectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod asks of nodes: the kubelet heeds little of it, but a pod that asks wrongly is refused."""
+"""What a pod asks of nodes: the kubelet uses little of it, but refuses a pod with invalid fields."""
 
 from __future__ import annotations
 

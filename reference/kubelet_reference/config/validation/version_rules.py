@@ -19,7 +19,7 @@ _ANY_VARIABLE, _MORE = 32, 33
 
 
 def version_rules(behaviour: Behaviour) -> Iterator[Rule]:
-    """The rules of this version that a later one has given up."""
+    """The rules of this version that a later one has dropped."""
     if behaviour.minor < _ANY_VARIABLE:
         yield plain_variables
     if behaviour.minor < _MORE:

@@ -1,4 +1,4 @@
-"""The hash of a container's definition, which tells whether a running instance is still the wanted one."""
+"""The hash of a container's definition, which shows whether a running instance is still the desired one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""How far the init containers of a pod have come, told from what the runtime remembers of them.
+"""How far the init containers of a pod have come, read from the runtime's records of them.
 
 The kubelet keeps no notes of its own on this. It looks at the last init container first, because records of
-earlier ones may have been cleaned up long ago: whoever has come this far needs not run them again (INIT-04).
-`INIT_ROWS` is table 27.4, for pods without sidecars: the first row that fits decides.
+earlier ones may have been cleaned up long ago: a pod that has come this far needs not run them again
+(INIT-04).
+`INIT_ROWS` is the table for pods without sidecars: the first row that fits decides.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The decision of a pod sync: what is there, what is wanted, and so what is to be done.
+"""The decision of a pod sync: from the records and the spec to the actions.
 
-Nothing here acts: `compute_actions` is a pure function of a `Situation` (tables 27.1 to 27.5). Each table is
+Nothing here acts: `compute_actions` is a pure function of a `Situation`. Each table is
 tried from the top, and the first row that fits decides. `NEW_SANDBOX` says what becomes of a pod whose
-sandbox is of no more use: in any case it is stopped (table 27.2). `RUNNING` says why a container that runs is
-stopped; where no row fits it is kept (rows B9 to B15 of table 27.3).
+sandbox is of no more use: in any case it is stopped. `RUNNING` says why a container that runs is
+stopped; where no row fits it is kept.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class NextRow:
-    """A row of the table; `name` is that of the rows of table 27.2 that it stands for."""
+    """A row of the table; `name` lists the cases that it stands for."""
 
     name: str
     when: Callable[[Stopped], bool]
@@ -79,7 +79,7 @@ def next_of(stopped: Stopped) -> Next:
 
 
 class Running(msgspec.Struct, frozen=True):
-    """What is known of a container that runs: whether it is as wanted, what its probes say, and its size."""
+    """What is known of a running container: whether it matches its spec, its probes, and its resources."""
 
     has_changed: bool = False
     liveness_failed: bool = False
@@ -137,7 +137,7 @@ class Actions(msgspec.Struct, frozen=True):
     to_start: tuple[Container, ...] = ()
     resizes: tuple[CapsChange, ...] = ()
     restart_all: bool = False
-    """Every container of the pod goes, with its records, and the pod begins anew in its sandbox."""
+    """Every container of the pod is removed, with its records, and the pod restarts in its sandbox."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -153,7 +153,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class ActionRules:
-    """Tables 27.2 and 27.3, each rule a method of its own: whoever decides otherwise overrides that one.
+    """The decision, each rule a method of its own that a subclass may override.
 
     `sidecars` decides about the init containers of pods that have some.
     """
@@ -166,7 +166,7 @@ class ActionRules:
         return self.in_new_sandbox(now) if now.sandbox.changed else self.in_same_sandbox(now)
 
     def in_new_sandbox(self, now: Situation) -> Actions:
-        """Table 27.2: the pod is stopped, and comes back if something is left to run (SANDBOX-05..08)."""
+        """By `NEW_SANDBOX`: the pod is stopped, and restarts if something is left to run (SANDBOX-05..08)."""
         pod, change = now.pod, now.sandbox
         stopped = Actions(change.attempt, old_sandbox_id=change.old_id, kill_pod=True)
         to_start = tuple(one for one in pods.containers(pod) if not self.is_done(now, one))
@@ -197,7 +197,7 @@ class ActionRules:
         return record.has_exited if now.behaviour.succeeded_means_exited else not record.is_running
 
     def in_same_sandbox(self, now: Situation) -> Actions:
-        """Table 27.3: ephemeral containers, then initialization, then the app containers."""
+        """Ephemeral containers, then initialization, then the app containers."""
         change, ephemeral = now.sandbox, self.ephemeral_to_start(now)
         found = Actions(change.attempt, change.old_id, change.old_id, ephemeral=ephemeral)
         if self.asks_for_all(now):
@@ -224,7 +224,7 @@ class ActionRules:
         return tuple(one for one in pods.ephemeral_containers(now.pod) if one.name not in known)
 
     def with_sidecars(self, now: Situation, found: Actions) -> Actions:
-        """Sidecars are looked after at all times, the app containers once the pod is initialized (27.5).
+        """Sidecars are looked after at all times, the app containers once the pod is initialized.
 
         They do not keep a pod: where no app container is kept or started they go with it (SIDECAR-11).
         """
@@ -246,7 +246,7 @@ class ActionRules:
         return self.init_progress(now).done
 
     def init_progress(self, now: Situation) -> InitProgress:
-        """How far the init containers have come (table 27.4)."""
+        """How far the init containers have come, by `INIT_ROWS`."""
         return init_progress(now.pod, now.records)
 
     def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
@@ -276,7 +276,7 @@ class ActionRules:
         return in_order(resizes)
 
     def verdict(self, now: Situation, one: Container) -> Verdict:
-        """Rows B1 to B15 of table 27.3."""
+        """What becomes of one app container, by `RUNNING` if it runs and by `RESTARTS` if it does not."""
         record = now.records.newest(one.name)
         if record is not None and record.is_running:
             return self.verdict_on_running(now, one, record)
@@ -321,12 +321,12 @@ class ActionRules:
         return needs_restart(one, self.resizes(now, one, record))
 
     def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
-        """Whether the instance is of another definition than the wanted one (RESTART-07, RESTART-08)."""
+        """Whether the instance is of another definition than the spec's (RESTART-07, RESTART-08)."""
         return record.hash != container_hash(one, now.behaviour)
 
 
 def _lost(record: ContainerRecord) -> str:
-    """Says that nobody knows whether the instance still runs: it is stopped before another starts."""
+    """Says that it is unknown whether the instance still runs: it is stopped before another starts."""
     return f'is in "{record.state.lower()}" state, try killing it before restart'
 
 

@@ -1,4 +1,4 @@
-"""How far the init containers of a pod with sidecars have come, and what is to be done for each: table 27.5.
+"""How far the init containers of a pod with sidecars have come, and what is to be done for each.
 
 A sidecar is an init container that never ends: it has done its part once it runs and its startup probe, if
 it has one, has succeeded (SIDECAR-02). From then on it is kept up beside the others, whatever the policy of
@@ -128,7 +128,7 @@ SIDECAR_ROWS: tuple[SidecarRow, ...] = (
     SidecarRow("S19", lambda c: c.state is UNKNOWN and c.never, Step.END),
     SidecarRow("S20", lambda c: c.state is UNKNOWN, RESTART | Step.DECIDED),
 )
-"""Table 27.5, its rows by their names; one that runs, has started and is as wanted is kept."""
+"""The rows by their names; a container that runs, has started and is as desired is kept."""
 
 
 class SidecarProgress(msgspec.Struct, frozen=True):
@@ -154,7 +154,7 @@ class _Walk:
 
 
 class SidecarRules:
-    """The walk over the init containers; whoever decides otherwise overrides a method."""
+    """The walk over the init containers; each rule is a method that a subclass may override."""
 
     def progress(self, now: Situation) -> SidecarProgress:
         """What is to be done for the init containers of a pod with sidecars."""
@@ -202,7 +202,7 @@ class SidecarRules:
         )
 
     def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
-        """Whether the instance is of another definition than the wanted one (SIDECAR-20)."""
+        """Whether the instance is of another definition than the spec's (SIDECAR-20)."""
         known = record.hash == container_hash(one, now.behaviour)
         return not known and now.behaviour.restarts_changed_sidecars
 

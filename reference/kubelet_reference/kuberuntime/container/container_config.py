@@ -1,4 +1,4 @@
-"""What a container is asked to be."""
+"""The config of a container, as CreateContainer gets it: from the spec, and from what the sync found out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kubelet_reference.util.versions import Behaviour
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """A container that is about to be made: everything about it that the spec does not tell.
+    """A container that is about to be made: everything about it that the spec does not say.
 
     `image_ref` is what the container is made from (IMAGE-16), `image` what the node knows about that image,
     `restarts` the number of the instance, `target_id` the container an ephemeral one looks into, and

@@ -1,4 +1,4 @@
-"""Holds back the restart of containers that keep ending (BACKOFF-01..10)."""
+"""Delays the restart of containers that exit again and again (BACKOFF-01..10)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class CrashBackoff:
         self._backoff = Backoff(tools.clock, base, cap)
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
-        """Let the start through, or raise `StartError` with CrashLoopBackOff and tell it (BACKOFF-06).
+        """Let the start through, or raise `StartError` with CrashLoopBackOff and report it (BACKOFF-06).
 
-        The records are those from before the pass: an instance that was killed in this pass still runs in
+        The records are those from before the sync: an instance that was killed in this sync still runs in
         them, so that the restart after a failed probe is not held back by it (RESTART-12).
         """
         ended = self.newest_exited(container, records)

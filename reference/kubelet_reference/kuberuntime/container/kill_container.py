@@ -1,15 +1,14 @@
-"""The order in which the containers of a pod end: sidecars outlive the app containers (SIDECAR-12).
+"""Stops containers, and pods as a whole.
 
-Each sidecar waits for its turn: for every app container, and for the sidecar after it. What does not run when
-the pod is killed holds up nobody (SIDECAR-16). Regular init containers wait for nothing and hold up nobody.
-
-Stops containers, and pods as a whole.
-
-A pod is stopped from the inside out (TERM-01, SANDBOX-18). All its running containers are stopped at one
-time: for each the event Killing, then its preStop hook, then StopContainer with what is left of the grace.
-Sidecars wait for their turn before that last step, which takes of their grace too (SIDECAR-12 to SIDECAR-16).
-When every one of these has ended, well or not, each sandbox is stopped. Nothing is removed: the records stay
+A pod is stopped from the inside out (TERM-01, SANDBOX-18). All its running containers are stopped in
+parallel: for each the event Killing, then its preStop hook, then StopContainer with what is left of the grace
+period. When each stop has ended, well or not, the sandboxes are stopped. Nothing is removed: the records stay
 for the status, and for the garbage collector.
+
+Sidecars outlive the app containers (SIDECAR-12). Before its StopContainer a sidecar waits for every app
+container and for the sidecar after it, and that wait is part of its grace period (SIDECAR-12 to SIDECAR-16).
+A container that does not run when the pod is killed delays no other (SIDECAR-16). Regular init containers
+wait for nothing and delay no other.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from kubelet_reference.util.versions import Behaviour
 
 
 class TerminationOrder:
-    """Who waits for whom in one kill of a pod; `running` names the containers that run when it begins."""
+    """Which container waits for which in one kill of a pod; `running` names those that run as it begins."""
 
     def __init__(self, pod: Pod, running: Iterable[str]) -> None:
         self._ended = {name: asyncio.Event() for name in running}
@@ -55,7 +54,7 @@ class TerminationOrder:
                     await one.wait()
 
     def ended(self, name: str) -> None:
-        """The container has ended: whoever waits for it may go on."""
+        """The container has ended: those that wait for it may go on."""
         if name in self._ended:
             self._ended[name].set()
 
@@ -73,7 +72,7 @@ class ContainerKill:
 
 
 class Terminator:
-    """Stops what runs; every method tells the outcome and raises nothing."""
+    """Stops what runs; every method returns the outcome and raises nothing."""
 
     def __init__(
         self,
@@ -97,7 +96,7 @@ class Terminator:
         return (*containers, *await self.stop_sandboxes(pod, sandbox_ids))
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
-        """Who waits for whom, None where nobody does: only in a pod with sidecars, from 1.29 on."""
+        """Which container waits for which, in a pod with sidecars, from 1.29 on; None otherwise."""
         if not self._behaviour.stops_sidecars_in_order or not pods.has_sidecars(pod):
             return None
         return TerminationOrder(pod, (kill.name for kill in kills))
@@ -188,11 +187,11 @@ class Terminator:
     async def _run_hook(
         self, kill: ContainerKill, container: AnyContainer, handler: LifecycleHandler
     ) -> None:
-        """Run the hook to its end; a failure is told even if nobody waits any more (HOOK-06)."""
+        """Run the hook to its end; a failure is reported even after the wait for it is over (HOOK-06)."""
         try:
             await self._hooks.run(kill.pod, container, kill.container_id, handler)
         except HookError:
-            # The event does not tell what the hook printed: that may be secret (EVENTS-04).
+            # The event does not have what the hook printed: that may be secret (EVENTS-04).
             self._recorder.warning(kill.pod, Reason.FAILED_PRE_STOP_HOOK, "PreStopHook failed", kill.name)
 
     def _unknown_to_spec(self, kill: ContainerKill) -> ActionResult:

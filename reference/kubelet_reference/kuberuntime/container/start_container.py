@@ -1,7 +1,7 @@
 """Starts one container: image, config, CreateContainer, StartContainer, postStart hook (START-01).
 
-Each step has its own waiting reason, so that a status tells which one failed (START-02). What was created and
-could not be started is left for the garbage collector: the next pass makes another instance (START-04).
+Each step has its own waiting reason, so that a status shows which one failed (START-02). What was created and
+could not be started is left for the garbage collector: the next sync makes another instance (START-04).
 
 Volumes that show an image are pulled before any container is started, and mounted by the runtime (KEP-4639).
 An image that cannot be had concerns only the containers that mount it: these wait with its reason (IMAGE-20).
@@ -40,7 +40,7 @@ from kubelet_reference.util.versions import Behaviour
 class PodToStart(msgspec.Struct, frozen=True):
     """The pod whose containers are to be started, and the sandbox to start them in.
 
-    `records` are those from before the pass; `ips` are those of the sandbox (SYNC-12, SYNC-22); `images` are
+    `records` are those from before the sync; `ips` are those of the sandbox (SYNC-12, SYNC-22); `images` are
     what volumes show, or why they cannot, by the volumes' names (IMAGE-20).
     """
 
@@ -57,7 +57,7 @@ class PodToStart(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StartParts:
-    """Whose help a start needs."""
+    """The parts that a start needs."""
 
     images: ImageManager
     environment: Environment
@@ -86,9 +86,9 @@ class ContainerStarter:
             config.mounts.extend(shown)
             container_id = await self._create(into, container, config)
         except StartError as error:
-            # A failed pull is told by its well-known reason: the pull's own event tells the text.
-            told = error.reason if error.reason in _IMAGE_FAILURES else error
-            self._recorder.warning(into.pod, Reason.FAILED, f"Error: {told}", container.name)
+            # A failed pull is reported by its well-known reason: the pull's own event has the text.
+            cause = error.reason if error.reason in _IMAGE_FAILURES else error
+            self._recorder.warning(into.pod, Reason.FAILED, f"Error: {cause}", container.name)
             raise
         await self._start(into, container, container_id)
         await self._post_start(into, container, container_id)
@@ -96,7 +96,7 @@ class ContainerStarter:
     def restarts(self, into: PodToStart, container: AnyContainer) -> int:
         """The number of the new instance (RESTART-13, RESTART-16).
 
-        One more than the newest record's; without a record the logs tell (RESTART-14). A record counts, not a
+        One more than the newest record's; without a record, by the logs (RESTART-14). A record counts, not a
         try: a creation that left nothing is repeated with the same number (RESTART-24).
         """
         newest = into.records.newest(container.name)
@@ -179,7 +179,7 @@ class ContainerStarter:
         try:
             await self._parts.hooks.run(into.pod, container, container_id, handler)
         except HookError as error:
-            # The event does not tell what the hook printed: that may be secret (EVENTS-04).
+            # The event does not have what the hook printed: that may be secret (EVENTS-04).
             text = "PostStartHook failed"
             self._recorder.warning(into.pod, Reason.FAILED_POST_START_HOOK, text, container.name)
             reason = KillReason.POST_START_HOOK

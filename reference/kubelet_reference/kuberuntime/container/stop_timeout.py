@@ -1,7 +1,7 @@
-"""How long a container has to stop: table 27.9.
+"""How long a container has to stop.
 
 Three numbers make up the answer. The base comes from the reason of the kill (TERM-03). An override comes from
-whoever ends the whole pod: its worker, or the kill of a pod that no source knows. And a preStop hook takes
+the end of the whole pod: its worker, or the kill of a pod that no source knows. And a preStop hook takes
 its time off before the container is asked to stop at all (TERM-05).
 
 From 1.22 to 1.27 the override replaced the result instead of the base: a pod under deletion had its whole
@@ -29,7 +29,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Graces:
-    """What is known of a container's grace, in seconds; None is one that nobody gave.
+    """What is known of a container's grace, in seconds; None is one that was not given.
 
     `deletion` is the pod's while it is being deleted, `probe` that of the probe which gave the container up.
     """

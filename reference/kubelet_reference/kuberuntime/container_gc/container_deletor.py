@@ -1,6 +1,8 @@
-"""Removes the records of dead containers, with their logs.
+"""Removes dead containers from the runtime, with their logs (GC-06).
 
-Removes old instances of a container as soon as another one has died (LOOP-10, GC-10).
+`RecordRemover` removes one container, or the init containers that a sync no longer needs. `ContainerDeletor`
+runs in the background: as soon as an instance of a container has died, it removes the older ones (LOOP-10,
+GC-10). The garbage collector does the same once a minute for what is left.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ _log = logging.getLogger("kubelet_reference.records")
 
 
 class RecordRemover:
-    """Removes containers; what fails is tried again by whoever comes next."""
+    """Removes containers; what fails is tried again by the next caller."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         self._client = tools.client
@@ -75,7 +77,7 @@ def _is_dead(record: ContainerRecord) -> bool:
 
 
 KEPT = 1
-"""Dead instances of one container that a wanted pod keeps: the newest tells the last state."""
+"""How many dead instances of one container a desired pod keeps: the newest gives the last state."""
 
 
 def superfluous(records: PodRecords, died_id: str, *, remove_all: bool) -> tuple[ContainerRecord, ...]:
@@ -93,7 +95,7 @@ def superfluous(records: PodRecords, died_id: str, *, remove_all: bool) -> tuple
 
 
 class ContainerDeletor:
-    """Removes containers one after another, in the background: nobody waits for that.
+    """Removes containers one after another, in the background: no caller waits for that.
 
     Several containers of a pod may die between two looks at the runtime. What one death has made due is not
     due once more by the next one, whose records still show what may be gone by now.

@@ -1,4 +1,4 @@
-"""Which dead containers are removed in a round of garbage collection, and in which order."""
+"""Which dead containers are removed by a garbage collection, and in which order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Limits:
     """How many dead containers may stay.
 
     Attributes:
-        per_container: of each container of a wanted pod; negative is any number.
+        per_container: of each container of a desired pod; negative is any number.
         in_all: of all pods together; negative is any number (GC-03).
         minimum_age: seconds that a container may stay in any case.
         now: the time of day, nanoseconds since the epoch.

@@ -1,7 +1,7 @@
 """Removes what is left of dead containers and sandboxes, once a minute.
 
-A round has three parts, in this order: containers, then the sandboxes that are empty by now, then log
-folders. As long as a pod is wanted its newest dead instances stay, for they tell its past (GC-01): one of
+A collection has three parts, in this order: containers, then the sandboxes that are empty by now, then log
+folders. As long as a pod is desired its newest dead instances stay, for its status shows them (GC-01): one of
 each container, and one sandbox. When its content may go, everything dead of it goes (GC-02, GC-05).
 """
 
@@ -26,7 +26,7 @@ from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 Record = TypeVar("Record", cri.Container, cri.PodSandbox)
 
 PERIOD = 60.0
-"""Seconds from the end of one round to the next."""
+"""Seconds from the end of one collection to the next."""
 _UNKNOWN = "Container is in unknown state, try killing it before removal"
 
 _log = logging.getLogger("kubelet_reference.garbage_collection")
@@ -36,9 +36,9 @@ _log = logging.getLogger("kubelet_reference.garbage_collection")
 class GarbageRules:
     """What the collector asks before it removes all of a pod.
 
-    `sources_ready` says whether every source of pods has spoken, `content_may_go` whether a pod (by UID) is
+    `sources_ready` says whether every source of pods was seen, `content_may_go` whether a pod (by UID) is
     gone for good, with its containers stopped. `remove_images` removes all images that may go, `failed` is
-    told why a round has failed.
+    called with the reason of a failed collection.
     """
 
     sources_ready: Callable[[], bool]
@@ -48,7 +48,7 @@ class GarbageRules:
 
 
 class GarbageCollector:
-    """Collects garbage; what fails is left for the next round."""
+    """Collects garbage; what fails is left for the next collection."""
 
     def __init__(
         self, tools: RuntimeTools, remover: RecordRemover, terminator: Terminator, rules: GarbageRules
@@ -62,13 +62,13 @@ class GarbageCollector:
         self._rules = rules
 
     async def run(self) -> None:
-        """Do a round each minute, for ever."""
+        """Collect each minute, for ever."""
         while True:
             await self.collect()
             await self._clock.sleep(PERIOD)
 
     async def collect(self) -> bool:
-        """Do one round; whether the runtime could be asked at all, which is told if not (GC-11)."""
+        """Collect once; returns whether the runtime answered. A failure is reported by an event (GC-11)."""
         try:
             await self.collect_containers()
             await self.collect_sandboxes()
@@ -110,7 +110,7 @@ class GarbageCollector:
         )
 
     def may_go_entirely(self, uid: str) -> bool:
-        """Whether nothing of a pod is kept; nobody knows before all sources have spoken (GC-02)."""
+        """Whether nothing of a pod is kept; unknown before all sources are seen (GC-02)."""
         return self._rules.sources_ready() and self._rules.content_may_go(uid)
 
     async def collect_sandboxes(self) -> None:
@@ -136,7 +136,7 @@ class GarbageCollector:
         await self._remover.remove(container.id)
 
     async def _stop_unknown(self, container_id: str) -> bool:
-        """Stop a container by what its annotations tell of its pod (TERM-12); whether that went well."""
+        """Stop a container by what its annotations say of its pod (TERM-12); whether that went well."""
         try:
             status = await self._client.container_status(container_id)
         except grpc.RpcError as error:

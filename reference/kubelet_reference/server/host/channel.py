@@ -47,7 +47,7 @@ class Channel:
         """Give up what is under way, and the connection."""
         await self.channel.close()
 
-    def heard(self) -> None:
+    def answered(self) -> None:
         """The runtime has answered something."""
         if self._away:
             self._away = False
@@ -121,15 +121,15 @@ def _stream(
 
 
 def _note_failure(channel: Channel, error: grpc.RpcError) -> None:
-    """An error is an answer as well, unless nobody was there to give it."""
+    """An error is an answer as well, unless the server could not be reached."""
     if error.code() is grpc.StatusCode.UNAVAILABLE:
         channel.lost(error)
     else:
-        channel.heard()
+        channel.answered()
 
 
 def _read(channel: Channel, content: bytes, read: Callable[[bytes], Message]) -> Message:
-    channel.heard()
+    channel.answered()
     try:
         return read(content)
     except DecodeError as error:

@@ -60,7 +60,7 @@ class OsDisk:
         return self.kind(path) == "Directory"
 
     def kind(self, path: str) -> FileKind | None:
-        """What lies at `path`, None if nothing does; a link is what it leads to, where it is followed."""
+        """What is at `path`, None if nothing is; a link is what it leads to, where it is followed."""
         try:
             with self._parent(path) as (folder, name, follows):
                 found = os.stat(name, dir_fd=folder, follow_symlinks=follows)
@@ -134,7 +134,7 @@ class OsDisk:
             return mounts.mount_memory(f"/proc/self/fd/{folder}", size)
 
     def bind(self, root: str, path: str, target: str) -> str:
-        """Show at `target` what lies at the relative `path` below the folder `root`; say where to find it.
+        """Show at `target` what is at the relative `path` below the folder `root`; return where to find it.
 
         Links on the way are followed as long as they stay below `root`.
         """
@@ -252,7 +252,7 @@ def _new_file(folder: int, name: str, mode: int) -> int:
 
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """What tells two versions of each file apart: its inode, size and time of change."""
+    """What distinguishes two versions of each file: its inode, size and time of change."""
     found: dict[str, tuple[int, int, int]] = {}
     for entry in folder.iterdir():
         try:

@@ -13,7 +13,7 @@ _LOG = logging.getLogger("kubelet_reference.events")
 
 
 class LoggedEvents:
-    """Where events go: warnings are always told, normal ones from verbosity 2 on."""
+    """Writes events to the log: warnings always, normal ones from verbosity 2 on."""
 
     def emit(self, event: PodEvent) -> None:
         """Take the event."""

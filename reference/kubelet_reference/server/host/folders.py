@@ -1,4 +1,4 @@
-"""Folders of the machine, opened so that nobody can lead the kubelet elsewhere by a symbolic link."""
+"""Folders of the machine, opened so that no symbolic link can lead the kubelet elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PART = ".part"
 
 @contextmanager
 def opened(root: str, parts: Sequence[str], *, make: bool = False) -> Generator[int]:
-    """The folder that lies so many parts below `root`, open; only `root` itself may hold links.
+    """The folder at these parts below `root`, open; only `root` itself may hold links.
 
     With `make` folders that are missing are made. `NotADirectoryError` where a part is a link or a file.
     """
@@ -52,7 +52,7 @@ def make_folder(parent: int, name: str, mode: int | None) -> None:
 
 
 def open_below(root: int, path: str, mode: int) -> int:
-    """What lies at `path` below the open folder `root`, open as no more than a place (O_PATH).
+    """What is at `path` below the open folder `root`, open as no more than a place (O_PATH).
 
     Links are followed by hand, one part at a time, and never upwards past `root`: `OSError` with EXDEV. An
     absolute link leads out too. What is missing is made as folders with these permissions.

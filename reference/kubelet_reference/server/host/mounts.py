@@ -45,7 +45,7 @@ def mounts_below(folder: str) -> list[str]:
 
 
 def mount_id(descriptor: int) -> str:
-    """Which mount an open file belongs to: another id tells bind mounts too, another device does not."""
+    """Which mount an open file belongs to: the id differs between bind mounts too, the device does not."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
     return next((line for line in lines if line.startswith("mnt_id:")), "")
 

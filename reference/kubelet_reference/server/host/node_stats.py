@@ -1,6 +1,6 @@
-"""The port `NodeStats` of a real node: the machine tells what is left, the runtime what containers use.
+"""The port `NodeStats` of a real node: the machine says what is left, the runtime what containers use.
 
-The machine is read where a kubelet reads it; its documentation tells of that under node-pressure evictions.
+The machine is read where a kubelet reads it; its documentation says where under node-pressure evictions.
 What cannot be read raises `OSError`, what makes no sense `ValueError` or `LookupError`. What cannot be
 measured is left out, and the kubelet takes it that there is enough. The log says so once, and again only if
 it could be measured in between.
@@ -31,7 +31,7 @@ _LIMITS_OF_PROCESSES = ("sys/kernel/pid_max", "sys/kernel/threads-max")
 class OsMachine:
     """Reads the kernel's account of the machine.
 
-    `proc` and `cgroups` are where these file systems are mounted; `file_system` tells of the one that holds a
+    `proc` and `cgroups` are where these file systems are mounted; `file_system` is about the one that holds a
     path.
     """
 
@@ -61,16 +61,16 @@ class OsMachine:
         return room, Amount(found.f_ffree, found.f_files) if found.f_files else None
 
     def _working_set(self) -> int:
-        """What is used and cannot be dropped at once: not the files that nobody has touched for long."""
+        """What is used and cannot be dropped at once: not the files that were not touched for long."""
         first_version = self.cgroups / "memory"
         if first_version.is_dir():
             used = int((first_version / "memory.usage_in_bytes").read_bytes())
             return max(0, used - _numbers(first_version / "memory.stat")["total_inactive_file"])
-        told = _numbers(self.cgroups / "memory.stat")
+        stats = _numbers(self.cgroups / "memory.stat")
         current = self.cgroups / "memory.current"
         # The root of all has no such file; that of a container, which looks like it from inside, has one.
-        used = int(current.read_bytes()) if current.exists() else told["anon"] + told["file"]
-        return max(0, used - told["inactive_file"])
+        used = int(current.read_bytes()) if current.exists() else stats["anon"] + stats["file"]
+        return max(0, used - stats["inactive_file"])
 
 
 def _numbers(path: Path) -> dict[str, int]:
@@ -139,7 +139,7 @@ def usage_by_pod(stats: Iterable[cri.ContainerStats]) -> dict[str, PodUsage]:
     """What pods use, by UID: of each of their containers what the newest instance does.
 
     That is memory, and of the disk what containers have written beside their volumes. Containers that no
-    kubelet has made are nobody's.
+    kubelet has made belong to no pod.
     """
     newest: dict[str, dict[str, cri.ContainerStats]] = {}
     for one in sorted(stats, key=lambda one: one.attributes.metadata.attempt):

@@ -1,4 +1,4 @@
-"""The one place of the kubelet that reads the machine's clock and takes its chance."""
+"""The one place of the kubelet that reads the machine's clock and its source of random numbers."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class WallClock(LoopClock):
 
 
 def wall_chance() -> SeededChance:
-    """Chance that no other life of a kubelet had."""
+    """Random choices that differ in each run of a kubelet."""
     return SeededChance(int.from_bytes(os.urandom(_SEED_BYTES), "big"))
