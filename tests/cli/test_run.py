@@ -153,7 +153,7 @@ def test_mistake_of_our_own_is_four(*, debug: bool) -> None:
         "import sys, kubelet_conformance.contracts as contracts\n"
         "def wrong(): raise RuntimeError('boom')\n"
         "contracts.every_contract = wrong\n"
-        "from kubelet_conformance.cli.playing import main\n"
+        "from kubelet_conformance.cli.pytest_process import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     done = subprocess.run(
