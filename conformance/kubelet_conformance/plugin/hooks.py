@@ -19,7 +19,7 @@ from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import packed, unpacked
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.plugin.worker_pool import Ahead, processors
+from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError, processors
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.played_run import LeftOut, Played
@@ -73,8 +73,12 @@ class Scenarios:
         """End the run for wrong usage."""
         if self._has_terminal():
             raise pytest.UsageError(message)
+        self._stop(message, Exit.BAD_INPUT)
+
+    def _stop(self, message: str, ended: Exit) -> NoReturn:
+        """End the run at once, with this message and without a report."""
         complain(message)
-        self.ended = Exit.BAD_INPUT
+        self.ended = ended
         pytest.exit(message)
 
     def _has_terminal(self) -> bool:
@@ -140,7 +144,7 @@ class Scenarios:
         if live is None:
             self._began(this.name)
             if self._ahead is not None:
-                played = self._ahead.take(pyfuncitem.nodeid)
+                played = self._taken(self._ahead, pyfuncitem.nodeid)
             else:
                 played = self.session().play(story, this, arguments)
         else:
@@ -150,6 +154,13 @@ class Scenarios:
         if told:
             pytest.fail(told, pytrace=False)
         return True
+
+    def _taken(self, ahead: Ahead, key: str) -> Played:
+        """The result of a scenario that another process plays; ends the run if a process has died."""
+        try:
+            return ahead.take(key)
+        except ProcessDiedError as error:
+            self._stop(f"{error}; play again, with less beside it if memory was short", Exit.INTERNAL_ERROR)
 
     def _began(self, name: str) -> None:
         if self._progress is not None:
