@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -309,7 +310,25 @@ def test_record_that_cannot_be_written_is_two(run: Runs, tmp_path: Path) -> None
 
     assert ended.code == 2
     assert "kept/run.json: cannot be written" in ended.err
-    assert "OK: 1 kept" in ended.out
+    assert "BAD INPUT: 1 kept" in ended.out
+    assert "OK: " not in ended.out
+
+
+def test_full_disk_ends_the_run_with_two(run: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A trace that cannot be written ends the run at once: one message with its path, and no report."""
+
+    def full(path: Path, data: bytes) -> int:
+        path.write_text(repr(data[:9]))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    ended = run("EPH-*", "--record", "kept")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert re.fullmatch(
+        r"error: kept/traces/\S+\.jsonl: cannot be written: No space left on device\n", ended.err
+    )
+    assert [path for path in (tmp_path / "kept").rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
 import click
@@ -17,7 +18,7 @@ from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.live_run import LiveRun, Story
 from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options, OptionsError
-from kubelet_conformance.plugin.play import packed, unpacked
+from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError, processors
 from kubelet_conformance.reports.forms import in_form
@@ -141,14 +142,17 @@ class Scenarios:
         taken = inspect.signature(story).parameters
         arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in taken}
         live = self.session().live
-        if live is None:
-            self._began(this.name)
-            if self._ahead is not None:
-                played = self._taken(self._ahead, pyfuncitem.nodeid)
+        try:
+            if live is not None:
+                played = self._live(live, this.name, arguments)
             else:
-                played = self.session().play(story, this, arguments)
-        else:
-            played = self._live(live, this.name, arguments)
+                self._began(this.name)
+                if self._ahead is not None:
+                    played = self._taken(self._ahead, pyfuncitem.nodeid)
+                else:
+                    played = self.session().play(story, this, arguments)
+        except TraceNotWrittenError as error:
+            self._stop(str(error), Exit.BAD_INPUT)
         pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
         told = self.session().told(played)
         if told:
@@ -277,7 +281,8 @@ class Scenarios:
         try:
             ours.record()
         except OSError as error:
-            complain(f"{error.filename}: cannot be written: {error.strerror}")
+            path = Path(str(ours.options.record), "run.json")
+            complain(f"{path}: cannot be written: {error.strerror or error}")
             kept = Exit.BAD_INPUT
         if self._has_terminal() and ours.options.output is None:
             return kept

@@ -40,7 +40,7 @@ class Ahead:
 
     def __init__(self, scenarios: Mapping[str, Play], processes: int) -> None:
         self._waiting = deque(scenarios)
-        self._results: dict[str, Played] = {}
+        self._results: dict[str, Played | Exception] = {}
         self._due = set(scenarios)
         context = get_context("fork")
         self._workers: dict[Connection, BaseProcess] = {}
@@ -61,13 +61,17 @@ class Ahead:
         Raises:
             LookupError: It is none of them, or was taken before.
             ProcessDiedError: A process has ended by itself.
+            Exception: What playing it has raised.
         """
         if key not in self._due:
             raise LookupError(f"{key} is not played ahead")
         while key not in self._results:
             self._receive()
         self._due.remove(key)
-        return self._results.pop(key)
+        result = self._results.pop(key)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def close(self) -> None:
         """End the processes, whatever they are doing; they leave nothing behind. Again is fine."""
@@ -106,4 +110,11 @@ def _work(connection: Connection, scenarios: Mapping[str, Play], inherited: Iter
     with contextlib.suppress(EOFError, OSError):  # The asking process is gone.
         while True:
             key: str = connection.recv()
-            connection.send((key, scenarios[key]()))
+            connection.send((key, _result(scenarios[key])))
+
+
+def _result(play: Play) -> Played | Exception:
+    try:
+        return play()
+    except Exception as error:  # noqa: BLE001 - raised where the result is taken
+        return error

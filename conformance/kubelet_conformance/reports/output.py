@@ -89,7 +89,7 @@ def deliver(text: str, output: str | None) -> None:
         _print(text)
         return
     try:
-        _write(Path(output), text)
+        write_whole(Path(output), text)
     except OSError as error:
         _print(text)
         reason = error.strerror or str(error)
@@ -128,8 +128,11 @@ def _silence() -> None:
         os.close(nowhere)
 
 
-def _write(path: Path, text: str) -> None:
-    """Write beside the file and rename; what is no regular file, such as a pipe, is written to directly."""
+def write_whole(path: Path, text: str) -> None:
+    """Write beside the file and rename; what is no regular file, such as a pipe, is written to directly.
+
+    Raises OSError, and then the file is as it was before.
+    """
     data = text.encode("utf-8", "backslashreplace")
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
