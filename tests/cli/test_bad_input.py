@@ -211,6 +211,7 @@ BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown option": (("x", "--fast"), "No such option"),
     "unknown format": (("x", "--format", "xml"), "'xml'"),
     "unknown version": (("x", "--kubernetes", "newest"), "write it like 1.32"),
+    "version of no kubelet": (("x", "--kubernetes", "9.9"), "this suite knows 1.24 to 1.36"),
     "version with escapes": (("x", "--kubernetes", ESCAPES.replace("\0", "")), "is no Kubernetes version"),
     "unknown id": (("x", "--contract", "SANBOX-04"), "nearest: SANDBOX-04"),
     "not judged": (("x", "--contract", "WORK-26"), "WORK-26: not judged"),

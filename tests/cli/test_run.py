@@ -101,7 +101,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "kubelet": (("--kubelet", "crio"), "no kubelet is named 'crio': choose reference, or bug:ID"),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
     "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),
-    "version": (("--kubernetes", "9.99"), "expected a Kubernetes version such as 1.32, got '9.99'"),
+    "version": (("--kubernetes", "9.99"), "Kubernetes 9.99 is not known; this suite knows 1.24 to 1.36"),
     "no version": (("--kubernetes", "new"), "'new' is no Kubernetes version; write it like 1.32"),
     "baseline": (("--baseline", "nope.toml"), "nope.toml: cannot be read"),
     "record": (("--record", "/dev/null/x"), "/dev/null/x: cannot hold a record"),
