@@ -95,9 +95,13 @@ def test_scenario_is_judged_by_everything(run: Runs) -> None:
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown id": (("NOPE-1",), "there is no contract NOPE-1"),
+    "area": (("sandbox",), "there is no contract sandbox; did you mean 'SANDBOX-*'?"),
     "id without a judge": (("GATE-01",), "GATE-01"),
     "no such level": (("SANDBOX-02", "--level", "may"), "none of SANDBOX-02 is a MAY; leave out level"),
-    "unknown scenario": (("--scenario", "sandbox.nope"), "there is no scenario sandbox.nope"),
+    "unknown scenario": (
+        ("--scenario", "sandbox.nope"),
+        "there is no scenario sandbox.nope; `kubelet-conformance list --scenarios` shows them all",
+    ),
     "kubelet": (("--kubelet", "crio"), "no kubelet is named 'crio': choose reference, or bug:ID"),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
     "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),

@@ -114,7 +114,8 @@ class Scenarios:
             if not any(_fits(name, pattern) for name in names):
                 near = get_close_matches(pattern, names)
                 hint = f"; nearest: {', '.join(near)}" if near else ""
-                self._refuse(f"there is no scenario {pattern}{hint}")
+                shown = "`kubelet-conformance list --scenarios` shows them all"
+                self._refuse(f"there is no scenario {pattern}{hint}; {shown}")
 
     def _is_idle(self, item: pytest.Function, options: Options, wanted: set[str] | None) -> bool:
         declared = scenario_of(item.obj)
