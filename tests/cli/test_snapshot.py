@@ -15,7 +15,7 @@ def test_a_text_is_written_for_each_scenario(capsys: pytest.CaptureFixture[str],
     result = in_process(capsys, "snapshot", NAME, "-o", tmp_path / "out", "--kubernetes", "1.26")
 
     text = (tmp_path / "out/sandbox/killed_sandbox_is_replaced.txt").read_text(encoding="utf-8")
-    assert result.out == f"1 scenarios written to {tmp_path / 'out'}\n"
+    assert result.out == f"1 scenario written to {tmp_path / 'out'}\n"
     assert text.startswith(
         f"{NAME}\nA pod whose sandbox died is stopped and gets a new sandbox with the next attempt.\n"
         "Kubelet reference on runtime fake, Kubernetes 1.26.\n\nkubelet started\n"
@@ -38,7 +38,7 @@ def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str]
     result = in_process(capsys, "snapshot", "sandbox.nothing", "-o", tmp_path / "out")
 
     assert result.code == 2
-    assert "no scenario is named 'sandbox.nothing'" in result.err
+    assert "there is no scenario sandbox.nothing; `kubelet-conformance list --scenarios`" in result.err
     assert not (tmp_path / "out").exists()
 
 

@@ -113,9 +113,7 @@ def test_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("[kubelet]\ncommand = ['/nonexistent']")
 
-    with pytest.raises(
-        UnknownTargetError, match=r"mine\.toml: kubelet\.command\[0\]: /nonexistent: there"
-    ):
+    with pytest.raises(UnknownTargetError, match=r"mine\.toml: kubelet\.command\[0\]: /nonexistent: there"):
         resolved(Choice(str(path), "fake"))
 
 
