@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from kubelet_conformance.targets.controls import NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended
 
+_FEW = 20
+"""This many scenarios are rehearsed in a moment; before more, the runtime is looked for."""
 _SHARED = "node"
 """The name of the trace of the node that scenarios share."""
 
@@ -68,6 +70,9 @@ class LiveRun:
             OptionsError: The runtime cannot be played on.
         """
         self._folder = folder
+        stories = list(stories)
+        if len(stories) > _FEW:
+            self._awaited(self._stage.look())
         choice = replace(self._options.choice, kubelet="reference", runtime="fake")
         images: set[str] = set()
         for story in stories:
@@ -85,8 +90,11 @@ class LiveRun:
                 images |= found.images
         if all(each.place is Place.NOWHERE for each in self._placements.values()):
             return
+        self._awaited(self._stage.open(images))
+
+    def _awaited(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            self._runner.run(self._stage.open(images))
+            self._runner.run(work)
         except TargetError as error:
             raise OptionsError(str(error)) from None
 
