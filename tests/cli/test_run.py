@@ -102,7 +102,10 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
         ("--scenario", "sandbox.nope"),
         "there is no scenario sandbox.nope; `kubelet-conformance list --scenarios` shows them all",
     ),
-    "kubelet": (("--kubelet", "crio"), "no kubelet is named 'crio': choose reference, or bug:ID"),
+    "kubelet": (
+        ("--kubelet", "crio"),
+        "no kubelet is named 'crio': choose reference, reference-process, FILE.toml, or bug:ID",
+    ),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
     "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),
     "version": (("--kubernetes", "9.99"), "Kubernetes 9.99 is not known; this suite knows 1.24 to 1.36"),

@@ -33,6 +33,18 @@ def test_a_glob_names_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert f"{len(list(tmp_path.glob('deadline/*.txt')))} scenarios written" in result.out
 
 
+def test_kubelet_of_its_own_process_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A snapshot is of virtual time: for another kubelet the message and the help say what plays it."""
+    result = in_process(capsys, "snapshot", "--kubelet", "reference-process", "-o", tmp_path / "out")
+    told = in_process(capsys, "snapshot", "--help").out.split()
+
+    assert result.code == 2
+    assert "`run` plays on reference-process and FILE.toml" in result.err
+    assert "reference-process or FILE.toml" in " ".join(told)
+
+
 def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A name that fits nothing is told, and nothing is written."""
     result = in_process(capsys, "snapshot", "sandbox.nothing", "-o", tmp_path / "out")

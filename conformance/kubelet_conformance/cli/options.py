@@ -83,7 +83,12 @@ PLAYED_AS = click.option(
     help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
 )
 SEED = click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
-KUBELET = click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
+KUBELET = click.option(
+    "--kubelet",
+    default="reference",
+    show_default=True,
+    help="reference or bug:ID, in this process; reference-process or FILE.toml, in one of its own.",
+)
 RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
 OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
 REDACTS = click.option(

@@ -43,6 +43,11 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
     version = "" if kubernetes is None else version_text(kubernetes)
     choice = Choice(kubelet, runtime, version, seed)
+    if choice.is_live:
+        raise click.UsageError(
+            "snapshots are taken on virtual time: choose --kubelet reference or bug:ID, and --runtime fake; "
+            "`run` plays on reference-process and FILE.toml"
+        )
     scenarios = _chosen(scenarios_for(choice.kubernetes), names)
     progress = Steps(len(scenarios), "scenarios played")
     vain: list[str] = []
