@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from kubelet_conformance.contract.definition import BrokenModuleError
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 
@@ -56,6 +57,9 @@ def report_internal_error(error: BaseException, *, debug: bool) -> Exit:
     """A mistake of our own: what to report, and a traceback only where one is wanted; the exit code."""
     if debug:
         complain("".join(traceback.format_exception(error)), plain=True)
+    if isinstance(error, BrokenModuleError):
+        complain(str(error))
+        return Exit.INTERNAL_ERROR
     notes = "; ".join(getattr(error, "__notes__", ()))
     what = f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
     complain(
