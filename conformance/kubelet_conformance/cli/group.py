@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.reports.output import complain, report_internal_error
@@ -60,13 +61,24 @@ def group() -> None:
     """Judge what a kubelet and a container runtime said to each other, by a catalogue of contracts."""
 
 
+def _in_one_line(error: click.UsageError) -> str:
+    """What is wrong, and for what the program itself has no words where the usage is shown."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if error.ctx is None or not isinstance(error, click.MissingParameter | click.NoSuchOption):
+        return message
+    return f"{message}{' See' if message.endswith('?') else '; see'} `{error.ctx.command_path} --help`"
+
+
 def run(arguments: Sequence[str] | None) -> int:
     """Run one command; whatever happens, the exit code says what and no traceback is shown unasked."""
     settings = Settings()
     try:
         code: object = group.main(arguments, "kubelet-conformance", standalone_mode=False, obj=settings)
-    except click.UsageError as error:
+    except NoArgsIsHelpError as error:
         error.show()
+        return Exit.BAD_INPUT
+    except click.UsageError as error:
+        complain(_in_one_line(error))
         return Exit.BAD_INPUT
     except click.ClickException as error:
         complain(error.format_message())

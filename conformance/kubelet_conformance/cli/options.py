@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kubelet_conformance.contract.applicability import Version, parse_version
+from kubelet_conformance.contract.applicability import Version, parse_known_version, parse_version
 from kubelet_conformance.contract.catalogue import areas
 from kubelet_conformance.reports.safe import safe
 
@@ -33,9 +33,13 @@ class _VersionType(click.ParamType[Version]):
         if not isinstance(value, str):
             return value
         try:
-            return parse_version(value)
+            parse_version(value)
         except ValueError:
             self.fail(f"{safe(value, 80)!r} is no Kubernetes version; write it like 1.32", param, ctx)
+        try:
+            return parse_known_version(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class _Part(click.ParamType[tuple[int, int]]):
@@ -79,7 +83,12 @@ PLAYED_AS = click.option(
     help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
 )
 SEED = click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
-KUBELET = click.option("--kubelet", default="reference", show_default=True, help="reference, or bug:ID.")
+KUBELET = click.option(
+    "--kubelet",
+    default="reference",
+    show_default=True,
+    help="reference or bug:ID, in this process; reference-process or FILE.toml, in one of its own.",
+)
 RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
 OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
 REDACTS = click.option(
