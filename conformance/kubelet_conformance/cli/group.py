@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, name, _ = _COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"kubelet_conformance.cli.{module}"), name)
+        command: click.Command = getattr(import_module(f"kubelet_conformance.cli.commands.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
