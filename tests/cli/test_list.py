@@ -209,3 +209,32 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert bare.code == 2
     assert "Commands:" in bare.out + bare.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check",
+        "explain",
+        "image",
+        "list",
+        "record",
+        "run",
+        "runtime",
+        "serve-fake",
+        "slice",
+        "snapshot",
+        "zoo",
+    ],
+)
+def test_help_ends_with_an_example_and_the_exit_codes(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Each command shows a command line of its own, its exit codes, and what every option is for."""
+    text = in_process(capsys, command, "--help").out
+    options, _, end = text.partition("\n  Example:\n")
+    example, _, codes = end.partition("\n\n  Exit codes:\n")
+
+    assert example.startswith(f"    kubelet-conformance {command} ")
+    assert {"0", "2", "4", "130"} <= {line.split()[0] for line in codes.splitlines()}
+    assert not re.search(r"^  -[^ ]*(, --?[^ ]+)?( [A-Z|/]+)?\n  -", options, re.MULTILINE)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from kubelet_conformance.campaigns.code_paths import code_paths
-from kubelet_conformance.cli.options import reported
+from kubelet_conformance.cli.options import ending, reported
 from kubelet_conformance.contract.catalogue import UnknownContract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import entry, entry_report, print_entry
 from kubelet_conformance.reports.output import check_writable, deliver_as
 
 
-@click.command()
+@click.command(epilog=ending("explain SANDBOX-04", code_0="the contract was shown"))
 @click.argument("contract_id", metavar="ID")
 @reported
 def explain(*, contract_id: str, form: str, output: str | None) -> None:

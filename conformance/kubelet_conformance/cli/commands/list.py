@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kubelet_conformance.cli.options import AREA, reported
+from kubelet_conformance.cli.options import AREA, ending, reported
 from kubelet_conformance.contract.catalogue import Level
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries, list_report, print_list
@@ -12,15 +12,19 @@ from kubelet_conformance.reports.output import check_writable, deliver_as
 from kubelet_conformance.reports.progress import Steps
 
 
-@click.command("list")
-@click.option("--area", type=AREA, metavar="A", help="Only this area, such as SANDBOX.")
-@click.option("--level", type=click.Choice(list(Level), case_sensitive=False), help="Only this level.")
-@click.option("--fate", type=click.Choice(list(Fate), case_sensitive=False), help="Only with this fate.")
+@click.command("list", epilog=ending("list --area SANDBOX", code_0="the contracts were listed"))
+@click.option("--area", type=AREA, metavar="A", help="List only this area, such as SANDBOX.")
+@click.option(
+    "--level", type=click.Choice(list(Level), case_sensitive=False), help="List only contracts of this level."
+)
+@click.option(
+    "--fate", type=click.Choice(list(Fate), case_sensitive=False), help="List only contracts with this fate."
+)
 @click.option(
     "--coverage",
     "with_coverage",
     is_flag=True,
-    help="Play every scenario, and tell what each contract rests on: witnesses, activations, bugs.",
+    help="Run every scenario, and list for each contract its scenarios, its bugs, and how often it is exercised.",
 )
 @reported
 def list_contracts(  # noqa: PLR0913 - one parameter an option
@@ -32,7 +36,10 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     form: str,
     output: str | None,
 ) -> None:
-    """List every contract of the catalogue: implemented, planned, or excluded with the reason."""
+    """List the contracts of the catalogue, each with its fate.
+
+    It is implemented (judged), planned, or excluded for the reason that is shown.
+    """
     check_writable(output)
     listed = [
         each
