@@ -24,7 +24,7 @@ from kubelet_conformance.reports.progress import Steps
     "--coverage",
     "with_coverage",
     is_flag=True,
-    help="Run every scenario, and list for each contract its scenarios, its bugs, and how often it is exercised.",
+    help="Run every scenario; list the scenarios and bugs of each contract, and how often it is exercised.",
 )
 @reported
 def list_contracts(  # noqa: PLR0913 - one parameter an option

@@ -58,7 +58,7 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     default="reference",
     show_default=True,
     metavar="NAME",
-    help="The kubelet: reference, bug:ID for one with a seeded bug, reference-process, or FILE.toml for yours.",
+    help="The kubelet: reference, bug:ID for one with a seeded bug, reference-process, or FILE.toml.",
 )
 @click.option(
     "--runtime",
