@@ -56,7 +56,7 @@ def check(  # noqa: PLR0913 - one parameter an option
 
     A folder stands for all *.jsonl files below it.
     """
-    otherwise = "not judged; `kubelet-conformance explain` tells why"
+    otherwise = "not judged; `kubelet-conformance explain` says why"
     contracts = chosen(patterns, every_contract(), otherwise)
     known = known_deviations(baseline)
     files, errors = traces_of(paths)
@@ -138,7 +138,7 @@ def _walk(folder: str, unreadable: list[OSError]) -> Iterator[str]:
 
 
 def _identity(path: str) -> tuple[int, int] | str:
-    """What tells a file from others, under whatever name."""
+    """What distinguishes a file from others, under whatever name."""
     try:
         found = Path(path).stat()
     except OSError:

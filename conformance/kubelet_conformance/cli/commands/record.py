@@ -131,8 +131,8 @@ def record(  # noqa: PLR0913 - one parameter an option
     )
     _look_first(plan)
     if node is None and pods is not None:
-        told = f"the node is taken to be called {plan.node}; give --node if its kubelet calls it otherwise"
-        complain(told, note=True)
+        assumed = f"the node is taken to be called {plan.node}; give --node if its kubelet calls it otherwise"
+        complain(assumed, note=True)
     return _tapped(plan)
 
 
@@ -209,8 +209,8 @@ def _tapped(plan: Plan) -> int:
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except OSError as error:
-        told = error.strerror or str(error)
-        raise click.ClickException(f"the process that writes cannot be started: {told}") from None
+        reason = error.strerror or str(error)
+        raise click.ClickException(f"the process that writes cannot be started: {reason}") from None
     if status < 0:
         complain(f"the process that writes was ended by signal {-status}: the last file has no `end`")
         return Exit.INTERNAL_ERROR

@@ -114,7 +114,7 @@ class _Asked:
         return self._command(self.contract)
 
     def again(self, contract: str, played: Iterable[Played]) -> str:
-        """The command that tells the stories of this contract again."""
+        """The command that runs the scenarios of this contract again."""
         del played
         return self._command([contract])
 
@@ -128,7 +128,7 @@ class _Asked:
 
 
 def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
-    """The contracts to judge; an id that no story can put to the test is a usage error."""
+    """The contracts to judge; an id that no scenario can exercise is a usage error."""
     otherwise = (
         "binds no runtime, or cannot be judged by calling one; "
         "`kubelet-conformance list --area CRI` shows those that do"

@@ -70,8 +70,8 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     except TraceError as error:
         raise click.ClickException(str(error)) from None
     except (RecursionError, ValueError) as error:
-        told = "a record is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise click.ClickException(f"{path}: cannot be cut: {told}") from None
+        reason = "a record is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise click.ClickException(f"{path}: cannot be cut: {reason}") from None
     except OSError as error:
         raise click.ClickException(f"{output}: cannot be written: {error.strerror or error}") from None
     kept = " and ".join(safe(pod) for pod in pods) or "all pods"

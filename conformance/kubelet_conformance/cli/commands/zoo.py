@@ -75,7 +75,7 @@ def _hunted(ids: list[str], *, workers: int) -> Iterator[Caught]:
 
 
 def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
-    """Play scenario by scenario on all of them, and tell the runtimes among them every story."""
+    """Run scenario by scenario on all of them, and call the runtimes among them directly."""
     found: dict[str, dict[str, Outcome]] = {each: {} for each in ids}
     scenarios = list(every_scenario())
     played = _each(partial(play_on_each, ids), scenarios, workers=workers, done="scenarios played")
