@@ -137,8 +137,8 @@ def test_explained_with_the_code_behind_it(capsys: pytest.CaptureFixture[str]) -
 
 def first_line(place: dict[str, Any]) -> str:
     """The first of the lines that a report names."""
-    lines = Path(place["file"]).read_text(encoding="utf-8").splitlines()
-    return lines[place["first_line"] - 1].strip()
+    number: int = place["first_line"]
+    return Path(place["file"]).read_text(encoding="utf-8").splitlines()[number - 1].strip()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,11 @@ def test_every_judged_contract_leads_to_code() -> None:
     """Each has judges with a place, scenarios, bugs, and code of the reference or the fakes that keeps it."""
     for each in entries(every_contract()):
         paths = code_paths(each)
-        places = [one.lines for one in (*paths.clauses, *paths.scenarios, *paths.bugs)]
+        places = [
+            *(one.lines for one in paths.clauses),
+            *(one.lines for one in paths.scenarios),
+            *(one.lines for one in paths.bugs),
+        ]
 
         assert None not in places, each.row.id
         if each.contract is not None:
