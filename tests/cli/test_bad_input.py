@@ -207,10 +207,14 @@ def test_name_of_a_file_does_not_reach_the_terminal(
 
 
 BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
-    "no trace": ((), "Missing argument"),
-    "unknown option": (("x", "--fast"), "No such option"),
+    "no trace": ((), "Missing argument 'TRACE|FOLDER...'; see `kubelet-conformance check --help`"),
+    "unknown option": (
+        ("x", "--fast"),
+        "No such option '--fast'. Did you mean '--format'? See `kubelet-conformance check --help`",
+    ),
     "unknown format": (("x", "--format", "xml"), "'xml'"),
     "unknown version": (("x", "--kubernetes", "newest"), "write it like 1.32"),
+    "version of no kubelet": (("x", "--kubernetes", "9.9"), "this suite knows 1.24 to 1.36"),
     "version with escapes": (("x", "--kubernetes", ESCAPES.replace("\0", "")), "is no Kubernetes version"),
     "unknown id": (("x", "--contract", "SANBOX-04"), "nearest: SANDBOX-04"),
     "not judged": (("x", "--contract", "WORK-26"), "WORK-26: not judged"),

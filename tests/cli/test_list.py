@@ -14,6 +14,7 @@ from kubelet_conformance.campaigns.code_paths import code_paths
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries
+from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bug_sources import bug_source
 
 
@@ -54,6 +55,31 @@ def test_totals_add_up(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert sum(totals.values()) == len(rows())
     assert last == f"{len(rows())} contracts: " + ", ".join(f"{totals[fate]} {fate}" for fate in Fate)
+
+
+def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every scenario is listed with what it exercises, in both forms; a glob or an area narrows the list."""
+    every = listed(capsys, "--scenarios")["scenarios"]
+    some = in_process(capsys, "list", "--scenarios", "sandbox.killed_*").out
+    of_area = listed(capsys, "--scenarios", "--area", "EPH")["scenarios"]
+    none = in_process(capsys, "list", "--scenarios", "nope*")
+
+    assert [each["name"] for each in every] == list(every_scenario())
+    assert all(each["about"] for each in every)
+    assert "sandbox.killed_sandbox_is_replaced  SANDBOX-02 " in some
+    assert some.endswith("\n1 scenario\n")
+    assert of_area == [each for each in every if any("EPH-" in name for name in each["exercises"])]
+    assert none.code == 2
+    assert "there is no scenario nope*" in none.err
+
+
+def test_text_is_searched_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe gets the whole text of each rule; --search keeps what contains a text."""
+    found = in_process(capsys, "list", "--search", "BEGINS the series").out
+
+    assert found.startswith("BACKOFF-03 ")
+    assert "begins the series anew; a shorter one does not." in found
+    assert "…" not in in_process(capsys, "list").out
 
 
 @pytest.mark.parametrize(

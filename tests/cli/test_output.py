@@ -14,6 +14,7 @@ import pytest
 from command import in_process, in_subprocess
 from lines import HEADER, end, trace
 
+from kubelet_conformance import contracts
 from kubelet_conformance.reports.output import deliver
 
 COMMAND = [sys.executable, "-m", "kubelet_conformance"]
@@ -182,6 +183,25 @@ def test_unexpected_fault_is_one_line(
         "please report it with the trace and with what --debug prints\n"
     )
     assert "Traceback" in debugged.err
+
+
+def test_contract_module_that_cannot_be_imported_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistake in a module of contracts ends with 4 and names its file and line, for its author to mend."""
+    module = tmp_path / "mine.py"
+    module.write_text("import json\nfrom json import nothing_of_that_name\n")
+    monkeypatch.setattr(contracts, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(contracts, "__file__", str(tmp_path / "__init__.py"))
+    contracts.every_contract.cache_clear()
+    try:
+        ended = in_process(capsys, "explain", "RESTART-01")
+    finally:
+        contracts.every_contract.cache_clear()
+
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err.startswith(f"error: {module}:2: cannot be imported: ImportError: cannot import name ")
+    assert "report it" not in ended.err
 
 
 def test_interrupt_in_the_middle(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -94,13 +95,20 @@ def test_scenario_is_judged_by_everything(run: Runs) -> None:
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown id": (("NOPE-1",), "there is no contract NOPE-1"),
+    "area": (("sandbox",), "there is no contract sandbox; did you mean 'SANDBOX-*'?"),
     "id without a judge": (("GATE-01",), "GATE-01"),
     "no such level": (("SANDBOX-02", "--level", "may"), "none of SANDBOX-02 is a MAY; leave out level"),
-    "unknown scenario": (("--scenario", "sandbox.nope"), "there is no scenario sandbox.nope"),
-    "kubelet": (("--kubelet", "crio"), "no kubelet is named 'crio': choose reference, or bug:ID"),
+    "unknown scenario": (
+        ("--scenario", "sandbox.nope"),
+        "there is no scenario sandbox.nope; `kubelet-conformance list --scenarios` shows them all",
+    ),
+    "kubelet": (
+        ("--kubelet", "crio"),
+        "no kubelet is named 'crio': choose reference, reference-process, FILE.toml, or bug:ID",
+    ),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
     "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),
-    "version": (("--kubernetes", "9.99"), "expected a Kubernetes version such as 1.32, got '9.99'"),
+    "version": (("--kubernetes", "9.99"), "Kubernetes 9.99 is not known; this suite knows 1.24 to 1.36"),
     "no version": (("--kubernetes", "new"), "'new' is no Kubernetes version; write it like 1.32"),
     "baseline": (("--baseline", "nope.toml"), "nope.toml: cannot be read"),
     "record": (("--record", "/dev/null/x"), "/dev/null/x: cannot hold a record"),
@@ -153,7 +161,7 @@ def test_mistake_of_our_own_is_four(*, debug: bool) -> None:
         "import sys, kubelet_conformance.contracts as contracts\n"
         "def wrong(): raise RuntimeError('boom')\n"
         "contracts.every_contract = wrong\n"
-        "from kubelet_conformance.cli.playing import main\n"
+        "from kubelet_conformance.cli.pytest_process import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     done = subprocess.run(
@@ -309,7 +317,25 @@ def test_record_that_cannot_be_written_is_two(run: Runs, tmp_path: Path) -> None
 
     assert ended.code == 2
     assert "kept/run.json: cannot be written" in ended.err
-    assert "OK: 1 kept" in ended.out
+    assert "BAD INPUT: 1 kept" in ended.out
+    assert "OK: " not in ended.out
+
+
+def test_full_disk_ends_the_run_with_two(run: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A trace that cannot be written ends the run at once: one message with its path, and no report."""
+
+    def full(path: Path, data: bytes) -> int:
+        path.write_text(repr(data[:9]))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    ended = run("EPH-*", "--record", "kept")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert re.fullmatch(
+        r"error: kept/traces/\S+\.jsonl: cannot be written: No space left on device\n", ended.err
+    )
+    assert [path for path in (tmp_path / "kept").rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.parametrize(

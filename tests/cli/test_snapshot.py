@@ -15,7 +15,7 @@ def test_a_text_is_written_for_each_scenario(capsys: pytest.CaptureFixture[str],
     result = in_process(capsys, "snapshot", NAME, "-o", tmp_path / "out", "--kubernetes", "1.26")
 
     text = (tmp_path / "out/sandbox/killed_sandbox_is_replaced.txt").read_text(encoding="utf-8")
-    assert result.out == f"1 scenarios written to {tmp_path / 'out'}\n"
+    assert result.out == f"1 scenario written to {tmp_path / 'out'}\n"
     assert text.startswith(
         f"{NAME}\nA pod whose sandbox died is stopped and gets a new sandbox with the next attempt.\n"
         "Kubelet reference on runtime fake, Kubernetes 1.26.\n\nkubelet started\n"
@@ -33,12 +33,24 @@ def test_a_glob_names_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert f"{len(list(tmp_path.glob('deadline/*.txt')))} scenarios written" in result.out
 
 
+def test_kubelet_of_its_own_process_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A snapshot is of virtual time: for another kubelet the message and the help say what plays it."""
+    result = in_process(capsys, "snapshot", "--kubelet", "reference-process", "-o", tmp_path / "out")
+    told = in_process(capsys, "snapshot", "--help").out.split()
+
+    assert result.code == 2
+    assert "`run` plays on reference-process and FILE.toml" in result.err
+    assert "reference-process or FILE.toml" in " ".join(told)
+
+
 def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A name that fits nothing is told, and nothing is written."""
     result = in_process(capsys, "snapshot", "sandbox.nothing", "-o", tmp_path / "out")
 
     assert result.code == 2
-    assert "no scenario is named 'sandbox.nothing'" in result.err
+    assert "there is no scenario sandbox.nothing; `kubelet-conformance list --scenarios`" in result.err
     assert not (tmp_path / "out").exists()
 
 

@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from stories import GOOD, scenario_file
 
+from kubelet_conformance.plugin import live_run
 from kubelet_conformance.targets.live.stage import WallStage
 
 pytest_plugins = ["pytester"]
@@ -115,6 +116,17 @@ def test_absent_socket_is_a_usage_error(play: Any) -> None:
 
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
     assert "ERROR: /nowhere/cri.sock: there is no such socket: start the runtime" in ended.stderr.str()
+
+
+def test_absent_socket_is_noticed_before_many_rehearsals(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rehearsing many scenarios takes a while: the runtime is looked for first."""
+    rehearsed: list[object] = []
+    monkeypatch.setattr(live_run, "_FEW", 0)
+    monkeypatch.setattr(live_run, "rehearse", lambda *given: rehearsed.append(given))
+    ended = play((QUICK,), ABSENT)
+
+    assert "ERROR: /nowhere/cri.sock: there is no such socket: start the runtime" in ended.stderr.str()
+    assert rehearsed == []
 
 
 def test_nothing_applicable_is_inconclusive(play: Any) -> None:

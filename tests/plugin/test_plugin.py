@@ -218,7 +218,10 @@ def test_wrong_choice_is_a_usage_error(play: Any) -> None:
     ended = play([GOOD], "--kc-kubelet=crio")
 
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
-    assert "ERROR: no kubelet is named 'crio': choose reference, or bug:ID" in ended.stderr.str()
+    assert (
+        "ERROR: no kubelet is named 'crio': choose reference, reference-process, FILE.toml, or bug:ID"
+        in ended.stderr.str()
+    )
 
 
 def test_junit_of_pytest_is_left_alone(play: Any) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import sys
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from functools import partial
 from multiprocessing import active_children
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 from playing_run import runs_of
 
 from kubelet_conformance.contract.checking import Judged, Trace
-from kubelet_conformance.plugin import hooks
-from kubelet_conformance.plugin.worker_pool import Ahead
+from kubelet_conformance.plugin import hooks, worker_pool
+from kubelet_conformance.plugin.session import Session
+from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
 from kubelet_conformance.reports.played_run import Played
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux copies processes safely")
@@ -54,9 +56,43 @@ def test_what_is_not_played_is_not_waited_for() -> None:
 
 
 def test_process_that_dies_is_told_of() -> None:
-    """Nobody waits for what a process that is gone was to play."""
-    with closing(Ahead({"one": _a_deadly_story}, 2)) as ahead, pytest.raises(BrokenProcessPool):
+    """What a process that is gone was to play is not waited for."""
+    with (
+        closing(Ahead({"one": _a_deadly_story}, 2)) as ahead,
+        pytest.raises(ProcessDiedError, match="ended by itself with code -9"),
+    ):
         ahead.take("one")
+
+
+def test_process_that_dies_while_it_writes_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that ends in the middle of a result is not waited for either."""
+
+    def half(connection: Connection, *_: object) -> None:
+        os.write(connection.fileno(), struct.pack("!i", 1000) + b"half")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(worker_pool, "_work", half)
+    with closing(Ahead({"one": _a_deadly_story}, 2)) as ahead, pytest.raises(ProcessDiedError):
+        ahead.take("one")
+
+
+def test_run_ends_with_the_process_that_dies(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run whose process dies ends with 4 and one message that says how it died, and reports nothing."""
+
+    def deadly(*_: object, **__: object) -> Played:
+        return _a_deadly_story()
+
+    run = runs_of(capsys, monkeypatch)
+    monkeypatch.setattr(hooks, "_WORTH_PROCESSES", 2)
+    monkeypatch.setattr(hooks, "processors", lambda: 2)
+    monkeypatch.setattr(Session, "play", deadly)
+    ended = run("EPH-*")
+
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err.count("error: ") == 1
+    assert "error: a process that plays scenarios ended by itself with code -9" in ended.err
 
 
 def test_endless_story_is_ended() -> None:
@@ -70,7 +106,6 @@ def test_endless_story_is_ended() -> None:
         process.join(timeout=30)
 
     assert len(begun) == 2
-    # The pool waits for them too, so that a process object may not know that its own has ended.
     assert not [process.pid for process in begun if Path(f"/proc/{process.pid}").exists()]
 
 

@@ -163,6 +163,7 @@ def test_listen_path_in_use_is_two(tmp_path: Path) -> None:
         (["-o", "{folder}/t.jsonl", "--kubernetes", "new"], "'new' is no Kubernetes version"),
         (["-o", "{folder}/t.jsonl", "--listen", "tcp://x"], "no unix socket with an absolute path"),
         ([], "Missing option '-o'"),
+        (["-o", "{folder}/x", "--kubernetes", "9.9"], "this suite knows 1.24 to 1.36"),
     ],
 )
 def test_wrong_usage_of_record_is_two(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.reports.output import complain, report_internal_error
@@ -72,13 +73,24 @@ def group() -> None:
     """
 
 
+def _in_one_line(error: click.UsageError) -> str:
+    """What is wrong, and for what the program itself has no words where the usage is shown."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if error.ctx is None or not isinstance(error, click.MissingParameter | click.NoSuchOption):
+        return message
+    return f"{message}{' See' if message.endswith('?') else '; see'} `{error.ctx.command_path} --help`"
+
+
 def run(arguments: Sequence[str] | None) -> int:
     """Run one command and return its exit code; a traceback is shown only with --debug."""
     settings = Settings()
     try:
         code: object = group.main(arguments, "kubelet-conformance", standalone_mode=False, obj=settings)
-    except click.UsageError as error:
+    except NoArgsIsHelpError as error:
         error.show()
+        return Exit.BAD_INPUT
+    except click.UsageError as error:
+        complain(_in_one_line(error))
         return Exit.BAD_INPUT
     except click.ClickException as error:
         complain(error.format_message())

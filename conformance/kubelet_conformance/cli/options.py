@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kubelet_conformance.contract.applicability import Version, parse_version
+from kubelet_conformance.contract.applicability import Version, parse_known_version, parse_version
 from kubelet_conformance.contract.catalogue import areas
 from kubelet_conformance.reports.safe import safe
 
@@ -33,9 +33,13 @@ class _VersionType(click.ParamType[Version]):
         if not isinstance(value, str):
             return value
         try:
-            return parse_version(value)
+            parse_version(value)
         except ValueError:
             self.fail(f"{safe(value, 80)!r} is no Kubernetes version; write it like 1.32", param, ctx)
+        try:
+            return parse_known_version(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class _Part(click.ParamType[tuple[int, int]]):
@@ -116,7 +120,7 @@ KUBELET = click.option(
     default="reference",
     show_default=True,
     metavar="NAME",
-    help="The kubelet: reference, or bug:ID for one with a seeded bug.",
+    help="The kubelet: reference or bug:ID, in this process; reference-process or FILE.toml, in its own.",
 )
 RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json in this folder.")
 OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")

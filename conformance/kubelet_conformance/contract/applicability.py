@@ -63,6 +63,17 @@ def parse_version(text: str) -> Version:
     return int(found[1]), int(found[2])
 
 
+def parse_known_version(text: str) -> Version:
+    """The version, if contracts and kubelets are known for it. Raises ValueError for any other."""
+    found, known = parse_version(text), [parse_version(each) for each in releases()]
+    if found not in known:
+        raise ValueError(
+            f"Kubernetes {version_text(found)} is not known; this suite knows "
+            f"{version_text(known[0])} to {version_text(known[-1])}"
+        )
+    return found
+
+
 def version_text(version: Version) -> str:
     """(1, 32) as `1.32`."""
     return f"{version[0]}.{version[1]}"

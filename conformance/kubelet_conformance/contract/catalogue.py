@@ -84,6 +84,8 @@ class UnknownContract(LookupError):  # noqa: N818 - it names what was met, as Lo
 
     def __str__(self) -> str:
         text = f"there is no contract {self.name}"
+        if self.name.upper() in areas():
+            return f"{text}; did you mean '{self.name.upper()}-*'?"
         return f"{text}; nearest: {', '.join(self.nearest)}" if self.nearest else text
 
 

@@ -53,6 +53,10 @@ Where containers decide themselves (since 1.34), or restart their whole pod, RES
 """
 
 
+class BrokenModuleError(ImportError):
+    """A module of contracts cannot be imported; the message names its file and line."""
+
+
 @cache
 def _about(rule: str) -> frozenset[Trait] | None:
     """What a pod has if the rule may say something of it; None where it may of every pod."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
 import click
@@ -17,9 +18,9 @@ from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.live_run import LiveRun, Story
 from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options, OptionsError
-from kubelet_conformance.plugin.play import packed, unpacked
+from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.plugin.worker_pool import Ahead, processors
+from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError, processors
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.played_run import LeftOut, Played
@@ -73,8 +74,12 @@ class Scenarios:
         """End the run for wrong usage."""
         if self._has_terminal():
             raise pytest.UsageError(message)
+        self._stop(message, Exit.BAD_INPUT)
+
+    def _stop(self, message: str, ended: Exit) -> NoReturn:
+        """End the run at once, with this message and without a report."""
         complain(message)
-        self.ended = Exit.BAD_INPUT
+        self.ended = ended
         pytest.exit(message)
 
     def _has_terminal(self) -> bool:
@@ -109,7 +114,8 @@ class Scenarios:
             if not any(_fits(name, pattern) for name in names):
                 near = get_close_matches(pattern, names)
                 hint = f"; nearest: {', '.join(near)}" if near else ""
-                self._refuse(f"there is no scenario {pattern}{hint}")
+                shown = "`kubelet-conformance list --scenarios` shows them all"
+                self._refuse(f"there is no scenario {pattern}{hint}; {shown}")
 
     def _is_idle(self, item: pytest.Function, options: Options, wanted: set[str] | None) -> bool:
         declared = scenario_of(item.obj)
@@ -137,19 +143,29 @@ class Scenarios:
         taken = inspect.signature(story).parameters
         arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in taken}
         live = self.session().live
-        if live is None:
-            self._began(this.name)
-            if self._ahead is not None:
-                played = self._ahead.take(pyfuncitem.nodeid)
+        try:
+            if live is not None:
+                played = self._live(live, this.name, arguments)
             else:
-                played = self.session().play(story, this, arguments)
-        else:
-            played = self._live(live, this.name, arguments)
+                self._began(this.name)
+                if self._ahead is not None:
+                    played = self._taken(self._ahead, pyfuncitem.nodeid)
+                else:
+                    played = self.session().play(story, this, arguments)
+        except TraceNotWrittenError as error:
+            self._stop(str(error), Exit.BAD_INPUT)
         pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
         told = self.session().told(played)
         if told:
             pytest.fail(told, pytrace=False)
         return True
+
+    def _taken(self, ahead: Ahead, key: str) -> Played:
+        """The result of a scenario that another process plays; ends the run if a process has died."""
+        try:
+            return ahead.take(key)
+        except ProcessDiedError as error:
+            self._stop(f"{error}; play again, with less beside it if memory was short", Exit.INTERNAL_ERROR)
 
     def _began(self, name: str) -> None:
         if self._progress is not None:
@@ -266,7 +282,8 @@ class Scenarios:
         try:
             ours.record()
         except OSError as error:
-            complain(f"{error.filename}: cannot be written: {error.strerror}")
+            path = Path(str(ours.options.record), "run.json")
+            complain(f"{path}: cannot be written: {error.strerror or error}")
             kept = Exit.BAD_INPUT
         if self._has_terminal() and ours.options.output is None:
             return kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
-from kubelet_conformance.plugin.play import how_it_ended, judge
+from kubelet_conformance.plugin.play import TraceNotWrittenError, how_it_ended, judge, write_trace
 from kubelet_conformance.plugin.rehearsal import Place, Placement, placed, rehearse
 from kubelet_conformance.reports.played_run import LeftOut, Played
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
@@ -23,6 +23,8 @@ from kubelet_conformance.targets.controls import NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended
 
+_FEW = 20
+"""This many scenarios are rehearsed in a moment; before more, the runtime is looked for."""
 _SHARED = "node"
 """The name of the trace of the node that scenarios share."""
 
@@ -68,6 +70,9 @@ class LiveRun:
             OptionsError: The runtime cannot be played on.
         """
         self._folder = folder
+        stories = list(stories)
+        if len(stories) > _FEW:
+            self._awaited(self._stage.look())
         choice = replace(self._options.choice, kubelet="reference", runtime="fake")
         images: set[str] = set()
         for story in stories:
@@ -85,8 +90,11 @@ class LiveRun:
                 images |= found.images
         if all(each.place is Place.NOWHERE for each in self._placements.values()):
             return
+        self._awaited(self._stage.open(images))
+
+    def _awaited(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            self._runner.run(self._stage.open(images))
+            self._runner.run(work)
         except TargetError as error:
             raise OptionsError(str(error)) from None
 
@@ -125,9 +133,12 @@ class LiveRun:
 
     async def _live(self, lives: list[_Life], ended: Callable[[str], None]) -> None:
         """Play lives of nodes, as many at a time as the stage has runtimes for."""
-        async with asyncio.TaskGroup() as tasks:
-            for life in lives:
-                tasks.create_task(self._live_one(life, ended))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for life in lives:
+                    tasks.create_task(self._live_one(life, ended))
+        except* TraceNotWrittenError as group:
+            raise TraceNotWrittenError(*group.exceptions[0].args) from None
         errors = [life.error for life in lives if isinstance(life.error, TargetError)]
         if errors and not any(life.error is None for life in lives):
             raise errors[0]
@@ -147,7 +158,7 @@ class LiveRun:
             }
             return
         life.path = self._folder / f"{_SHARED if life.shared else life.acts[0].name}.jsonl"
-        life.path.write_bytes(played.trace)
+        write_trace(life.path, played.trace)
         by_number = {act.number: act.name for act in life.acts}
         life.owners = [None if each is None else by_number.get(each) for each in played.owners]
         life.ended = played.ended

@@ -8,6 +8,7 @@ import math
 import pickle
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,24 @@ def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the tr
 ) -> Played:
     """Play a scenario, write its trace to `path`, and judge it by `contracts`; see `perform`."""
     done = perform(story, name, stage, version, arguments)
-    path.write_bytes(done.trace)
+    write_trace(path, done.trace)
     lies = scenario_of(story).lies
     judged, wrong = judge(path, [each for each in contracts if each.id not in lies], name)
     return Played(name, judged, done.vain, wrong or done.failed)
+
+
+class TraceNotWrittenError(Exception):
+    """A trace cannot be written, which ends the run; the message names its file and says why."""
+
+
+def write_trace(path: Path, trace: bytes) -> None:
+    """Write a trace whole or not at all; raises `TraceNotWrittenError`."""
+    try:
+        path.write_bytes(trace)
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise TraceNotWrittenError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 @dataclass(frozen=True, slots=True)

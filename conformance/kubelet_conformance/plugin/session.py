@@ -20,6 +20,7 @@ from kubelet_conformance.plugin.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
+from kubelet_conformance.reports.output import write_whole
 from kubelet_conformance.reports.played_run import Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.choice import UnknownTargetError
@@ -144,7 +145,11 @@ class Session:
         """Write run.json beside the traces, if a record is wanted; raises OSError."""
         if self.options.record is not None:
             text = json.dumps(self.run.report(), indent=2) + "\n"
-            Path(self.options.record, "run.json").write_text(text, encoding="utf-8")
+            try:
+                write_whole(Path(self.options.record, "run.json"), text)
+            except OSError:
+                self.run = replace(self.run, unwritten=True)
+                raise
 
     def close(self) -> None:
         """Leave nothing behind: no node, and no traces that nobody asked to keep."""

@@ -2,27 +2,32 @@
 
 Each scenario has a node of its own, so it makes no difference in which process it is played. The processes
 are copies of this one, made once everything is loaded, and so only where the system makes such copies safely.
+There is no thread here that could wait for a process that has been killed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import active_children, get_context
-from typing import TypeAlias
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import TypeAlias, cast
 
 from kubelet_conformance.reports.played_run import Played
 
-_AT_A_TIME = 4
-"""How many stories a process is given at once."""
+_QUEUED = 3
+"""How many scenarios a process has before it, so that it need not wait for the next one."""
 
-Story: TypeAlias = "Callable[[], Played]"
+Play: TypeAlias = "Callable[[], Played]"
 
-_stories: dict[str, Story] = {}
-"""In a process that plays: what to play."""
+
+class ProcessDiedError(Exception):
+    """A process that plays scenarios has ended by itself; the message says how."""
 
 
 def processors() -> int:
@@ -31,42 +36,85 @@ def processors() -> int:
 
 
 class Ahead:
-    """Plays these stories, by key, in so many processes; hands out what came of each in the same order."""
+    """Plays these scenarios, by key, in this many processes, and hands out the result of each."""
 
-    def __init__(self, stories: Mapping[str, Story], processes: int) -> None:
-        context, others = get_context("fork"), set(active_children())
-        self._pool = ProcessPoolExecutor(processes, context, initializer=_begin, initargs=(stories,))
-        self._coming = self._pool.map(_played, stories, chunksize=_AT_A_TIME)
-        self._processes = set(active_children()) - others
+    def __init__(self, scenarios: Mapping[str, Play], processes: int) -> None:
+        self._waiting = deque(scenarios)
+        self._results: dict[str, Played | Exception] = {}
+        self._due = set(scenarios)
+        context = get_context("fork")
+        self._workers: dict[Connection, BaseProcess] = {}
+        for _ in range(processes):
+            ours, theirs = context.Pipe()
+            worker = context.Process(
+                target=_work, args=(theirs, scenarios, [*self._workers, ours]), daemon=True
+            )
+            worker.start()
+            theirs.close()
+            self._workers[ours] = worker
+            for _ in range(_QUEUED):
+                self._send_next(ours)
 
     def take(self, key: str) -> Played:
-        """What came of this story; those before it are passed over.
+        """The result of this scenario, once it is there.
 
         Raises:
-            LookupError: It is none of them, or its turn is over.
-            BrokenProcessPool: A process has died.
+            LookupError: It is none of them, or was taken before.
+            ProcessDiedError: A process has ended by itself.
+            Exception: What playing it has raised.
         """
-        for found, played in self._coming:
-            if found == key:
-                return played
-        raise LookupError(f"{key} is not played ahead")
+        if key not in self._due:
+            raise LookupError(f"{key} is not played ahead")
+        while key not in self._results:
+            self._receive()
+        self._due.remove(key)
+        result = self._results.pop(key)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def close(self) -> None:
-        """End the processes, whatever they are doing; they leave nothing behind.
+        """End the processes, whatever they are doing; they leave nothing behind. Again is fine."""
+        for connection, worker in self._workers.items():
+            worker.kill()
+            worker.join()
+            connection.close()
+        self._workers.clear()
 
-        One that has just begun may still have this process's way to take a gentler signal.
-        """
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in self._processes:
-            process.kill()
+    def _send_next(self, connection: Connection) -> None:
+        if self._waiting:
+            connection.send(self._waiting.popleft())
+
+    def _receive(self) -> None:
+        """Wait for the next results, and give their processes more to do."""
+        for ready in wait(list(self._workers)):
+            connection = cast("Connection", ready)
+            try:
+                found, played = connection.recv()
+            except (EOFError, OSError):  # It ended before a result, or in the middle of one.
+                worker = self._workers[connection]
+                worker.join()
+                raise ProcessDiedError(
+                    f"a process that plays scenarios ended by itself with code {worker.exitcode}"
+                ) from None
+            self._results[found] = played
+            self._send_next(connection)
 
 
-def _begin(stories: Mapping[str, Story]) -> None:
-    """A process begins: whether to go on is up to the one that it plays for."""
+def _work(connection: Connection, scenarios: Mapping[str, Play], inherited: Iterable[Connection]) -> None:
+    """Play what is asked for; whether to go on is up to the process that asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _stories.update(stories)
+    for each in inherited:
+        each.close()  # Else no process would notice that the asking one is gone.
+    with contextlib.suppress(EOFError, OSError):  # The asking process is gone.
+        while True:
+            key: str = connection.recv()
+            connection.send((key, _result(scenarios[key])))
 
 
-def _played(key: str) -> tuple[str, Played]:
-    return key, _stories[key]()
+def _result(play: Play) -> Played | Exception:
+    try:
+        return play()
+    except Exception as error:  # noqa: BLE001 - raised where the result is taken
+        return error

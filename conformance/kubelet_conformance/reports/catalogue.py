@@ -104,6 +104,13 @@ def entry(name: str, contracts: Mapping[str, Contract]) -> Entry:
     return Entry(found, contracts.get(found.id))
 
 
+def mentions(each: Entry, text: str) -> bool:
+    """Whether its id, its rules, its source or its stimulus contain the text, in whatever case."""
+    judged = each.contract.rule if each.contract else ""
+    parts = (each.row.id, judged, each.row.rule, each.row.source, each.row.stimulus, each.row.observation)
+    return any(text.casefold() in part.casefold() for part in parts)
+
+
 def list_report(listed: Iterable[Entry]) -> dict[str, Any]:
     """The list for programs."""
     every = list(listed)
@@ -164,7 +171,7 @@ def print_list(listed: Iterable[Entry], console: Console) -> None:
     every = list(listed)
     wide = max((len(each.row.id) for each in every), default=0)
     for each in every:
-        said = f"left out: {each.reason}" if each.reason else _first_words(each)
+        said = f"left out: {each.reason}" if each.reason else _rule(each, whole=not console.is_terminal)
         head = f"{each.row.id:{wide}}  {each.row.level:6}  {each.fate:11}"
         console.print(f"{head}  {said}", style=_STYLES[each.fate], soft_wrap=True)
     count = Counter(each.fate for each in every)
@@ -172,9 +179,10 @@ def print_list(listed: Iterable[Entry], console: Console) -> None:
     console.print(f"\n{len(every)} contracts: {totals}", style="bold", soft_wrap=True)
 
 
-def _first_words(each: Entry) -> str:
+def _rule(each: Entry, *, whole: bool) -> str:
+    """Its rule; a terminal shows how it begins, and what reads a pipe may search for any of its words."""
     rule = each.contract.rule if each.contract else each.row.rule
-    return rule if len(rule) <= _RULE_CHARS else f"{rule[:_RULE_CHARS].rsplit(' ', 1)[0]} …"
+    return rule if whole or len(rule) <= _RULE_CHARS else f"{rule[:_RULE_CHARS].rsplit(' ', 1)[0]} …"
 
 
 def print_entry(each: Entry, paths: CodePaths, console: Console) -> None:

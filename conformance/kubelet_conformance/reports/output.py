@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from kubelet_conformance.contract.definition import BrokenModuleError
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 
@@ -56,6 +57,9 @@ def report_internal_error(error: BaseException, *, debug: bool) -> Exit:
     """A mistake of our own: what to report, and a traceback only where one is wanted; the exit code."""
     if debug:
         complain("".join(traceback.format_exception(error)), plain=True)
+    if isinstance(error, BrokenModuleError):
+        complain(str(error))
+        return Exit.INTERNAL_ERROR
     notes = "; ".join(getattr(error, "__notes__", ()))
     what = f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
     complain(
@@ -89,7 +93,7 @@ def deliver(text: str, output: str | None) -> None:
         _print(text)
         return
     try:
-        _write(Path(output), text)
+        write_whole(Path(output), text)
     except OSError as error:
         _print(text)
         reason = error.strerror or str(error)
@@ -128,8 +132,11 @@ def _silence() -> None:
         os.close(nowhere)
 
 
-def _write(path: Path, text: str) -> None:
-    """Write beside the file and rename; what is no regular file, such as a pipe, is written to directly."""
+def write_whole(path: Path, text: str) -> None:
+    """Write beside the file and rename; what is no regular file, such as a pipe, is written to directly.
+
+    Raises OSError, and then the file is as it was before.
+    """
     data = text.encode("utf-8", "backslashreplace")
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

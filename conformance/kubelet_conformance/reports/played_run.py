@@ -86,7 +86,8 @@ class Commands(Protocol):
 class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
-    `kept` says whether the traces are there after the run; `found` are the histories that broke
+    `kept` says whether the traces are there after the run, `unwritten` that its record could not be
+    finished; `found` are the histories that broke
     something, and `repeated` were drawn again and not played again.
     """
 
@@ -104,6 +105,7 @@ class PlayedRun:
     left_out: tuple[LeftOut, ...] = ()
     found: tuple[HistoryFound, ...] = ()
     repeated: int = 0
+    unwritten: bool = False
 
     @property
     def options(self) -> Run:
@@ -155,6 +157,7 @@ class PlayedRun:
             concluded(self.check, self.options),
             Exit.INTERNAL_ERROR if self.failed else Exit.OK,
             Exit.INCONCLUSIVE if self.unexplained else Exit.OK,
+            Exit.BAD_INPUT if self.unwritten else Exit.OK,
         )
 
     def report(self) -> dict[str, Any]:

@@ -84,6 +84,10 @@ class LiveStage(Protocol):
         """Files of what this kubelet and this runtime are known to do otherwise, once it is open."""
         ...
 
+    async def look(self) -> None:
+        """See that the runtime is there, where it has to be by itself; raises `TargetError`."""
+        ...
+
     async def open(self, images: Iterable[str]) -> None:
         """Connect and see that the scenarios can be played, which use these images; raises `TargetError`."""
         ...

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubelet_conformance.targets.choice import UnknownTargetError
+from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.process.kubelet_paths import Places, configuration, free_ports
-from kubelet_conformance.targets.process.target_file import read_target, reference_process
+from kubelet_conformance.targets.process.target_file import read_target, reference_process, resolved
 from kubelet_reference.server.loading import load
 from kubelet_reference.util.versions import Behaviour
 
@@ -75,6 +75,10 @@ def test_file_is_read(tmp_path: Path) -> None:
         ("[kubelet]\nconfig = 'a'", "kubelet.config: expected an object in YAML"),
         ("[kubelet]\npods = 'api'", 'kubelet.pods: expected "folder"'),
         ("[kubelet]\nkubernetes = 'new'", "kubelet.kubernetes: expected a version such as 1.32"),
+        (
+            "[kubelet]\nkubernetes = '9.9'",
+            "kubelet.kubernetes: Kubernetes 9.9 is not known; this suite knows 1.24 to 1.36",
+        ),
         ("[kubelet]\nkubernetes = 1.32", "kubelet.kubernetes: expected a string"),
         ("[kubelet]\nhealthz = 'https://example.com'", "kubelet.healthz: expected a URL such as http://127"),
         ("[kubelet]\nstart_seconds = 0", "kubelet.start_seconds: expected a number of seconds up to 600"),
@@ -96,6 +100,21 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
     """A file that cannot be read is named with the reason."""
     with pytest.raises(UnknownTargetError, match=r"none\.toml: cannot read the target file: No such file"):
         read_target(tmp_path / "none.toml")
+
+
+def test_version_that_is_not_known_is_refused() -> None:
+    """Nothing is played as a version that no contract is known for."""
+    with pytest.raises(UnknownTargetError, match=r"Kubernetes 9\.9 is not known; this suite knows 1\.24 to"):
+        resolved(Choice(kubernetes="9.9"))
+
+
+def test_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """A command that cannot be started is refused before anything is played, with its file and key."""
+    path = tmp_path / "mine.toml"
+    path.write_text("[kubelet]\ncommand = ['/nonexistent']")
+
+    with pytest.raises(UnknownTargetError, match=r"mine\.toml: kubelet\.command\[0\]: /nonexistent: there"):
+        resolved(Choice(str(path), "fake"))
 
 
 def test_reference_process_behaves_as_asked() -> None:

@@ -141,8 +141,10 @@ def test_an_id_that_comes_again_late_confuses_nothing(monkeypatch: pytest.Monkey
 
 
 WRONG: dict[str, tuple[bytes, int, str]] = {
-    "binary": (b"\x7fELF\x02\x01\xff\xfe\x00", 1, "no trace header"),
+    "binary": (b"\x7fELF\x02\x01\xff\xfe\x00", 1, "not UTF-8: byte 6 of it is 0xff"),
     "gzip": (b"\x1f\x8b\x08\x00", 1, "compressed (gzip)"),
+    "UTF-16": (b"\xff\xfe" + trace(end(1)).decode().encode("utf-16-le"), 1, "the file is UTF-16 (byte 0)"),
+    "UTF-16 without a mark": (trace(end(1)).decode().encode("utf-16-be"), 1, "the file is UTF-16 (byte 0)"),
     "byte order mark": (b"\xef\xbb\xbf" + trace(end(1)), 1, "byte order mark"),
     "empty": (b"", 1, "empty"),
     "blank": (b"\n\n", 1, "no trace header"),
@@ -186,7 +188,7 @@ WRONG: dict[str, tuple[bytes, int, str]] = {
         "nested too deeply",
     ),
     "lone surrogate": (trace(b'{"seq":1,"t":0,"kind":"fault","what":"\\ud800"}\n'), 2, "no trace record"),
-    "no UTF-8": (trace(b'{"seq":1,"t":0,"kind":"fault","what":"\xff"}\n'), 2, "no trace record"),
+    "no UTF-8": (trace(b'{"seq":1,"t":0,"kind":"fault","what":"\xff"}\n'), 2, "byte 38 of it is 0xff"),
 }
 
 

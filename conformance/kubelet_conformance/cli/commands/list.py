@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from fnmatch import fnmatchcase
+
 import click
+from rich.console import Console
 
 from kubelet_conformance.cli.options import AREA, ending, reported
 from kubelet_conformance.contract.catalogue import Level
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.catalogue import Fate, entries, list_report, print_list
+from kubelet_conformance.reports.catalogue import Fate, entries, list_report, mentions, print_list
 from kubelet_conformance.reports.output import check_writable, deliver_as
 from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.reports.safe import counted
 
 
 @click.command("list", epilog=ending("list --area SANDBOX", code_0="the contracts were listed"))
@@ -19,6 +24,15 @@ from kubelet_conformance.reports.progress import Steps
 )
 @click.option(
     "--fate", type=click.Choice(list(Fate), case_sensitive=False), help="List only contracts with this fate."
+)
+@click.option("--search", metavar="TEXT", help="List only what contains this text, in upper or lower case.")
+@click.option(
+    "--scenarios",
+    "scenarios",
+    metavar="[GLOB]",
+    is_flag=False,
+    flag_value="*",
+    help="List the scenarios (of these names) instead, with the contracts that each exercises.",
 )
 @click.option(
     "--coverage",
@@ -32,6 +46,8 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     area: str | None,
     level: Level | None,
     fate: Fate | None,
+    search: str | None,
+    scenarios: str | None,
     with_coverage: bool,
     form: str,
     output: str | None,
@@ -44,12 +60,47 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     listed = [
         each
         for each in entries(every_contract())
-        if area in {None, each.row.area} and level in {None, each.row.level} and fate in {None, each.fate}
+        if area in {None, each.row.area}
+        and level in {None, each.row.level}
+        and fate in {None, each.fate}
+        and (search is None or mentions(each, search))
     ]
-    if with_coverage:
+    if scenarios is not None:
+        narrowed = any(each is not None for each in (area, level, fate, search))
+        _list_scenarios(scenarios, {each.row.id for each in listed} if narrowed else None, form, output)
+    elif with_coverage:
         _cover({each.row.id for each in listed}, form, output)
     else:
         deliver_as(form, output, lambda: list_report(listed), lambda console: print_list(listed, console))
+
+
+def _list_scenarios(pattern: str, ids: set[str] | None, form: str, output: str | None) -> None:
+    """List the scenarios of these names; if there are `ids`, only those that exercise one of these."""
+    # Late: nothing else here needs scenarios.
+    from kubelet_conformance.node import scenario_of  # noqa: PLC0415
+    from kubelet_conformance.scenarios import every_scenario  # noqa: PLC0415
+
+    found = {
+        name: (scenario_of(each).witnesses, inspect.getdoc(each) or "")
+        for name, each in every_scenario().items()
+        if fnmatchcase(name, pattern)
+    }
+    if not found:
+        raise click.ClickException(f"there is no scenario {pattern}; leave out the name to see them all")
+    shown = [
+        {"name": name, "about": about.partition("\n\n")[0].replace("\n", " "), "exercises": list(exercised)}
+        for name, (exercised, about) in found.items()
+        if ids is None or not ids.isdisjoint(exercised)
+    ]
+
+    def draw(console: Console) -> None:
+        wide = max((len(str(each["name"])) for each in shown), default=0)
+        for each in shown:
+            line = f"{each['name']:{wide}}  {' '.join(each['exercises'])}"
+            console.print(line.rstrip(), soft_wrap=True)
+        console.print(f"\n{counted(len(shown), 'scenario')}", style="bold", soft_wrap=True)
+
+    deliver_as(form, output, lambda: {"schema": 1, "scenarios": shown}, draw)
 
 
 def _cover(ids: set[str], form: str, output: str | None) -> None:

@@ -11,6 +11,7 @@ import click
 
 from kubelet_conformance.cli.options import (
     BASELINE,
+    KUBELET,
     OUTPUT,
     PART,
     PLAYED_AS,
@@ -53,13 +54,7 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 
 @click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
 @click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
-@click.option(
-    "--kubelet",
-    default="reference",
-    show_default=True,
-    metavar="NAME",
-    help="The kubelet: reference, bug:ID for one with a seeded bug, reference-process, or FILE.toml.",
-)
+@KUBELET
 @click.option(
     "--runtime",
     default="fake",

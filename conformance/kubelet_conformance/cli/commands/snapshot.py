@@ -14,6 +14,7 @@ from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.reports.safe import counted
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 
@@ -55,6 +56,11 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
     version = "" if kubernetes is None else version_text(kubernetes)
     choice = Choice(kubelet, runtime, version, seed)
+    if choice.is_live:
+        raise click.UsageError(
+            "snapshots are taken on virtual time: choose --kubelet reference or bug:ID, and --runtime fake; "
+            "`run` plays on reference-process and FILE.toml"
+        )
     scenarios = _chosen(scenarios_for(choice.kubernetes), names)
     progress = Steps(len(scenarios), "scenarios played")
     vain: list[str] = []
@@ -68,7 +74,7 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
         raise click.ClickException(str(error)) from None
     finally:
         progress.clear()
-    click.echo(f"{len(scenarios)} scenarios written to {output}")
+    click.echo(f"{counted(len(scenarios), 'scenario')} written to {output}")
     for each in vain:
         complain(f"{each} did not come to its end; its file says why")
     return Exit.INCONCLUSIVE if vain else Exit.OK
@@ -77,7 +83,9 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
 def _chosen(scenarios: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
     for name in names:
         if not any(fnmatchcase(each, name) for each in scenarios):
-            raise click.UsageError(f"no scenario is named {name!r}; an example is {scenarios[0]}")
+            raise click.UsageError(
+                f"there is no scenario {name}; `kubelet-conformance list --scenarios` shows them all"
+            )
     return [each for each in scenarios if not names or any(fnmatchcase(each, name) for name in names)]
 
 

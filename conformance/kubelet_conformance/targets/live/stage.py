@@ -73,6 +73,12 @@ class WallStage:
         """What can be done to the runtime beyond the CRI."""
         return _CONTROLS.get(self._choice.runtime, frozenset())
 
+    async def look(self) -> None:
+        """See that a CRI runtime answers at the socket, before other work; raises `TargetError`."""
+        if self._choice.runtime not in _CONTROLS:
+            async with connected(path_of(self._choice.runtime)):
+                pass
+
     async def open(self, images: Iterable[str]) -> None:
         """Connect, and see that scenarios with these images can be played; raises `TargetError`."""
         if self._choice.runtime == _FAKE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import Any, cast
 
 import yaml
 
-from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_version
+from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_known_version, parse_version
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 PLACEHOLDERS: Mapping[str, str] = {
@@ -120,13 +121,29 @@ def kubelet_process(choice: Choice) -> KubeletTarget | None:
 def resolved(choice: Choice) -> Choice:
     """The choice with the version that it leaves open: a target file tells one, a node of many pods has one.
 
-    Raises `UnknownTargetError`.
+    Raises `UnknownTargetError`, also where the version is not known or the kubelet's program is not there.
     """
+    if choice.kubernetes:
+        try:
+            parse_known_version(choice.kubernetes)
+        except ValueError as error:
+            raise UnknownTargetError(str(error)) from None
     if not choice.has_target_file:
         is_open = choice.is_live and not choice.kubernetes
         return replace(choice, kubernetes=USUAL_VERSION) if is_open else choice
     target = kubelet_process(choice)
-    return choice if target is None else replace(choice, kubernetes=target.kubernetes)
+    if target is None:
+        return choice
+    _check_program(target, choice.kubelet)
+    return replace(choice, kubernetes=target.kubernetes)
+
+
+def _check_program(target: KubeletTarget, where: str) -> None:
+    program = target.command[0]
+    path = target.environment.get("PATH")
+    if "{" not in program and shutil.which(program, path=path) is None:
+        why = "cannot be executed" if Path(program).exists() else "there is no such program"
+        raise UnknownTargetError(f"{where}: kubelet.command[0]: {program}: {why}")
 
 
 def _read(raw: Mapping[str, Any], where: str, kubernetes: str | None = None) -> KubeletTarget:
@@ -207,6 +224,10 @@ def _version(value: object, here: str) -> str:
         major, minor = parse_version(text)
     except ValueError:
         raise UnknownTargetError(f"{here}: expected a version such as 1.32") from None
+    try:
+        parse_known_version(text)
+    except ValueError as error:
+        raise UnknownTargetError(f"{here}: {error}") from None
     return f"{major}.{minor}"
 
 

@@ -150,15 +150,12 @@ class Reader:
         remedy = 'the first line of a trace is {"trace": 1, "channels": {...}, ...}'
         if not raw.strip():
             raise self.bad("the file is empty" if not raw else "there is no trace header", remedy)
-        if raw.startswith(b"\xef\xbb\xbf"):
-            raise self.bad("the file begins with a byte order mark", "save it as plain UTF-8")
-        for magic, packer in _PACKERS.items():
-            if raw.startswith(magic):
-                raise self.bad(f"the file is compressed ({packer})", "unpack it first")
+        self._check_is_text(raw)
         try:
             version = msgspec.json.decode(raw, type=_Version).trace
         except _UNREADABLE as error:
-            raise self.bad(f"this is no trace header ({_short(error)})", remedy) from None
+            problem = _no_utf8(raw) or f"this is no trace header ({_short(error)})"
+            raise self.bad(problem, remedy) from None
         if version != FORMAT_VERSION:
             raise self.bad(
                 f"the trace has format version {version}",
@@ -168,6 +165,16 @@ class Reader:
             return msgspec.json.decode(raw, type=Header)
         except _UNREADABLE as error:
             raise self.bad(f"the trace header is wrong ({_short(error)})", "mend that field") from None
+
+    def _check_is_text(self, raw: bytes) -> None:
+        """Refuse a first line that is compressed or in another encoding than UTF-8."""
+        if raw.startswith(b"\xef\xbb\xbf"):
+            raise self.bad("the file begins with a byte order mark", "save it as plain UTF-8")
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{")):
+            raise self.bad("the file is UTF-16 (byte 0)", "save it as plain UTF-8")
+        for magic, packer in _PACKERS.items():
+            if raw.startswith(magic):
+                raise self.bad(f"the file is compressed ({packer})", "unpack it first")
 
     def __iter__(self) -> Iterator[Record]:
         last_seq, last_t = 0, 0.0
@@ -280,11 +287,21 @@ class Reader:
                 "the trace is truncated in the middle of a record",
                 "record it again, or cut the last line and append an `end` record",
             )
-        raise self.bad(f"this is no trace record ({_short(error)})", "mend or cut the line") from None
+        problem = _no_utf8(raw) or f"this is no trace record ({_short(error)})"
+        raise self.bad(problem, "mend or cut the line") from None
 
 
 class _Version(msgspec.Struct):
     trace: int
+
+
+def _no_utf8(raw: bytes) -> str | None:
+    """What is wrong with a line that is not UTF-8, None for one that is."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return f"the line is not UTF-8: byte {error.start} of it is {raw[error.start]:#04x}"
+    return None
 
 
 def _short(error: Exception) -> str:
