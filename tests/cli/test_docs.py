@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from command import in_process
 from jsonschema import Draft202012Validator
@@ -16,6 +17,7 @@ from playing_run import runs_of
 
 from kubelet_conformance.cli.commands.check import traces_of
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline
+from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.verdicts import MERGED_EVIDENCE_MAX
 from kubelet_conformance.contracts import every_contract
@@ -27,7 +29,8 @@ from kubelet_conformance.trace.format import reader, records, replies
 from kubelet_conformance.trace.world import world
 from kubelet_fixtures import traces
 
-DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCS = ROOT / "docs"
 MIB = 1024 * 1024
 
 
@@ -56,12 +59,55 @@ def test_baseline_of_the_guide_is_one(tmp_path: Path) -> None:
 
 
 def test_trace_of_the_guide_is_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The trace in the guide is valid; it is too short to put much to the test."""
+    """The trace in the guide is valid; it is too short to exercise much."""
     [example] = blocks("trace-format.md", "json")
     path = tmp_path / "t.jsonl"
     path.write_text(example)
 
     assert in_process(capsys, "check", path).code in {0, 3}
+
+
+def test_break_of_the_check_page_is_real(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A trace in which the old sandbox is never stopped breaks SANDBOX-04 as the page shows, rule and all."""
+    lines = (traces() / "kubernetes-1.32" / "sandbox_dies.jsonl").read_text(encoding="utf-8").splitlines()
+    stops = {each["id"] for each in map(json.loads, lines) if each.get("rpc") == "StopPodSandbox"}
+    kept = [line for line in lines if json.loads(line).get("id") not in stops]
+    (tmp_path / "broken.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    [shown] = blocks("check-a-trace.md", "text")
+    ended = in_process(capsys, "check", "broken.jsonl", "--contract", "SANDBOX-04")
+
+    assert ended.code == 1
+    assert shown in ended.out
+
+
+def test_row_of_the_guide_is_in_the_catalogue() -> None:
+    """The annotated row is the real one, and every field of it is explained."""
+    [example] = blocks("write-a-contract.md", "json")
+    text = (DOCS / "write-a-contract.md").read_text(encoding="utf-8")
+    row = json.loads(example)
+
+    assert row == msgspec.to_builtins(rows()[row["id"]]) | {"fate": row["fate"]}
+    assert [name for name in row if f"| `{name}` |" not in text] == []
+    assert len(row) == 12
+
+
+PATH = re.compile(r"`((?:…|conformance|reference|fakes|fixtures|tests|docs|contracts?)/[\w./-]*)`")
+
+
+def test_paths_of_the_guide_exist() -> None:
+    """Every file and folder of this project that a page names is there."""
+    suite = ROOT / "conformance" / "kubelet_conformance"
+    missing = [
+        f"{page.name}: {path}"
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")))
+        for path in PATH.findall(page.read_text(encoding="utf-8"))
+        if not (ROOT / path).exists() and not (suite / path.removeprefix("…/")).exists()
+    ]
+
+    assert missing == []
 
 
 def test_bounds_of_the_guide_are_those_of_the_code() -> None:

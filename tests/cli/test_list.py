@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from command import in_process
 
+from kubelet_conformance.campaigns.code_paths import code_paths
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bug_sources import bug_source
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -134,7 +136,70 @@ def test_explained(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert " ".join(part.split()) in text
     assert "needs channel cri, full; channel pods, sent or sampled" in text
-    assert "clauses main" in text
+    assert "clauses main " in text
+
+
+def test_explained_with_the_code_behind_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Judge, scenarios, bugs and the code of the reference that keeps the rule, each with its place."""
+    found = json.loads(in_process(capsys, "explain", "SANDBOX-04", "--format", "json").out)
+    text = in_process(capsys, "explain", "SANDBOX-04").out
+    [judge], [bug] = found["judges"], found["bugs"]
+    scenarios = {each["name"]: each for each in found["scenarios"]}
+    [kept_by] = found["kept_by"]
+
+    assert judge["clause"] == "main"
+    assert judge["sentence"] == every_contract()["SANDBOX-04"].rule
+    assert first_line(judge).startswith('@contract("SANDBOX-04"')
+    assert first_line(scenarios["sandbox.killed_sandbox_is_replaced"]).startswith("@witness(")
+    assert first_line(bug).startswith(f'@bug("{bug["id"]}"')
+    assert kept_by["name"] == "RuntimeManager.kill_pod"
+    assert first_line(kept_by).startswith("async def kill_pod(")
+    for place in (judge, bug, *scenarios.values()):
+        assert f"  {place['file']}:{place['first_line']}\n" in text
+    assert (
+        f"    {kept_by['file']}:{kept_by['first_line']}-{kept_by['last_line']}  {kept_by['name']}\n" in text
+    )
+
+
+def first_line(place: dict[str, Any]) -> str:
+    """The first of the lines that a report names."""
+    number: int = place["first_line"]
+    return Path(place["file"]).read_text(encoding="utf-8").splitlines()[number - 1].strip()
+
+
+@pytest.mark.parametrize(
+    ("bug", "replaces"),
+    [
+        ("K8S-35309", ["ActionRules.has_had_its_run"]),
+        ("K8S-42698", ["sandbox_changed"]),
+        ("MUT-ADMIT-06", ["node_ports"]),
+        ("MUT-SIDECAR-09", ["SidecarRules.rows_for"]),
+        ("K8S-103668", ["worker_table", "Housekeeping.kill_unknown", "Housekeeping.is_unknown"]),
+    ],
+    ids=["class", "decision", "member", "rules", "recipe"],
+)
+def test_bug_leads_to_the_code_it_replaces(bug: str, replaces: list[str]) -> None:
+    """However a bug is written, what it replaces is found."""
+    assert [each.name for each in bug_source(bug).replaces] == replaces
+
+
+@pytest.mark.slow
+def test_every_judged_contract_leads_to_code() -> None:
+    """Each has judges with a place, scenarios, bugs, and code of the reference or the fakes that keeps it."""
+    for each in entries(every_contract()):
+        paths = code_paths(each)
+        places = [
+            *(one.lines for one in paths.clauses),
+            *(one.lines for one in paths.scenarios),
+            *(one.lines for one in paths.bugs),
+        ]
+
+        assert None not in places, each.row.id
+        if each.contract is not None:
+            assert paths.clauses
+            assert paths.scenarios
+            assert paths.kept_by, each.row.id
+        assert not [lines for lines in paths.kept_by if "kubelet_bugs" in lines.file], each.row.id
 
 
 def test_every_contract_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,3 +239,32 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert bare.code == 2
     assert "Commands:" in bare.out + bare.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check",
+        "explain",
+        "image",
+        "list",
+        "record",
+        "run",
+        "runtime",
+        "serve-fake",
+        "slice",
+        "snapshot",
+        "zoo",
+    ],
+)
+def test_help_ends_with_an_example_and_the_exit_codes(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Each command shows a command line of its own, its exit codes, and what every option is for."""
+    text = in_process(capsys, command, "--help").out
+    options, _, end = text.partition("\n  Example:\n")
+    example, _, codes = end.partition("\n\n  Exit codes:\n")
+
+    assert example.startswith(f"    kubelet-conformance {command} ")
+    assert {"0", "2", "4", "130"} <= {line.split()[0] for line in codes.splitlines()}
+    assert not re.search(r"^  -[^ ]*(, --?[^ ]+)?( [A-Z|/]+)?\n  -", options, re.MULTILINE)

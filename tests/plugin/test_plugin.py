@@ -79,7 +79,7 @@ ENDS = {
             r"test_mine\.py:\d+: timed out after 20 s waiting for pod web: phase Failed\n",
             r"last seen: phase Running; c1 running\nthe trace ends:\n",
             r"^ +0\.000  StartContainer done$",
-            r"waited or asserted in vain, and no broken contract explains it \(1\)\n    mine\.vain\n",
+            r"timed out or failed an assertion, and no broken contract explains it \(1\)\n    mine\.vain\n",
         ],
     ),
     "an assert that fails names its line and both sides, and is inconclusive": Ends(

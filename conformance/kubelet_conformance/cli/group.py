@@ -1,4 +1,4 @@
-"""The commands together, and how each of them may end."""
+"""The commands, and the exit code of each."""
 
 from __future__ import annotations
 
@@ -14,23 +14,32 @@ from kubelet_conformance.reports.run import Exit
 
 _COMMANDS = {
     "check": ("check", "check", "Judge recorded traces."),
-    "explain": ("explain", "explain", "Show a contract: its rule, its source, its versions."),
-    "image": ("image", "image", "Write the images that scenarios use, to be imported by a runtime."),
+    "explain": (
+        "explain",
+        "explain",
+        "Show a contract, its judge, scenarios and bugs, and the code that keeps it.",
+    ),
+    "image": ("image", "image", "Write the images that scenarios use, to import into a runtime."),
     "list": ("list", "list_contracts", "List the contracts of the catalogue."),
-    "record": ("record", "record", "Record the calls between a kubelet and its runtime, or judge them."),
+    "record": ("record", "record", "Record the calls between a kubelet and its runtime."),
     "record-writer": ("record_writer", "record_writer", ""),
-    "run": ("run", "run", "Play scenarios on a kubelet and a runtime, and judge them."),
+    "run": ("run", "run", "Run scenarios on a kubelet and a runtime, and judge them."),
     "runtime": ("runtime", "runtime", "Call a container runtime directly and judge it."),
     "serve-fake": ("serve_fake", "serve_fake", "Serve the fake container runtime on a unix socket."),
     "slice": ("slice", "slice_command", "Cut pods or a span of time out of a trace, without secrets."),
-    "snapshot": ("snapshot", "snapshot", "Write what a kubelet does in each scenario, as texts to review."),
-    "zoo": ("zoo", "zoo", "Show that kubelets and runtimes with seeded bugs are caught."),
+    "snapshot": (
+        "snapshot",
+        "snapshot",
+        "Write what a kubelet does in each scenario as texts to review and compare.",
+    ),
+    "zoo": ("zoo", "zoo", "Check that seeded bugs of kubelets and runtimes are caught."),
 }
-"""Each command's module, its name there, and its line in the help; none if the program itself starts it."""
+"""Each command's module, its name there, and its line in the help; empty for one that only the program itself
+starts."""
 
 
 class LazyGroup(click.Group):
-    """Imports a command when it is called: none waits for what another one needs."""
+    """Imports a command when it is called, so that no command loads what only others need."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
@@ -58,7 +67,10 @@ class LazyGroup(click.Group):
 )
 @click.version_option(package_name="kubelet-conformance")
 def group() -> None:
-    """Judge what a kubelet and a container runtime said to each other, by a catalogue of contracts."""
+    """Conformance tests for the kubelet and for the container runtime below it.
+
+    `run` needs no cluster, root or container runtime. The help of each command shows an example.
+    """
 
 
 def _in_one_line(error: click.UsageError) -> str:
@@ -70,7 +82,7 @@ def _in_one_line(error: click.UsageError) -> str:
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Run one command; whatever happens, the exit code says what and no traceback is shown unasked."""
+    """Run one command and return its exit code; a traceback is shown only with --debug."""
     settings = Settings()
     try:
         code: object = group.main(arguments, "kubelet-conformance", standalone_mode=False, obj=settings)

@@ -76,35 +76,74 @@ DEBUG = click.option(
     help="Show where an internal error happened.",
 )
 """The option that every command with work of its own has."""
+_ALWAYS = {
+    2: "wrong usage or bad input",
+    4: "internal error",
+    130: "interrupted",
+}
+JUDGED = {
+    0: "everything that was exercised was kept",
+    1: "something is broken, or an entry of the baseline is stale",
+    3: "inconclusive: nothing was exercised, or a wait timed out that no broken contract explains",
+}
+"""The exit codes of commands that judge, beside those that every command may return."""
+
+
+def ending(example: str, **codes: str) -> str:
+    """What stands at the end of a command's help: an example, and its exit codes.
+
+    Args:
+        example: the arguments of one command line.
+        codes: the meaning of exit codes of this command alone, such as `code_0="the file was written"`.
+    """
+    meant = {**_ALWAYS, **{int(name.removeprefix("code_")): meaning for name, meaning in codes.items()}}
+    lines = [f"  {code:3}  {meant[code]}" for code in sorted(meant)]
+    shown = ["\b", "Example:", f"  kubelet-conformance {example}", "", "\b", "Exit codes:", *lines]
+    return "\n".join(shown)
+
+
+def judging(example: str) -> str:
+    """What stands at the end of the help of a command that judges."""
+    return ending(example, **{f"code_{code}": meaning for code, meaning in JUDGED.items()})
+
+
 PLAYED_AS = click.option(
     "--kubernetes",
     type=VERSION,
     metavar="V",
-    help="Play as this version, and only what it has.  [default: 1.32, and scenarios for others as those]",
+    help="Run as this Kubernetes version, and only the scenarios that it has.  [default: 1.32, and scenarios "
+    "for other versions as those]",
 )
-SEED = click.option("--seed", type=int, default=0, show_default=True, help="The seed of all chance.")
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="The seed of all random numbers.")
 KUBELET = click.option(
     "--kubelet",
     default="reference",
     show_default=True,
-    help="reference or bug:ID, in this process; reference-process or FILE.toml, in one of its own.",
+    metavar="NAME",
+    help="The kubelet: reference or bug:ID, in this process; reference-process or FILE.toml, in its own.",
 )
-RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json.")
+RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json in this folder.")
 OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
 REDACTS = click.option(
     "--redact/--no-redact",
     "redacts",
     default=True,
     show_default=True,
-    help="Put digests in the place of environment values, credentials and outputs.",
+    help="Replace environment values, credentials and outputs by digests.",
 )
-BASELINE = click.option("--baseline", metavar="FILE", help="Known deviations, in TOML.")
+BASELINE = click.option("--baseline", metavar="FILE", help="Accept the deviations that this TOML file lists.")
+
+
+REPORT_FORM = (
+    "How the report is written: terminal to read, json for programs, junit for CI, markdown for a page."
+)
+"""What `--format` says where a report has all four forms."""
 
 
 def scored(command: F) -> F:
     """Give a command --strict and --require-exercised."""
     for option in (
-        click.option("--require-exercised", is_flag=True, help="Fail on a contract that was not exercised."),
+        click.option("--require-exercised", is_flag=True, help="Fail where a contract was not exercised."),
         click.option("--strict", is_flag=True, help="Fail on a broken SHOULD too."),
     ):
         command = option(command)
@@ -122,7 +161,7 @@ def reported(command: F) -> F:
             type=click.Choice(["terminal", "json"]),
             default="terminal",
             show_default=True,
-            help="A report to read, or one for programs.",
+            help="How the report is written: terminal to read, json for programs.",
         ),
     ):
         command = option(command)

@@ -55,7 +55,7 @@ class _Ending:
             self.concluded = report_internal_error(excinfo.value, debug=self._debug)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
-        """Tell of a mistake of our own as every command does, in place of pytest."""
+        """Report an internal error as every command does, in place of pytest."""
         self.concluded = report_internal_error(excinfo.value, debug=self._debug)
         return True
 
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     for name in _THE_USERS_OWN:
         os.environ.pop(name, None)
     ending = _Ending(debug="--kc-debug" in arguments)
-    # Whoever asks this process to end has it clean up, as Ctrl-C does.
+    # SIGTERM makes this process clean up, as Ctrl-C does.
     before = signal.signal(signal.SIGTERM, _interrupted)
     try:
         ended = pytest.main([*_ARGUMENTS, *arguments], plugins=[ending])

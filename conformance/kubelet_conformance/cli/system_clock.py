@@ -15,7 +15,7 @@ def wall_now_ns() -> int:
 
 
 def fresh_key() -> bytes:
-    """A key that nobody knows."""
+    """A random key, which is not stored anywhere."""
     return os.urandom(32)
 
 

@@ -148,6 +148,13 @@ class Clause(Listener):
 
     contract: Contract
     name: str
+    judge: Callable[..., Findings]
+    """The function as it is written."""
+
+    @property
+    def sentence(self) -> str:
+        """The side of the rule that it judges: the judge's docstring on one line, empty where it has none."""
+        return " ".join((inspect.getdoc(self.judge) or "").split())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +205,7 @@ class Contract:
         """Add a judge of another clause of the same rule."""
 
         def add(judge: Callable[..., Findings]) -> Contract:
-            self.clauses.append(Clause(on, *bound(judge), self, name))
+            self.clauses.append(Clause(on, *bound(judge), self, name, judge))
             return self
 
         return add

@@ -15,6 +15,7 @@ from kubelet_conformance.contract.applicability import Need
 from kubelet_conformance.contract.baseline import clause_names
 from kubelet_conformance.contract.catalogue import Row, row, rows
 from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.reports.source_lines import SourceLines
 
 _WIDTH_MAX = 110
 _RULE_CHARS = 70
@@ -47,6 +48,49 @@ class Entry:
     def reason(self) -> str:
         """Why it is left out."""
         return self.row.fate.reason if self.fate is Fate.EXCLUDED else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClausePath:
+    """A clause of a contract, the sentence that it judges, and the lines of its judge."""
+
+    name: str
+    sentence: str
+    lines: SourceLines | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioPath:
+    """A scenario that exercises a contract, and its lines."""
+
+    name: str
+    lines: SourceLines | None
+
+
+@dataclass(frozen=True, slots=True)
+class BugPath:
+    """A seeded bug that breaks a contract, what it does wrong, and its lines."""
+
+    id: str
+    title: str
+    lines: SourceLines | None
+
+
+@dataclass(frozen=True, slots=True)
+class CodePaths:
+    """The code behind a contract.
+
+    Attributes:
+        clauses: its judges.
+        scenarios: the scenarios that declare to exercise it.
+        bugs: the seeded bugs that declare to break it.
+        kept_by: the code that those bugs replace, in the reference or in the fake runtime.
+    """
+
+    clauses: tuple[ClausePath, ...]
+    scenarios: tuple[ScenarioPath, ...]
+    bugs: tuple[BugPath, ...]
+    kept_by: tuple[SourceLines, ...]
 
 
 def entries(contracts: Mapping[str, Contract]) -> list[Entry]:
@@ -91,7 +135,7 @@ def _listed(each: Entry) -> dict[str, Any]:
     }
 
 
-def entry_report(each: Entry) -> dict[str, Any]:
+def entry_report(each: Entry, paths: CodePaths) -> dict[str, Any]:
     """One contract for programs."""
     judged = each.contract
     return {
@@ -106,7 +150,20 @@ def entry_report(each: Entry) -> dict[str, Any]:
         "gate": judged.gate if judged else None,
         "needs": {need.channel: list(need.enough) for need in judged.needs} if judged else {},
         "clauses": list(clause_names(judged)) if judged else [],
+        "judges": [
+            {"clause": one.name, "sentence": one.sentence, **_located(one.lines)} for one in paths.clauses
+        ],
+        "scenarios": [{"name": one.name, **_located(one.lines)} for one in paths.scenarios],
+        "bugs": [{"id": one.id, "title": one.title, **_located(one.lines)} for one in paths.bugs],
+        "kept_by": [{"name": lines.name, **_located(lines)} for lines in paths.kept_by],
     }
+
+
+def _located(lines: SourceLines | None) -> dict[str, Any]:
+    """File and lines for programs; null where there is no source."""
+    if lines is None:
+        return {"file": None, "first_line": None, "last_line": None}
+    return {"file": lines.file, "first_line": lines.first, "last_line": lines.last}
 
 
 def print_list(listed: Iterable[Entry], console: Console) -> None:
@@ -128,15 +185,47 @@ def _rule(each: Entry, *, whole: bool) -> str:
     return rule if whole or len(rule) <= _RULE_CHARS else f"{rule[:_RULE_CHARS].rsplit(' ', 1)[0]} …"
 
 
-def print_entry(each: Entry, console: Console) -> None:
+def print_entry(each: Entry, paths: CodePaths, console: Console) -> None:
     """One contract in full, for people."""
     width = min(console.width, _WIDTH_MAX) if console.is_terminal else _WIDTH_MAX
     head = f"{each.row.id}  {each.row.level}  {each.fate}"
     console.print(head, style=f"bold {_STYLES[each.fate]}".strip(), soft_wrap=True)
     for title, text in explained(each):
         console.print(f"\n{title}", style="bold", soft_wrap=True)
-        for line in wrap(text, width - 4, break_long_words=False, break_on_hyphens=False):
+        _print_text(text, console, width, indent=4)
+    for title, items in _code_sections(each, paths):
+        console.print(f"\n{title}", style="bold", soft_wrap=True)
+        for line, text in items:
             console.print(f"    {line}", soft_wrap=True)
+            _print_text(text, console, width, indent=8)
+
+
+def _print_text(text: str, console: Console, width: int, *, indent: int) -> None:
+    for line in wrap(text, width - indent, break_long_words=False, break_on_hyphens=False):
+        console.print(f"{' ' * indent}{line}", soft_wrap=True)
+
+
+def _code_sections(each: Entry, paths: CodePaths) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Titles, each with its lines; a line may have a text below it."""
+    if paths.clauses:
+        yield "clauses", [(f"{one.name}  {_start(one.lines)}", one.sentence) for one in paths.clauses]
+    if paths.scenarios:
+        yield (
+            "scenarios that exercise it",
+            [(f"{one.name}  {_start(one.lines)}", "") for one in paths.scenarios],
+        )
+    if paths.bugs:
+        yield (
+            "seeded bugs that break it",
+            [(f"{one.id}  {_start(one.lines)}", one.title) for one in paths.bugs],
+        )
+    if paths.kept_by:
+        where = "fake runtime" if each.row.addressee == "runtime" else "reference"
+        yield f"code of the {where} that keeps it", [(f"{one}  {one.name}", "") for one in paths.kept_by]
+
+
+def _start(lines: SourceLines | None) -> str:
+    return "(no source)" if lines is None else lines.start
 
 
 def explained(each: Entry) -> Iterator[tuple[str, str]]:
@@ -154,7 +243,6 @@ def explained(each: Entry) -> Iterator[tuple[str, str]]:
         if each.contract.gate is not None:
             yield "feature gate", each.contract.gate
         yield "needs", "; ".join(_needed(need) for need in each.contract.needs)
-        yield "clauses", ", ".join(clause_names(each.contract))
     yield "stimulus", each.row.stimulus
     yield "observation", each.row.observation
     yield "typical wrong implementation", each.row.mutant

@@ -42,7 +42,9 @@ def as_junit(run: PlayedRun) -> str:
 
 def _ended(played: Played) -> tuple[str, str]:
     """How a scenario ended that did not end well: in short, and in full."""
-    return ("the suite failed", played.failed) if played.failed else ("waited in vain", played.vain)
+    if played.failed:
+        return "the suite failed", played.failed
+    return "timed out or failed an assertion", played.vain
 
 
 def _new_case(suite: ET.Element, name: str) -> ET.Element:

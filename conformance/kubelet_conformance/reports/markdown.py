@@ -37,7 +37,8 @@ def _lines(run: PlayedRun) -> Iterator[str]:
         yield from _code([str(each) for each in stale])
     for played in (*run.failed, *run.unexplained):
         yield ""
-        yield f"## {'The suite failed' if played.failed else 'Waited in vain'}: {safe(played.scenario)}"
+        what = "The suite failed" if played.failed else "Timed out or failed an assertion"
+        yield f"## {what}: {safe(played.scenario)}"
         yield from _code((played.failed or played.vain).splitlines())
     yield from _left_out(run)
 

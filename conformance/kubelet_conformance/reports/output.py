@@ -24,7 +24,7 @@ _MESSAGE_CHARS_MAX = 2000
 def complain(text: str, *, plain: bool = False, note: bool = False) -> None:
     """A message on standard error, on one line and without what a terminal would obey.
 
-    A `note` tells of something that may become good by itself.
+    A `note` reports something that may recover by itself.
     """
     lines = text.splitlines() if plain else [f"{'note' if note else 'error'}: {text}"]
     with contextlib.suppress(OSError, ValueError):

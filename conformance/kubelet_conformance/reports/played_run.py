@@ -23,7 +23,7 @@ class Played:
     Attributes:
         scenario: its name.
         judged: the verdicts on its trace.
-        vain: what it waited for, or asserted, in vain.
+        vain: the wait that timed out, or the assertion that failed.
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
         place: its number in the order in which the scenarios were found.
         file: where it stands, for one that is not of this package.
@@ -86,7 +86,7 @@ class Commands(Protocol):
 class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
-    `kept` tells whether the traces are there after the run, `unwritten` that its record could not be
+    `kept` says whether the traces are there after the run, `unwritten` that its record could not be
     finished; `found` are the histories that broke
     something, and `repeated` were drawn again and not played again.
     """
@@ -148,7 +148,7 @@ class PlayedRun:
 
     @property
     def unexplained(self) -> list[Played]:
-        """Scenarios that waited in vain although no contract is broken in their trace."""
+        """Scenarios that timed out or failed an assertion although no contract is broken in their trace."""
         return [played for played in self.scenarios if played.vain and not played.broken]
 
     def conclusion(self) -> Exit:

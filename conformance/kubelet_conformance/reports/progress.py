@@ -42,7 +42,7 @@ class _Line:
 
 
 class Steps(_Line):
-    """Told of each of `total` things that are `done`, such as scenarios played."""
+    """Counts the things that are `done`, such as scenarios played, up to `total`."""
 
     def __init__(self, total: int, done: str) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Steps(_Line):
 
 
 class Recording(_Line):
-    """Told now and then how a recording goes; shows it on a terminal only."""
+    """Shows the progress of a recording, on a terminal only."""
 
     def tell(self, text: str) -> None:
         """So it goes now."""
@@ -69,7 +69,7 @@ class Recording(_Line):
 
 
 class Progress(_Line):
-    """Told of each trace and of records within it; clears its line at the end."""
+    """Counts traces and the records within them; clears its line at the end."""
 
     def __init__(self, traces: int) -> None:
         super().__init__()

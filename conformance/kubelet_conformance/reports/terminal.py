@@ -81,10 +81,10 @@ class TerminalReport:
         self._line(f"Judged {judged} of Kubernetes {', '.join(versions) or 'unknown'} by {contracts}.")
         overridden = [trace for trace in traces if trace.overridden]
         if overridden:
-            told = ", ".join(sorted({safe(trace.told or "") for trace in overridden}, key=_by_number))
+            stated = ", ".join(sorted({safe(trace.told or "") for trace in overridden}, key=_by_number))
             count = counted(len(overridden), "trace")
             by = overridden[0].version
-            self._line(f"{count} judged by --kubernetes {by}, although the header says {told}.", "yellow")
+            self._line(f"{count} judged by --kubernetes {by}, although the header says {stated}.", "yellow")
 
     def _areas(self) -> None:
         counts = by_area(self._check)
@@ -182,7 +182,7 @@ class TerminalReport:
     def _waits(self) -> None:
         waits = self._check.unexplained()
         if waits:
-            self._heading("waits that ended in vain, explained by no contract", len(waits), "bold yellow")
+            self._heading("waits that timed out, explained by no broken contract", len(waits), "bold yellow")
         for wait in waits:
             what = safe(wait.awaited or wait.contract)
             self._line(f"    {safe(wait.trace)} #{wait.seq}: {what} ({safe(wait.contract)})")
@@ -253,7 +253,7 @@ class RunReport(TerminalReport):
     def _waits(self) -> None:
         run = self._played
         self._scenarios(
-            "waited or asserted in vain, and no broken contract explains it",
+            "timed out or failed an assertion, and no broken contract explains it",
             [(played.scenario, played.vain) for played in run.unexplained],
         )
         self._scenarios(
@@ -290,9 +290,9 @@ class RunReport(TerminalReport):
         if not scenarios:
             return
         self._heading(title, len(scenarios), "bold yellow")
-        for name, told in scenarios:
+        for name, reason in scenarios:
             self._line(f"    {safe(name)}", "bold")
-            for line in told.splitlines():
+            for line in reason.splitlines():
                 self._line(f"      {safe(line)}")
 
     def _conclusion(self) -> Exit:

@@ -57,7 +57,7 @@ def test_life_of_a_pod(path: Path) -> None:
         f"ExecSync c1#0 ({short(c1.id)}) of default/web, `sh -c x`, timeout 2 s -> exit code 1",
         "pod is being deleted: default/web (api), grace 3 s",
         f"StopContainer c1#0 ({short(c1.id)}) of default/web, timeout 3 s -> ok",
-        f"the runtime tells: exited c1#0 ({short(c1.id)}) of default/web, code 137",
+        f"the runtime reports: exited c1#0 ({short(c1.id)}) of default/web, code 137",
         f"ContainerStatus c1#0 ({short(c1.id)}) of default/web -> exited with code 137 Error",
         (
             f"StopPodSandbox sandbox {short(sandbox.id)} (attempt 0) of default/web "
@@ -104,9 +104,9 @@ def test_other_kinds(path: Path) -> None:
         "fault: RunPodSandbox fails",
         "API write patch pods status 409 of default/web",
         "wait for a stop: it did not come",
-        "the runtime tells: restarted",
-        "the runtime tells: exited old (0123456789ab), code 1",
-        "the runtime tells: sandbox-died sandbox 0123456789ab",
+        "the runtime reports: restarted",
+        "the runtime reports: exited old (0123456789ab), code 1",
+        "the runtime reports: sandbox-died sandbox 0123456789ab",
     ]
 
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from kubelet_conformance.campaigns.declared import declared_bugs, declared_witnesses
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.catalogue import Entry, Fate, entries
 from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.runtime_checks.judging import told_directly
 from kubelet_conformance.runtime_checks.scenarios import every_story
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.bugs import bug_card, bug_ids
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 
@@ -66,27 +64,6 @@ class Gathered:
             *(f"not exercised by {name}" for name in idle),
             *(() if self.bugs else ("no bug",)),
         )
-
-
-def declared_witnesses() -> dict[str, list[str]]:
-    """The names of the scenarios and runtime scenarios that declare a contract, by its id."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for name, story in every_scenario().items():
-        for contract in scenario_of(story).witnesses:
-            found[contract].append(name)
-    for told in every_story():
-        for contract in told.contracts:
-            found[contract].append(told.title)
-    return found
-
-
-def declared_bugs() -> dict[str, list[str]]:
-    """The ids of the bugs that declare to break a contract, by its id."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for card in map(bug_card, bug_ids()):
-        for contract in card.breaks:
-            found[contract].append(card.id)
-    return found
 
 
 def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:

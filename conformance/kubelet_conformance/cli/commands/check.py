@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kubelet_conformance.cli.options import BASELINE, VERSION, Settings, reported, scored
+from kubelet_conformance.cli.options import BASELINE, VERSION, Settings, judging, reported, scored
 from kubelet_conformance.cli.selection import chosen, known_deviations
 from kubelet_conformance.contract.applicability import Version, version_text
 from kubelet_conformance.contract.checking import Check, judge_file
@@ -21,12 +21,21 @@ from kubelet_conformance.reports.terminal import print_check
 from kubelet_conformance.trace.format.errors import TraceError
 
 
-@click.command()
+@click.command(epilog=judging("check traces/ --strict"))
 @click.argument("paths", metavar="TRACE|FOLDER...", nargs=-1, required=True)
 @click.option(
-    "--contract", "patterns", metavar="ID|GLOB", multiple=True, help="Judge only these; repeatable."
+    "--contract",
+    "patterns",
+    metavar="ID|GLOB",
+    multiple=True,
+    help="Judge only by these contracts; may be repeated.",
 )
-@click.option("--kubernetes", type=VERSION, metavar="V", help="Judge by this version, not by the header's.")
+@click.option(
+    "--kubernetes",
+    type=VERSION,
+    metavar="V",
+    help="Judge as this Kubernetes version, not as the one in the trace's header.",
+)
 @scored
 @BASELINE
 @reported
@@ -43,8 +52,11 @@ def check(  # noqa: PLR0913 - one parameter an option
     form: str,
     output: str | None,
 ) -> int:
-    """Judge each trace by every contract that applies to it. A folder stands for all *.jsonl below it."""
-    otherwise = "not judged; `kubelet-conformance explain` tells why"
+    """Judge recorded traces by every contract that applies to them.
+
+    A folder stands for all *.jsonl files below it.
+    """
+    otherwise = "not judged; `kubelet-conformance explain` says why"
     contracts = chosen(patterns, every_contract(), otherwise)
     known = known_deviations(baseline)
     files, errors = traces_of(paths)
@@ -126,7 +138,7 @@ def _walk(folder: str, unreadable: list[OSError]) -> Iterator[str]:
 
 
 def _identity(path: str) -> tuple[int, int] | str:
-    """What tells a file from others, under whatever name."""
+    """What distinguishes a file from others, under whatever name."""
     try:
         found = Path(path).stat()
     except OSError:

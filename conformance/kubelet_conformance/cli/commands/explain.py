@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import click
 
-from kubelet_conformance.cli.options import reported
+from kubelet_conformance.campaigns.code_paths import code_paths
+from kubelet_conformance.cli.options import ending, reported
 from kubelet_conformance.contract.catalogue import UnknownContract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import entry, entry_report, print_entry
 from kubelet_conformance.reports.output import check_writable, deliver_as
 
 
-@click.command()
+@click.command(epilog=ending("explain SANDBOX-04", code_0="the contract was shown"))
 @click.argument("contract_id", metavar="ID")
 @reported
 def explain(*, contract_id: str, form: str, output: str | None) -> None:
-    """Show one contract: its rule as it is judged, its source, the versions it holds for, its clauses."""
+    """Show one contract: its rule, source and versions, and the code of its judge, scenarios and bugs.
+
+    The last list names the code of the reference that keeps the rule: what the seeded bugs replace.
+    """
     check_writable(output)
     try:
         found = entry(contract_id, every_contract())
     except UnknownContract as error:
         raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
-    deliver_as(form, output, lambda: entry_report(found), lambda console: print_entry(found, console))
+    paths = code_paths(found)
+    deliver_as(
+        form, output, lambda: entry_report(found, paths), lambda console: print_entry(found, paths, console)
+    )

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import click
 from rich.console import Console
 
-from kubelet_conformance.cli.options import AREA, reported
+from kubelet_conformance.cli.options import AREA, ending, reported
 from kubelet_conformance.contract.catalogue import Level
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries, list_report, mentions, print_list
@@ -17,11 +17,15 @@ from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.safe import counted
 
 
-@click.command("list")
-@click.option("--area", type=AREA, metavar="A", help="Only this area, such as SANDBOX.")
-@click.option("--level", type=click.Choice(list(Level), case_sensitive=False), help="Only this level.")
-@click.option("--fate", type=click.Choice(list(Fate), case_sensitive=False), help="Only with this fate.")
-@click.option("--search", metavar="TEXT", help="Only what contains this text, in whatever case.")
+@click.command("list", epilog=ending("list --area SANDBOX", code_0="the contracts were listed"))
+@click.option("--area", type=AREA, metavar="A", help="List only this area, such as SANDBOX.")
+@click.option(
+    "--level", type=click.Choice(list(Level), case_sensitive=False), help="List only contracts of this level."
+)
+@click.option(
+    "--fate", type=click.Choice(list(Fate), case_sensitive=False), help="List only contracts with this fate."
+)
+@click.option("--search", metavar="TEXT", help="List only what contains this text, in upper or lower case.")
 @click.option(
     "--scenarios",
     "scenarios",
@@ -34,7 +38,7 @@ from kubelet_conformance.reports.safe import counted
     "--coverage",
     "with_coverage",
     is_flag=True,
-    help="Play every scenario, and tell what each contract rests on: witnesses, activations, bugs.",
+    help="Run every scenario; list the scenarios and bugs of each contract, and how often it is exercised.",
 )
 @reported
 def list_contracts(  # noqa: PLR0913 - one parameter an option
@@ -48,7 +52,10 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     form: str,
     output: str | None,
 ) -> None:
-    """List every contract of the catalogue: implemented, planned, or excluded with the reason."""
+    """List the contracts of the catalogue, each with its fate.
+
+    It is implemented (judged), planned, or excluded for the reason that is shown.
+    """
     check_writable(output)
     listed = [
         each

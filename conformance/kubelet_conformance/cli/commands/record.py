@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, reported
+from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, ending, reported
 from kubelet_conformance.cli.system_clock import monotonic_ns, rfc3339, wall_now_ns
 from kubelet_conformance.contract.applicability import Version, version_text
 from kubelet_conformance.recording.plan import Plan
@@ -27,12 +27,19 @@ from kubelet_conformance.tap.address import AddressError, connection_error, sock
 _MIB = 1024 * 1024
 
 
-@click.command()
+@click.command(
+    epilog=ending(
+        "record --listen unix:///run/tap/tap.sock --to unix:///run/containerd/containerd.sock -o trace.jsonl",
+        code_0="recorded; with --judge, and everything that was exercised was kept",
+        code_1="with --judge: something is broken",
+        code_3="with --judge: nothing was exercised",
+    )
+)
 @click.option(
     "--listen",
     metavar="ADDRESS",
     required=True,
-    help="The unix socket to make, such as unix:///run/tap/tap.sock.",
+    help="The unix socket to create, such as unix:///run/tap/tap.sock.",
 )
 @click.option(
     "--to",
@@ -41,9 +48,15 @@ _MIB = 1024 * 1024
     required=True,
     help="The runtime's socket, such as unix:///run/containerd/containerd.sock.",
 )
-@click.option("-o", "output_file", metavar="FILE", required=True, help="The trace, such as trace.jsonl.")
-@click.option("--pods", metavar="FOLDER|URL", help="Manifests, or a kubelet's /pods: what is wanted.")
-@click.option("--insecure", is_flag=True, help="Take any certificate where --pods is https.")
+@click.option(
+    "-o", "output_file", metavar="FILE", required=True, help="The trace to write, such as trace.jsonl."
+)
+@click.option(
+    "--pods",
+    metavar="FOLDER|URL",
+    help="Where the desired pods are read: a folder of manifests, or the /pods of a kubelet.",
+)
+@click.option("--insecure", is_flag=True, help="Accept any certificate where --pods is an https URL.")
 @click.option("--judge", "judges", is_flag=True, help="Judge while recording, and report at the end.")
 @click.option(
     "--max-size",
@@ -52,7 +65,7 @@ _MIB = 1024 * 1024
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="How large a file becomes before the next one begins.",
+    help="Begin another file when one reaches this size.",
 )
 @click.option(
     "--keep",
@@ -60,11 +73,13 @@ _MIB = 1024 * 1024
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many files are kept; the oldest goes.",
+    help="Keep at most N files; the oldest is removed.",
 )
 @REDACTS
-@click.option("--node", metavar="NAME", help="The node's name; the host's where none is given.")
-@click.option("--kubernetes", type=VERSION, metavar="V", help="The kubelet's version, such as 1.32.")
+@click.option("--node", metavar="NAME", help="The name of the node.  [default: the name of this host]")
+@click.option(
+    "--kubernetes", type=VERSION, metavar="V", help="The Kubernetes version of the kubelet, such as 1.32."
+)
 @reported
 @click.pass_context
 def record(  # noqa: PLR0913 - one parameter an option
@@ -84,9 +99,10 @@ def record(  # noqa: PLR0913 - one parameter an option
     form: str,
     output: str | None,
 ) -> int:
-    """Stand between a kubelet and its runtime, and record what they say, until SIGINT or SIGTERM.
+    """Record the calls between a kubelet and its runtime, until SIGINT or SIGTERM.
 
-    Point the kubelet at the socket of --listen; everything it sends passes on to that of --to, unchanged.
+    Configure the kubelet to use the socket of --listen. Every call is forwarded to the socket of --to,
+    unchanged.
     """
     _check_output(output_file)
     check_writable(output, output_file)
@@ -115,8 +131,8 @@ def record(  # noqa: PLR0913 - one parameter an option
     )
     _look_first(plan)
     if node is None and pods is not None:
-        told = f"the node is taken to be called {plan.node}; give --node if its kubelet calls it otherwise"
-        complain(told, note=True)
+        assumed = f"the node is taken to be called {plan.node}; give --node if its kubelet calls it otherwise"
+        complain(assumed, note=True)
     return _tapped(plan)
 
 
@@ -193,8 +209,8 @@ def _tapped(plan: Plan) -> int:
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except OSError as error:
-        told = error.strerror or str(error)
-        raise click.ClickException(f"the process that writes cannot be started: {told}") from None
+        reason = error.strerror or str(error)
+        raise click.ClickException(f"the process that writes cannot be started: {reason}") from None
     if status < 0:
         complain(f"the process that writes was ended by signal {-status}: the last file has no `end`")
         return Exit.INTERNAL_ERROR

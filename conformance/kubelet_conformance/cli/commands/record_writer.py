@@ -1,4 +1,4 @@
-"""`record-writer`: the process that `record` starts to write; nobody else calls it."""
+"""`record-writer`: the process that `record` starts to write; users do not call it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = 1
 @click.pass_context
 def record_writer(ctx: click.Context, *, settled: str) -> int:
     """Write what comes through standard input."""
-    # Whoever relays is told to end, and then ends this by ending its input.
+    # The signal is for the process that relays: when it ends, so does the input of this one.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     plan = msgspec.json.decode(settled, type=Plan)
@@ -83,7 +83,7 @@ def _told(recorded: Recorded) -> str:
 
 
 class _Teller:
-    """Tells on standard error how it goes."""
+    """Reports its progress on standard error."""
 
     def __init__(self) -> None:
         self._line = Recording()

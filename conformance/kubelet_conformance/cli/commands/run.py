@@ -4,70 +4,118 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import cast
 
 import click
 
-from kubelet_conformance.cli.options import BASELINE, KUBELET, OUTPUT, PART, PLAYED_AS, RECORD, SEED, scored
+from kubelet_conformance.cli.options import (
+    BASELINE,
+    KUBELET,
+    OUTPUT,
+    PART,
+    PLAYED_AS,
+    RECORD,
+    REPORT_FORM,
+    SEED,
+    judging,
+    scored,
+)
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
+_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "What is run": ("kubelet", "runtime", "kubernetes", "scenario", "seed"),
+    "What is judged": ("level", "strict", "require_exercised", "baseline"),
+    "What is written": ("format", "output", "record", "debug"),
+    "On a real runtime": ("budget", "concurrency", "kill_foreign_pods"),
+    "Generated histories": ("histories", "shard", "history", "histories_folder"),
+}
+"""The options by what they are about, in the order of the help."""
+
+
+class _InGroups(click.Command):
+    """A command whose help shows its options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One section for each group, and one for what is in none."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        records = {each.name: each.get_help_record(ctx) for each in options}
+        grouped = [name for names in _GROUPS.values() for name in names]
+        rest = [name for name in records if name not in grouped]
+        for title, names in (*_GROUPS.items(), ("Help", rest)):
+            with formatter.section(title):
+                formatter.write_dl([record for name in names if (record := records[name])])
+
+
 _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 
 
-@click.command()
+@click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
 @click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
 @KUBELET
 @click.option(
-    "--runtime", default="fake", show_default=True, help="fake, containerd (a private one), or unix:///PATH."
+    "--runtime",
+    default="fake",
+    show_default=True,
+    metavar="NAME",
+    help="The container runtime: fake, bug:ID, containerd (started privately), or unix:///PATH.",
 )
 @PLAYED_AS
 @click.option(
-    "--scenario", metavar="NAME|GLOB", multiple=True, help="Play these, whatever they witness; repeatable."
+    "--scenario",
+    metavar="NAME|GLOB",
+    multiple=True,
+    help="Run these scenarios, whatever they exercise; may be repeated.",
 )
-@click.option("--level", type=click.Choice(["must", "should", "may"]), help="Judge only this level.")
+@click.option(
+    "--level", type=click.Choice(["must", "should", "may"]), help="Judge only by contracts of this level."
+)
 @scored
 @SEED
 @RECORD
 @BASELINE
-@click.option("--format", type=click.Choice(FORMS), default="terminal", show_default=True)
+@click.option("--format", type=click.Choice(FORMS), default="terminal", show_default=True, help=REPORT_FORM)
 @OUTPUT
 @click.option(
     "--budget",
     type=click.FloatRange(min=1),
     metavar="SECONDS",
-    help="On a real runtime, leave out scenarios that need more wall time.  [default: 120]",
+    help="Leave out scenarios that need more wall time.  [default: 120]",
 )
 @click.option(
     "--concurrency",
     type=click.IntRange(min=1),
     metavar="N",
-    help="On a real runtime, play so many scenarios at a time on one node.  [default: 8]",
+    help="Run at most N scenarios in parallel on one node.  [default: 8]",
 )
 @click.option(
     "--kill-foreign-pods",
     is_flag=True,
-    help="Play on a runtime that has pods of others too. The kubelet KILLS them.",
+    help="Run on a runtime that has foreign pods. The kubelet KILLS them.",
 )
 @click.option(
     "--histories",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Play N generated histories instead of the scenarios, drawn from --seed.",
+    help="Run N generated histories, drawn from --seed, instead of the scenarios.",
 )
-@click.option("--shard", type=PART, metavar="I/N", help="Play only the I-th of N parts of the histories.")
-@click.option("--history", metavar="FILE", multiple=True, help="Play these kept histories; repeatable.")
+@click.option("--shard", type=PART, metavar="I/N", help="Run only the I-th of N parts of the histories.")
+@click.option("--history", metavar="FILE", multiple=True, help="Run this kept history; may be repeated.")
 @click.option(
     "--histories-folder",
     metavar="DIR",
     default=".kubelet-conformance/histories",
     show_default=True,
-    help="Where histories that broke something are kept and played first.",
+    help="Keep histories that broke something in this folder, and run those first.",
 )
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
 def run(kubernetes: tuple[int, int] | None, output: str | None, **options: object) -> int:
-    """Play the scenarios that put these contracts to the test (all, if none is named) and judge them."""
+    """Run the scenarios that exercise these contracts, and judge the kubelet and the runtime by them.
+
+    Without an ID all scenarios are run and all contracts judged. Quote globs: 'SANDBOX-*'.
+    """
     check_writable(output)
     version = None if kubernetes is None else version_text(kubernetes)
     given = {**options, "kubernetes": version, "output": output}

@@ -13,7 +13,16 @@ from typing import Any
 
 import click
 
-from kubelet_conformance.cli.options import DEBUG, OUTPUT, RECORD, VERSION, Settings, scored
+from kubelet_conformance.cli.options import (
+    DEBUG,
+    OUTPUT,
+    RECORD,
+    REPORT_FORM,
+    VERSION,
+    Settings,
+    judging,
+    scored,
+)
 from kubelet_conformance.cli.selection import chosen, known_deviations
 from kubelet_conformance.cli.system_clock import wall_now_ns
 from kubelet_conformance.contract.applicability import version_text
@@ -33,34 +42,44 @@ from kubelet_conformance.targets.runtime import Wanted
 _CONCURRENCY_MAX = 64
 
 
-@click.command()
+@click.command(epilog=judging("runtime unix:///run/containerd/containerd.sock --image busybox:1.36"))
 @click.argument("target", metavar="TARGET")
 @click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
 @click.option(
-    "--image", default="img:1", show_default=True, metavar="NAME", help="An image with a shell, sh."
+    "--image",
+    default="img:1",
+    show_default=True,
+    metavar="NAME",
+    help="An image that has a shell, sh, to make containers of.",
 )
-@click.option("--kubernetes", type=VERSION, default="1.32", show_default=True, help="Judge by this version.")
+@click.option(
+    "--kubernetes", type=VERSION, default="1.32", show_default=True, help="Judge as this Kubernetes version."
+)
 @click.option(
     "--concurrency",
     type=click.IntRange(1, _CONCURRENCY_MAX),
     default=8,
     show_default=True,
     metavar="N",
-    help="How many stories are told side by side over a socket.",
+    help="Run at most N scenarios in parallel over a socket.",
 )
 @click.option(
-    "--baseline", metavar="FILE", help="Known deviations, in TOML, in place of those that come along."
+    "--baseline",
+    metavar="FILE",
+    help="Accept the deviations that this TOML file lists, and not those of the bundled baseline.",
 )
 @scored
 @RECORD
-@click.option("--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True, help=REPORT_FORM
+)
 @OUTPUT
 @DEBUG
 @click.pass_context
 def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - what click has parsed
     """Call a container runtime at TARGET and judge it: unix:///PATH, or fake, fake-grpc, bug:ID, bug:ID-grpc.
 
-    Short stories make sandboxes and containers there and remove them again. Stop the kubelet of that node
+    Short scenarios create sandboxes and containers there and remove them again. Stop the kubelet of that node
     first: it kills pods that it does not know.
     """
     asked = _Asked(debug=ctx.ensure_object(Settings).debug, **options)
@@ -95,7 +114,7 @@ class _Asked:
         return self._command(self.contract)
 
     def again(self, contract: str, played: Iterable[Played]) -> str:
-        """The command that tells the stories of this contract again."""
+        """The command that runs the scenarios of this contract again."""
         del played
         return self._command([contract])
 
@@ -109,7 +128,7 @@ class _Asked:
 
 
 def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
-    """The contracts to judge; an id that no story can put to the test is a usage error."""
+    """The contracts to judge; an id that no scenario can exercise is a usage error."""
     otherwise = (
         "binds no runtime, or cannot be judged by calling one; "
         "`kubelet-conformance list --area CRI` shows those that do"

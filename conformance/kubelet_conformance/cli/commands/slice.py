@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import click
 
-from kubelet_conformance.cli.options import DEBUG, REDACTS
+from kubelet_conformance.cli.options import DEBUG, REDACTS, ending
 from kubelet_conformance.cli.system_clock import fresh_key
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
@@ -20,19 +20,24 @@ from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 
 
-@click.command("slice")
+@click.command(
+    "slice",
+    epilog=ending("slice trace.jsonl --pod default/web -o web.jsonl", code_0="the slice was written"),
+)
 @click.argument("path", metavar="TRACE")
 @click.option(
     "--pod",
     "pods",
     metavar="NAMESPACE/NAME|UID",
     multiple=True,
-    help="Keep only what is about this pod; repeatable.",
+    help="Keep only the records of this pod; may be repeated.",
 )
-@click.option("--from", "begin", type=float, metavar="SECONDS", help="Begin here, in the trace's own time.")
-@click.option("--to", "end", type=float, metavar="SECONDS", help="End here.")
+@click.option(
+    "--from", "begin", type=float, metavar="SECONDS", help="Begin at this time, in seconds of the trace."
+)
+@click.option("--to", "end", type=float, metavar="SECONDS", help="End at this time, in seconds of the trace.")
 @REDACTS
-@click.option("-o", "--output", metavar="FILE", required=True, help="Where to write the slice.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="The file to write.")
 @DEBUG
 def slice_command(  # noqa: PLR0913 - one parameter an option
     *,
@@ -43,7 +48,10 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     redacts: bool,
     output: str,
 ) -> None:
-    """Cut pods or a span of time out of TRACE into a trace of its own, which `check` reads."""
+    """Cut some pods or a span of time out of TRACE, and write them as a trace of their own.
+
+    Secrets are replaced by digests. `check` judges a slice as it judges any trace.
+    """
     _check_span(begin, end)
     for pod in pods:
         if not pod.strip("/") or pod.count("/") > 1:
@@ -62,8 +70,8 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     except TraceError as error:
         raise click.ClickException(str(error)) from None
     except (RecursionError, ValueError) as error:
-        told = "a record is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise click.ClickException(f"{path}: cannot be cut: {told}") from None
+        reason = "a record is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise click.ClickException(f"{path}: cannot be cut: {reason}") from None
     except OSError as error:
         raise click.ClickException(f"{output}: cannot be written: {error.strerror or error}") from None
     kept = " and ".join(safe(pod) for pod in pods) or "all pods"

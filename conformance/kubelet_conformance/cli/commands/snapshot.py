@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from kubelet_conformance.campaigns.snapshots.taking import scenarios_for, take
-from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED
+from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED, ending
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
@@ -18,10 +18,22 @@ from kubelet_conformance.reports.safe import counted
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 
-@click.command()
+@click.command(
+    epilog=ending(
+        "snapshot 'sandbox.*' -o snapshots",
+        code_0="all files were written",
+        code_3="a scenario did not come to its end; its file says why",
+    )
+)
 @click.argument("names", metavar="[SCENARIO|GLOB]...", nargs=-1)
 @KUBELET
-@click.option("--runtime", default="fake", show_default=True, help="fake.")
+@click.option(
+    "--runtime",
+    default="fake",
+    show_default=True,
+    metavar="NAME",
+    help="The container runtime: fake or bug:ID.",
+)
 @PLAYED_AS
 @SEED
 @click.option("-o", "--output", metavar="DIR", required=True, help="The folder to write into.")
@@ -35,9 +47,10 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
     seed: int,
     output: str,
 ) -> int:
-    """Play scenarios (all, if none is named) and write DIR/AREA/SCENARIO.txt for each.
+    """Run scenarios, and write what the kubelet does in each as a text, DIR/AREA/SCENARIO.txt.
 
-    Two kubelets or versions are compared with `diff -r` of their folders. Other files in DIR stay.
+    Without a name all scenarios are run. To compare two kubelets or versions, use `diff -r` on their folders.
+    Other files in DIR are left as they are.
     """
     # What a kubelet logs about the faults of a scenario is of no interest here.
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())

@@ -12,7 +12,7 @@ import click
 
 from kubelet_conformance.campaigns.zoo.full_hunt import play_on_each, tell_every_story
 from kubelet_conformance.campaigns.zoo.hunt import Caught, Outcome, hunt
-from kubelet_conformance.cli.options import reported
+from kubelet_conformance.cli.options import ending, reported
 from kubelet_conformance.reports.output import as_json, check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
@@ -25,16 +25,35 @@ SCHEMA = 1
 T = TypeVar("T")
 
 
-@click.command()
+@click.command(
+    epilog=ending(
+        "zoo K8S-35309",
+        code_0="every bug breaks a contract that it declares",
+        code_1="a bug breaks none of them",
+        code_4="internal error, or the suite failed where it had to catch a bug",
+    )
+)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--full", is_flag=True, help="Play every scenario on every bug, not only the witnesses.")
-@click.option("--list", "only_list", is_flag=True, help="Name the bugs and play nothing.")
-@click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="cores")
+@click.option(
+    "--full", is_flag=True, help="Run every scenario on every bug, not only those of its declared contracts."
+)
+@click.option("--list", "only_list", is_flag=True, help="List the bugs and run nothing.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    default=os.cpu_count() or 1,
+    show_default="one per processor",
+    help="How many processes run at the same time.",
+)
 @reported
 def zoo(  # noqa: PLR0913 - one parameter an option
     *, ids: tuple[str, ...], full: bool, only_list: bool, workers: int, form: str, output: str | None
 ) -> int:
-    """Play the witnesses of each bug's declared contracts on it: it must be caught by what it declares."""
+    """Run kubelets and runtimes with seeded bugs: each must break a contract that its bug declares.
+
+    A bug is run with the scenarios that exercise the contracts it declares. Without an ID all bugs are run.
+    """
     try:
         cards = [bug_card(each) for each in ids or bug_ids()]
     except LookupError as error:
@@ -56,7 +75,7 @@ def _hunted(ids: list[str], *, workers: int) -> Iterator[Caught]:
 
 
 def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
-    """Play scenario by scenario on all of them, and tell the runtimes among them every story."""
+    """Run scenario by scenario on all of them, and call the runtimes among them directly."""
     found: dict[str, dict[str, Outcome]] = {each: {} for each in ids}
     scenarios = list(every_scenario())
     played = _each(partial(play_on_each, ids), scenarios, workers=workers, done="scenarios played")

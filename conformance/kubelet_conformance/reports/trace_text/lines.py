@@ -47,7 +47,7 @@ _IMAGE_CHARS_MAX = 40
 
 
 def asked(moment: Moment) -> str:
-    """The call that begins or ends here: rpc, whom it is about, and what tells it from others."""
+    """The call that begins or ends here: rpc, whom it is about, and what distinguishes it from others."""
     rpc = moment.call.rpc
     say = _ASKED.get(rpc)
     return f"{safe(rpc)} {say(moment)}" if say else safe(rpc)
@@ -224,7 +224,7 @@ def _runtime(moment: Moment, record: RuntimeEvent) -> str:
     else:
         whom = _sandbox(moment.sandbox, record.sandbox_id) if record.sandbox_id else safe(record.name)
     code = "" if record.exit_code is None else f", code {record.exit_code}"
-    return f"the runtime tells: {safe(record.op)} {whom}{code}".rstrip()
+    return f"the runtime reports: {safe(record.op)} {whom}{code}".rstrip()
 
 
 def _event(moment: Moment, record: Event) -> str:

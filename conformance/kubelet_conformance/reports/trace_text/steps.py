@@ -102,7 +102,7 @@ def steps(path: str) -> list[Step]:
 
 @dataclass(slots=True)
 class _Reading:
-    """Steps so far, and the group of calls that run at once, with what was told meanwhile."""
+    """Steps so far, and the group of calls that run at once, with what was recorded meanwhile."""
 
     done: list[Step] = field(default_factory=list[Step])
     calls: list[Step] = field(default_factory=list[Step])
@@ -145,7 +145,7 @@ class _Reading:
             self.closed = self.closed or any(step is each for each in self.calls)
 
     def _tell(self, step: Step) -> None:
-        """What is told between calls that run at once stands behind them; a stimulus stands where it is."""
+        """What is recorded between calls that run in parallel comes after them; a stimulus stays in place."""
         if self.closed or step.what in STIMULI or not self._at_once(step):
             self._close()
         (self.meanwhile if self.calls else self.done).append(step)
@@ -237,7 +237,7 @@ def _words(moment: Moment) -> tuple[str, str, str] | None:
         case Kubelet() as record:
             words = "kubelet", safe(record.op), ""
         case Expect() as record:
-            words = "awaited", safe(record.awaited), "came" if record.met else "in vain"
+            words = "awaited", safe(record.awaited), "came" if record.met else "timed out"
         case _:
             words = None
     return words
@@ -255,7 +255,7 @@ def _pod(moment: Moment, uid: str = "") -> str:
 
 
 def _write(moment: Moment, record: ApiWrite) -> tuple[str, str, str] | None:
-    """A write to the API server; of statuses only what was refused, for what was stored is told anyway."""
+    """A write to the API server; of statuses only what was refused; what was stored has its own record."""
     refused = record.code is not None and record.code not in _OK
     if record.subresource == "status" and not refused:
         return None
@@ -267,7 +267,7 @@ def _write(moment: Moment, record: ApiWrite) -> tuple[str, str, str] | None:
 
 
 def _created(record: ApiWrite) -> str:
-    """The name of what is created; nothing else tells that of a new mirror pod."""
+    """The name of what is created; no other record has that of a new mirror pod."""
     if record.verb != "create" or not record.body:
         return ""
     return Body(record.body).view(Manifest).metadata.name

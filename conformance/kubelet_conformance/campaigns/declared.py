@@ -1,0 +1,34 @@
+"""What is declared of contracts: the scenarios that exercise them, and the bugs that break them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+
+from kubelet_conformance.node import scenario_of
+from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bugs import bug_card, bug_ids
+
+
+@cache
+def declared_witnesses() -> dict[str, list[str]]:
+    """The names of the scenarios that declare to exercise a contract, by its id; read only."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, function in every_scenario().items():
+        for contract in scenario_of(function).witnesses:
+            found[contract].append(name)
+    for direct in every_story():
+        for contract in direct.contracts:
+            found[contract].append(direct.title)
+    return found
+
+
+@cache
+def declared_bugs() -> dict[str, list[str]]:
+    """The ids of the bugs that declare to break a contract, by its id; read only."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for card in map(bug_card, bug_ids()):
+        for contract in card.breaks:
+            found[contract].append(card.id)
+    return found
