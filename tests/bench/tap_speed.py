@@ -3,7 +3,7 @@
 python tests/bench/tap_speed.py [--rounds N] [--loops N] [--format terminal|json]
 
 Direct and tapped calls take turns in short rounds, so that both meet the same other load of the machine. The
-server, the tap, and the process that hears what passed are processes of their own, as on a node.
+server, the tap, and the process that decodes what passed are processes of their own, as on a node.
 
 The mix that is decoded and written is that of a kubelet of 20 pods, its headers as Go's client writes them:
 in each loop two lists, of which every fifth is a new one, two statuses of a sandbox and two of a container,
@@ -35,9 +35,9 @@ from kubelet_conformance.contract.deferred_gc import seldom_collected
 from kubelet_conformance.recording.bodies import Bodies
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.events import Answered, CallBegan, Heard, StreamItem
+from kubelet_conformance.tap.events import Answered, CallBegan, Observation, StreamItem
 from kubelet_conformance.tap.frames import PREFACE, Kind
-from kubelet_conformance.tap.pipeline import Pipeline, give_way, hear
+from kubelet_conformance.tap.pipeline import Pipeline, give_way, observations
 from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.writer import Writer
@@ -86,9 +86,9 @@ async def serve(path: str) -> None:
 
 
 async def tap(listen: str, upstream: str) -> None:
-    """Relay until the process is ended; another one hears."""
+    """Relay until the process is ended; another one decodes."""
     async with (
-        Pipeline([sys.executable, __file__, "--role", "hear"]) as pipeline,
+        Pipeline([sys.executable, __file__, "--role", "decode"]) as pipeline,
         Relay(Path(listen), Path(upstream), pipeline.sink),
     ):
         print("ready", flush=True)
@@ -98,7 +98,7 @@ async def tap(listen: str, upstream: str) -> None:
 def listen_to_all() -> None:
     """Decode whatever comes, as the recorder does beside writing it."""
     give_way()
-    for _ in hear(sys.stdin.fileno()):
+    for _ in observations(sys.stdin.fileno()):
         pass
 
 
@@ -262,11 +262,11 @@ def mix(loops: int) -> tuple[list[Chunk], int]:
     return chunks, messages
 
 
-def write(heard: list[Heard]) -> int:
-    """Write what was heard as a trace, secrets taken out; how many records it has."""
+def write(observed: list[Observation]) -> int:
+    """Write what was observed as a trace, secrets taken out; how many records it has."""
     bodies = Bodies(Redactor(bytes(32)))
     with Writer(io.BytesIO(), Header(trace=1)) as writer:
-        for each in heard:
+        for each in observed:
             t = each.at_ns / 1e9
             if isinstance(each, CallBegan):
                 writer.call(t, each.rpc, each.id, bodies.request(SERVICE, each.rpc, each.request))
@@ -275,7 +275,7 @@ def write(heard: list[Heard]) -> int:
             elif isinstance(each, StreamItem):
                 item = bodies.response(SERVICE, each.rpc, each.message)
                 writer.record(t, "message", rpc=each.rpc, id=each.id, message=item)
-        return writer.end(heard[-1].at_ns / 1e9)
+        return writer.end(observed[-1].at_ns / 1e9)
 
 
 def best(work: Callable[[], object]) -> float:
@@ -292,19 +292,19 @@ def digested(loops: int) -> dict[str, Any]:
     """How fast the mix is decoded and written."""
     chunks, messages = mix(loops)
 
-    def decode() -> list[Heard]:
+    def decode() -> list[Observation]:
         decoder = Decoder()
         return [each for chunk in chunks for each in decoder.feed(chunk)]
 
-    heard = decode()
-    found = sum(isinstance(each, (CallBegan, Answered, StreamItem)) for each in heard)
+    observed = decode()
+    found = sum(isinstance(each, (CallBegan, Answered, StreamItem)) for each in observed)
     if found != messages:
-        raise SystemExit(f"{found} of {messages} messages were heard")
+        raise SystemExit(f"{found} of {messages} messages were observed")
     with seldom_collected():
         return {
             "messages": messages,
             "decoded_per_second": round(messages / best(decode)),
-            "written_per_second": round(write(heard) / best(lambda: write(heard))),
+            "written_per_second": round(write(observed) / best(lambda: write(observed))),
         }
 
 
@@ -343,7 +343,7 @@ def main() -> None:
             asyncio.run(serve(path))
         case ["tap", listen, upstream]:
             asyncio.run(tap(listen, upstream))
-        case ["hear"]:
+        case ["decode"]:
             listen_to_all()
         case _:
             found = {**asyncio.run(relayed(options.rounds)), **digested(options.loops)}

@@ -1,12 +1,12 @@
-"""Pods that are read from time to time are told where they explain what the kubelet did."""
+"""Pods that are read from time to time are recorded where they explain what the kubelet did."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from heard_again import hear_again
 from judging import outcomes
+from recorded_again import record_again
 from recording import shipped
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -16,7 +16,7 @@ from kubelet_fixtures import traces
 
 WEB, DB = Owner("default", "web", "1"), Owner("default", "db", "2")
 KEY = PodKey("api", "default", "web", "1")
-#: The runtime lost what nobody removed, and no record of that is left: CRI-17 says so, and rightly.
+#: The runtime lost what no call removed, and no record of that is left: CRI-17 says so, and rightly.
 REALLY_BROKEN = {"sandbox_removed_oob": {"CRI-17"}}
 
 
@@ -24,12 +24,12 @@ REALLY_BROKEN = {"sandbox_removed_oob": {"CRI-17"}}
 @pytest.mark.parametrize("offset", [0.1, 0.71])
 @pytest.mark.parametrize("path", shipped(traces()), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_recording_a_real_kubelet_breaks_nothing(tmp_path: Path, path: Path, offset: float) -> None:
-    """Each real trace, heard again with a look at the pods each second, in one file or more, stays kept."""
+    """Each real trace, recorded again with the pods read each second, in one file or more, stays kept."""
     (tmp_path / "one").mkdir()
     (tmp_path / "many").mkdir()
     files = [
-        *hear_again(path, tmp_path / "one" / "trace.jsonl", gives_status=True, offset=offset),
-        *hear_again(
+        *record_again(path, tmp_path / "one" / "trace.jsonl", gives_status=True, offset=offset),
+        *record_again(
             path, tmp_path / "many" / "trace.jsonl", gives_status=True, offset=offset, max_bytes=9_000
         ),
     ]
@@ -71,7 +71,7 @@ def works(*rpcs: str, owner: Owner = WEB) -> list[tuple[int, Work]]:
         ("changed", ("CreateContainer", "StopContainer"), 10),
         ("changed", ("CreateContainer", "new"), 10),
         ("changed", ("CreateContainer",), None),
-        ("told", ("StopContainer",), None),
+        ("status", ("StopContainer",), None),
     ],
 )
 def test_changes_come_before_what_they_explain(what: str, calls: tuple[str, ...], place: int | None) -> None:

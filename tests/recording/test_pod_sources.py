@@ -1,4 +1,4 @@
-"""Wanted pods as a recorder reads them: a manifest folder, a file, a kubelet's /pods."""
+"""Desired pods as a recorder reads them: a manifest folder, a file, a kubelet's /pods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from kubelet_conformance.recording.kubelet_pods import KubeletPods
 from kubelet_conformance.recording.manifest_files import ManifestFiles
-from kubelet_conformance.recording.pod_sources import Look, LookError, PodKey, WantedPod, Watch
+from kubelet_conformance.recording.pod_sources import DesiredPod, Look, PodKey, PodsReadError, Watch
 
 POD = """
 apiVersion: v1
@@ -47,7 +47,7 @@ def test_one_file_is_read_too(tmp_path: Path) -> None:
     """--pods may name one manifest; before it is there, that is said."""
     file = tmp_path / "web.yaml"
     files = ManifestFiles(file, "node-1")
-    with pytest.raises(LookError, match="No such file"):
+    with pytest.raises(PodsReadError, match="No such file"):
         files.look()
     file.write_text(POD)
 
@@ -152,7 +152,7 @@ def test_kubelets_pods_have_uid_and_status() -> None:
 )
 def test_answers_that_can_never_be_pods_are_hopeless(status: int, body: bytes, said: str) -> None:
     """Rubbish is refused with what is wrong with it."""
-    with serving({"/pods": (status, body)}) as url, pytest.raises(LookError, match=said) as caught:
+    with serving({"/pods": (status, body)}) as url, pytest.raises(PodsReadError, match=said) as caught:
         KubeletPods(f"{url}/pods", "node-1").look()
 
     assert caught.value.hopeless
@@ -160,23 +160,23 @@ def test_answers_that_can_never_be_pods_are_hopeless(status: int, body: bytes, s
 
 def test_kubelet_that_is_down_may_come_back() -> None:
     """A refused connection is no reason to give up, nor is a server's own failure."""
-    with serving({"/pods": (503, b"")}) as url, pytest.raises(LookError, match="answers 503") as failing:
+    with serving({"/pods": (503, b"")}) as url, pytest.raises(PodsReadError, match="answers 503") as failing:
         KubeletPods(f"{url}/pods", "node-1").look()
-    with pytest.raises(LookError, match="refused") as refused:
+    with pytest.raises(PodsReadError, match="refused") as refused:
         KubeletPods(f"{url}/pods", "node-1").look()
 
     assert not failing.value.hopeless
     assert not refused.value.hopeless
 
 
-def wanted(status: dict[str, Any] | None = None, *, source: str = "api", **metadata: Any) -> WantedPod:
+def desired(status: dict[str, Any] | None = None, *, source: str = "api", **metadata: Any) -> DesiredPod:
     """A pod as one look shows it."""
     meta = {"name": "web", "uid": "1", **metadata}
     pod = {"metadata": meta, "spec": {"containers": [{"name": "app"}]}}
-    return WantedPod(PodKey(source, "default", "web", "1"), pod, status)
+    return DesiredPod(PodKey(source, "default", "web", "1"), pod, status)
 
 
-def told(watch: Watch, *pods: WantedPod) -> list[tuple[str, list[str]]]:
+def changes(watch: Watch, *pods: DesiredPod) -> list[tuple[str, list[str]]]:
     """What this look changes: how it is to be placed, and the kinds of its records."""
     return [(each.what, [kind for kind, _ in each.records]) for each in watch.changes(Look(pods))]
 
@@ -186,28 +186,28 @@ def test_changes_are_told_once() -> None:
     watch = Watch(gives_status=True)
     running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
 
-    assert told(watch, wanted({"phase": "Pending"})) == [("new", ["pod"])]
-    assert told(watch, wanted({"phase": "Pending"})) == []
-    assert told(watch, wanted(running)) == [("told", ["status"])]
-    assert told(watch, wanted(running, labels={"a": "b"})) == [("changed", ["pod"])]
-    assert told(watch, wanted(running, deletionTimestamp="2026-01-01T00:00:00Z")) == [("going", ["pod"])]
-    assert told(watch) == [("told", ["deleted"])]
+    assert changes(watch, desired({"phase": "Pending"})) == [("new", ["pod"])]
+    assert changes(watch, desired({"phase": "Pending"})) == []
+    assert changes(watch, desired(running)) == [("status", ["status"])]
+    assert changes(watch, desired(running, labels={"a": "b"})) == [("changed", ["pod"])]
+    assert changes(watch, desired(running, deletionTimestamp="2026-01-01T00:00:00Z")) == [("going", ["pod"])]
+    assert changes(watch) == [("status", ["deleted"])]
 
 
 def test_pod_that_is_suddenly_gone_was_told_to_go() -> None:
-    """An API pod that nobody saw being deleted is gone before its stop; a static pod is removed."""
+    """An API pod that was not seen being deleted is gone before its stop; a static pod is removed."""
     by_kubelet, by_folder = Watch(gives_status=True), Watch(gives_status=False)
-    told(by_kubelet, wanted())
-    told(by_folder, wanted(source="file"))
+    changes(by_kubelet, desired())
+    changes(by_folder, desired(source="file"))
 
-    assert told(by_kubelet) == [("going", ["deleted"])]
-    assert told(by_folder) == [("going", ["pod"])]
+    assert changes(by_kubelet) == [("going", ["deleted"])]
+    assert changes(by_folder) == [("going", ["pod"])]
 
 
 def test_status_of_a_static_pod_is_that_of_its_mirror() -> None:
-    """The mirror's UID is not told, and the status of a static pod is never stored under its own."""
+    """The mirror's UID is not reported, and the status of a static pod is never stored under its own."""
     running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
-    _, change = Watch(gives_status=True).changes(Look((wanted(running, source="file"),)))
+    _, change = Watch(gives_status=True).changes(Look((desired(running, source="file"),)))
     kind, fields = change.records[0]
 
     assert (kind, fields["uid"]) == ("status", "mirror-of-1")
@@ -217,9 +217,9 @@ def test_kubelet_without_an_api_server_stores_no_status() -> None:
     """Statuses without the host's IP are stored nowhere; that of a refused pod has a reason instead."""
     began = {"startTime": "2026-01-01T00:00:00Z"}
     alone, refused = Watch(gives_status=True), Watch(gives_status=True)
-    alone.changes(Look((wanted({**began, "phase": "Running"}),)))
-    changes = refused.changes(Look((wanted({**began, "phase": "Failed", "reason": "NodePorts"}),)))
+    alone.changes(Look((desired({**began, "phase": "Running"}),)))
+    changes = refused.changes(Look((desired({**began, "phase": "Failed", "reason": "NodePorts"}),)))
 
     assert alone.is_alone
     assert not refused.is_alone
-    assert [each.what for each in changes] == ["new", "told"]
+    assert [each.what for each in changes] == ["new", "status"]

@@ -36,7 +36,7 @@ def test_records_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     """A client's calls are in the trace, the socket is gone, and the end says what was recorded."""
     trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
 
-    async def story() -> tuple[int, str, str]:
+    async def scenario() -> tuple[int, str, str]:
         async with (
             serving(tmp_path / "runtime.sock"),
             recording(tap, tmp_path / "runtime.sock", "-o", trace) as recorder,
@@ -49,7 +49,7 @@ def test_records_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
         assert mode == (0o600, 0o700)
         return code, recorder.out, recorder.err
 
-    code, out, err = asyncio.run(story())
+    code, out, err = asyncio.run(scenario())
     with Reader(trace) as reader:
         kinds = [record.kind for record in reader]
 
@@ -64,7 +64,7 @@ def test_runtime_may_come_later(tmp_path: Path) -> None:
     """Without a runtime it says so and starts all the same; calls pass once there is one."""
     trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
 
-    async def story() -> str:
+    async def scenario() -> str:
         hasty = [("grpc.initial_reconnect_backoff_ms", 20), ("grpc.max_reconnect_backoff_ms", 20)]
         async with (
             recording(tap, tmp_path / "runtime.sock", "-o", trace) as recorder,
@@ -76,7 +76,7 @@ def test_runtime_may_come_later(tmp_path: Path) -> None:
             assert await recorder.end() == 0
         return recorder.err
 
-    err = asyncio.run(story())
+    err = asyncio.run(scenario())
 
     assert err == (
         f"note: unix://{tmp_path}/runtime.sock: No such file or directory; "
@@ -86,17 +86,17 @@ def test_runtime_may_come_later(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_json_report_tells_the_files(tmp_path: Path) -> None:
-    """--format json prints one object; without --judge it has no check, and nothing heard is no failure."""
+    """--format json prints one object; without --judge it has no check, and no call is no failure."""
     trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
 
-    async def story() -> tuple[int, str]:
+    async def scenario() -> tuple[int, str]:
         async with recording(
             tap, tmp_path / "runtime.sock", "-o", trace, "--format", "json", "--no-redact"
         ) as recorder:
             code = await recorder.end()
         return code, recorder.out
 
-    code, out = asyncio.run(story())
+    code, out = asyncio.run(scenario())
     report = json.loads(out)
 
     assert code == 0
@@ -109,7 +109,7 @@ def test_full_disk_ends_the_record_and_not_the_node(tmp_path: Path) -> None:
     """When nothing more can be written that is said at once, calls go on passing, and the exit code is 2."""
     trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
 
-    async def story() -> tuple[int, str]:
+    async def scenario() -> tuple[int, str]:
         async with (
             serving(tmp_path / "runtime.sock"),
             recording(tap, tmp_path / "runtime.sock", "-o", trace, file_bytes_max=8192) as recorder,
@@ -122,7 +122,7 @@ def test_full_disk_ends_the_record_and_not_the_node(tmp_path: Path) -> None:
             await runtime.Version(cri.VersionRequest(), timeout=20)
             return await recorder.end(), said
 
-    code, said = asyncio.run(story())
+    code, said = asyncio.run(scenario())
 
     assert code == 2
     assert said == (
@@ -170,8 +170,8 @@ def test_wrong_usage_of_record_is_two(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     """What can never become good is refused with one message, before anything listens."""
-    told = [each.format(folder=tmp_path) for each in arguments]
-    ended = in_process(capsys, "record", *sockets(tmp_path), *told)
+    given = [each.format(folder=tmp_path) for each in arguments]
+    ended = in_process(capsys, "record", *sockets(tmp_path), *given)
 
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err

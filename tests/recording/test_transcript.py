@@ -1,4 +1,4 @@
-"""What is heard becomes records, and the files of a recording are traces each by itself."""
+"""What is observed becomes records, and the files of a recording are traces each by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.recording.bodies import Bodies, name_of
 from kubelet_conformance.recording.rotation import Pieces
 from kubelet_conformance.recording.transcript import Transcript
-from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Observation, PeerChange, StreamItem
 from kubelet_conformance.trace.format.header import Channels, Header
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import Call, Fault, Message, PodChange, Record, Reply
@@ -39,7 +39,7 @@ def read(path: Path) -> tuple[Header, list[Record]]:
         return reader.header, records
 
 
-def version(number: int, at_ms: int, took_ms: int = 1) -> list[Heard]:
+def version(number: int, at_ms: int, took_ms: int = 1) -> list[Observation]:
     """A call of Version that is answered."""
     call_id = f"c{number}"
     return [
@@ -51,8 +51,8 @@ def version(number: int, at_ms: int, took_ms: int = 1) -> list[Heard]:
 def test_calls_have_the_times_of_their_bytes(tmp_path: Path) -> None:
     """Times are seconds since the start; equal replies are parsed once and written as `same`."""
     made, _ = transcript(tmp_path)
-    for heard in [*version(1, 1500), *version(2, 2500)]:
-        made.hear(heard)
+    for observation in [*version(1, 1500), *version(2, 2500)]:
+        made.observe(observation)
     made.end(3000 * MS)
     _, records = read(tmp_path / "trace.jsonl")
 
@@ -65,15 +65,15 @@ def test_failures_and_streams(tmp_path: Path) -> None:
     """A failure has its code and text; a stream has its items, and an end."""
     made, _ = transcript(tmp_path)
     item = cri.ContainerEventResponse(container_id="x1").SerializeToString()
-    told: list[Heard] = [
+    observations: list[Observation] = [
         CallBegan(1001 * MS, "c1", RUNTIME, "StopContainer", b"\x0a\x02x1"),
         CallEnded(1002 * MS, "c1", "StopContainer", "NOT_FOUND", "no password=hunter22 here"),
         CallBegan(1003 * MS, "c2", RUNTIME, "GetContainerEvents", b""),
         StreamItem(1004 * MS, "c2", "GetContainerEvents", item),
         CallEnded(1005 * MS, "c2", "GetContainerEvents", "OK", ""),
     ]
-    for heard in told:
-        made.hear(heard)
+    for observation in observations:
+        made.observe(observation)
     made.end(1006 * MS)
     _, records = read(tmp_path / "trace.jsonl")
     failed, item_told, ended = records[1], records[3], records[4]
@@ -89,10 +89,10 @@ def test_failures_and_streams(tmp_path: Path) -> None:
 
 
 def test_client_that_goes_leaves_its_calls_open(tmp_path: Path) -> None:
-    """Nobody was told how the call went, so it has no reply."""
+    """No client learned how the call went, so it has no reply."""
     made, _ = transcript(tmp_path)
-    made.hear(CallBegan(1001 * MS, "c1", RUNTIME, "StopContainer", b"\x0a\x02x1"))
-    made.hear(CallEnded(1002 * MS, "c1", "StopContainer", "CANCELLED", "the client is gone"))
+    made.observe(CallBegan(1001 * MS, "c1", RUNTIME, "StopContainer", b"\x0a\x02x1"))
+    made.observe(CallEnded(1002 * MS, "c1", "StopContainer", "CANCELLED", "the client is gone"))
     made.end(1006 * MS)
 
     assert [record.kind for record in read(tmp_path / "trace.jsonl")[1]] == ["call"]
@@ -107,10 +107,10 @@ def test_client_that_goes_leaves_its_calls_open(tmp_path: Path) -> None:
     ],
 )
 def test_unknown_methods_are_opaque_calls(tmp_path: Path, service: str, rpc: str, name: str) -> None:
-    """A method that nobody knows is a call with its size; one of v1alpha2 is read as v1."""
+    """A method that is not known is a call with its size; one of v1alpha2 is read as v1."""
     made, _ = transcript(tmp_path)
-    made.hear(CallBegan(1001 * MS, "c1", service, rpc, b"\x0a\x05v1..2"))
-    made.hear(Answered(1002 * MS, "c1", rpc, VERSION))
+    made.observe(CallBegan(1001 * MS, "c1", service, rpc, b"\x0a\x05v1..2"))
+    made.observe(Answered(1002 * MS, "c1", rpc, VERSION))
     made.end(1006 * MS)
     call = read(tmp_path / "trace.jsonl")[1][0]
 
@@ -126,7 +126,7 @@ def test_unknown_methods_are_opaque_calls(tmp_path: Path, service: str, rpc: str
 def test_bytes_that_are_no_message_are_opaque(tmp_path: Path) -> None:
     """What does not decode is written by its size, and the recording goes on."""
     made, _ = transcript(tmp_path)
-    made.hear(CallBegan(1001 * MS, "c1", RUNTIME, "StopContainer", b"\xff\xff\xff"))
+    made.observe(CallBegan(1001 * MS, "c1", RUNTIME, "StopContainer", b"\xff\xff\xff"))
     made.end(1006 * MS)
     call = read(tmp_path / "trace.jsonl")[1][0]
 
@@ -138,7 +138,7 @@ def test_runtime_away_and_back_is_a_fault_that_heals(tmp_path: Path) -> None:
     """What is owed is excused when the runtime goes; clients that come and go are only counted."""
     made, _ = transcript(tmp_path)
     for what in ("client connected", "runtime away", "runtime back", "client gone"):
-        made.hear(PeerChange(1001 * MS, what, "Connection refused" if what == "runtime away" else ""))
+        made.observe(PeerChange(1001 * MS, what, "Connection refused" if what == "runtime away" else ""))
     made.end(1006 * MS)
     _, records = read(tmp_path / "trace.jsonl")
 
@@ -152,7 +152,7 @@ def test_runtime_away_and_back_is_a_fault_that_heals(tmp_path: Path) -> None:
 def test_lost_calls_end_the_claim_to_have_them_all(tmp_path: Path) -> None:
     """A connection that cannot be decoded begins a new file, whose header says that calls are missing."""
     made, pieces = transcript(tmp_path)
-    made.hear(PeerChange(1001 * MS, "cannot be decoded: no HTTP/2"))
+    made.observe(PeerChange(1001 * MS, "cannot be decoded: no HTTP/2"))
     made.end(1006 * MS)
     headers = [read(path)[0] for path in pieces.paths]
 
@@ -164,8 +164,8 @@ def test_pieces_are_traces_of_their_own(tmp_path: Path) -> None:
     """Each file has a header and an end, none is much larger than asked, and every call is in one of them."""
     made, pieces = transcript(tmp_path, max_bytes=4000)
     for number in range(200):
-        for heard in version(number, 1000 + 10 * number):
-            made.hear(heard)
+        for observation in version(number, 1000 + 10 * number):
+            made.observe(observation)
     made.end(9000 * MS)
     found = [read(path) for path in pieces.paths]
     calls = [record.id for _, records in found for record in records if isinstance(record, Call)]
@@ -180,11 +180,11 @@ def test_pieces_are_traces_of_their_own(tmp_path: Path) -> None:
 def test_open_call_waits_for_the_cut_and_then_is_lost(tmp_path: Path) -> None:
     """A file waits a little for open calls; a reply that comes later still is in no file, and breaks none."""
     made, pieces = transcript(tmp_path, max_bytes=2000)
-    made.hear(CallBegan(1001 * MS, "long", RUNTIME, "StopContainer", b"\x0a\x02x1"))
+    made.observe(CallBegan(1001 * MS, "long", RUNTIME, "StopContainer", b"\x0a\x02x1"))
     for number in range(100):
-        for heard in version(number, 1010 + 10 * number):
-            made.hear(heard)
-    made.hear(Answered(8000 * MS, "long", "StopContainer", b""))
+        for observation in version(number, 1010 + 10 * number):
+            made.observe(observation)
+    made.observe(Answered(8000 * MS, "long", "StopContainer", b""))
     made.end(9000 * MS)
     replied = [
         record.call.id for path in pieces.paths for record in read(path)[1] if isinstance(record, Reply)
@@ -196,15 +196,15 @@ def test_open_call_waits_for_the_cut_and_then_is_lost(tmp_path: Path) -> None:
 
 
 def test_next_piece_tells_again_what_stands(tmp_path: Path) -> None:
-    """Wanted pods, a runtime that is away and streams that go on are told at the begin of each file."""
+    """Desired pods, a runtime that is away and streams that go on are stated at the begin of each file."""
     made, pieces = transcript(tmp_path, max_bytes=3000)
     pod: dict[str, Any] = {"metadata": {"name": "web", "uid": "1"}, "spec": {"containers": []}}
     made.record(1001 * MS, "pod", {"op": "set", "source": "api", "pod": pod})
-    made.hear(CallBegan(1002 * MS, "events", RUNTIME, "GetContainerEvents", b""))
-    made.hear(PeerChange(1003 * MS, "runtime away"))
+    made.observe(CallBegan(1002 * MS, "events", RUNTIME, "GetContainerEvents", b""))
+    made.observe(PeerChange(1003 * MS, "runtime away"))
     for number in range(100):
-        for heard in version(number, 1010 + 10 * number):
-            made.hear(heard)
+        for observation in version(number, 1010 + 10 * number):
+            made.observe(observation)
     made.end(9000 * MS)
     last = read(pieces.paths[-1])[1]
 
@@ -220,8 +220,8 @@ def test_only_the_newest_files_stay(tmp_path: Path) -> None:
     (tmp_path / "trace.7.jsonl").write_text("mine too")
     made, pieces = transcript(tmp_path, max_bytes=2000, keep=2)
     for number in range(100):
-        for heard in version(number, 1010 + 10 * number):
-            made.hear(heard)
+        for observation in version(number, 1010 + 10 * number):
+            made.observe(observation)
     made.end(9000 * MS)
     names = sorted(path.name for path in tmp_path.iterdir())
 

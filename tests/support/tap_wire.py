@@ -1,4 +1,4 @@
-"""A conversation in gRPC's bytes, made with hpack's encoder, and what a decoder hears of it."""
+"""A conversation in gRPC's bytes, made with hpack's encoder, and what a decoder observes of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpack import Encoder
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.events import Heard
+from kubelet_conformance.tap.events import Observation
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
@@ -92,7 +92,7 @@ class Peer:
 
 
 class Talk:
-    """Chunks of one tap, in order; each is a nanosecond after the one before unless told otherwise."""
+    """Chunks of one tap, in order; each is a nanosecond after the one before unless stated otherwise."""
 
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
@@ -118,23 +118,23 @@ class Talk:
         """Bytes from the runtime."""
         return self.add(What.REPLIES, data, connection, after_ns=after_ns)
 
-    def hears(self) -> list[Heard]:
-        """What a new decoder hears of it."""
-        return hears(self.chunks)
+    def observations(self) -> list[Observation]:
+        """What a new decoder observes of it."""
+        return observations(self.chunks)
 
-    def told(self) -> list[tuple[Any, ...]]:
+    def calls(self) -> list[tuple[Any, ...]]:
         """The same without times and without who came: for comparing calls."""
-        return [told(each) for each in self.hears() if type(each).__name__ != "PeerChange"]
+        return [described(each) for each in self.observations() if type(each).__name__ != "PeerChange"]
 
 
-def hears(chunks: Sequence[Chunk]) -> list[Heard]:
-    """What a new decoder hears."""
+def observations(chunks: Sequence[Chunk]) -> list[Observation]:
+    """What a new decoder observes."""
     decoder = Decoder()
     return [each for chunk in chunks for each in decoder.feed(chunk)]
 
 
-def told(heard: Any) -> tuple[Any, ...]:
-    """What was heard without its times, and without who ended a call."""
+def described(observation: Any) -> tuple[Any, ...]:
+    """What was observed without its times, and without who ended a call."""
     left_out = {"at_ns", "timeout_ns", "by_client"}
-    fields = [getattr(heard, name) for name in heard.__struct_fields__ if name not in left_out]
-    return (type(heard).__name__, *fields)
+    fields = [getattr(observation, name) for name in observation.__struct_fields__ if name not in left_out]
+    return (type(observation).__name__, *fields)

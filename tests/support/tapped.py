@@ -1,4 +1,4 @@
-"""A fake runtime behind a tap: what a client is told and what the tap hears, side by side."""
+"""A fake runtime behind a tap: what a client receives and what the tap observes, side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pod_life import stubs
 
 from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard, PeerChange, StreamItem
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Observation, PeerChange, StreamItem
 from kubelet_conformance.tap.relay import Relay
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
@@ -31,33 +31,33 @@ def serving(path: Path) -> RuntimeServer:
 
 
 class Tapped:
-    """The sockets of a runtime and of a tap in front of it, and what the tap hears."""
+    """The sockets of a runtime and of a tap in front of it, and what the tap observes."""
 
     def __init__(self, folder: Path) -> None:
         self.upstream = folder / "runtime.sock"
         self.listen = folder / "tap.sock"
-        self.heard: list[Heard] = []
+        self.observed: list[Observation] = []
         self._decoder = Decoder()
         self._news = asyncio.Event()
 
     def sink(self, chunk: Chunk) -> None:
         """Decode as the bytes pass."""
-        self.heard += self._decoder.feed(chunk)
+        self.observed += self._decoder.feed(chunk)
         self._news.set()
 
-    async def until(self, enough: Callable[[list[Heard]], bool]) -> None:
-        """Wait until the tap heard that."""
-        while not enough(self.heard):
+    async def until(self, enough: Callable[[list[Observation]], bool]) -> None:
+        """Wait until the tap observed that."""
+        while not enough(self.observed):
             self._news.clear()
             await self._news.wait()
 
     def peers(self) -> list[str]:
         """What became of connections."""
-        return [each.what for each in self.heard if isinstance(each, PeerChange)]
+        return [each.what for each in self.observed if isinstance(each, PeerChange)]
 
     def calls(self) -> list[tuple[str, bytes, list[bytes], str]]:
         """Each call that ended: its rpc, its request, the messages of its answer, and its code."""
-        return told(self.heard)
+        return described(self.observed)
 
     @contextlib.asynccontextmanager
     async def channel(self, **options: Any) -> AsyncGenerator[grpc.aio.Channel]:
@@ -66,8 +66,8 @@ class Tapped:
             yield channel
 
     @classmethod
-    def played(cls, folder: Path, story: Callable[[Tapped, Any, Any], Awaitable[Any]]) -> Tapped:
-        """The story, told both stubs of a client of the tap; afterwards everybody is gone."""
+    def played(cls, folder: Path, scenario: Callable[[Tapped, Any, Any], Awaitable[Any]]) -> Tapped:
+        """The scenario, given both stubs of a client of the tap; afterwards everybody is gone."""
 
         async def main() -> Tapped:
             world = cls(folder)
@@ -76,17 +76,17 @@ class Tapped:
                 Relay(world.listen, world.upstream, world.sink),
                 world.channel() as channel,
             ):
-                await story(world, *stubs(channel))
+                await scenario(world, *stubs(channel))
             return world
 
         return asyncio.run(main())
 
 
-def told(heard: list[Heard]) -> list[tuple[str, bytes, list[bytes], str]]:
+def described(observed: list[Observation]) -> list[tuple[str, bytes, list[bytes], str]]:
     """Each call that ended: its rpc, its request, the messages of its answer, and its code."""
     open_calls: dict[str, tuple[str, bytes, list[bytes]]] = {}
     ended: list[tuple[str, bytes, list[bytes], str]] = []
-    for each in heard:
+    for each in observed:
         match each:
             case CallBegan():
                 open_calls[each.id] = each.rpc, each.request, []

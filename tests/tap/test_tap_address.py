@@ -1,4 +1,4 @@
-"""Where the tap listens: for its owner only, and in nobody's way."""
+"""Where the tap listens: for its owner only, and out of the way of others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_socket_and_folder_are_for_the_owner_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("open_to_others", [0o777, 0o1777, 0o720, 0o702])
 def test_folder_that_others_may_write_in_is_refused(open_to_others: int, tmp_path: Path) -> None:
-    """They could put a socket of their own in the place of the tap's; the remedy is told."""
+    """They could put a socket of their own in the place of the tap's; the remedy is reported."""
     tmp_path.chmod(open_to_others)
 
     with pytest.raises(AddressError, match=rf"others may write .*mode {open_to_others:04o}.*/tap/tap.sock"):
@@ -99,7 +99,7 @@ def test_folder_that_others_may_only_read_is_left_as_it_is(tmp_path: Path) -> No
 
 
 def test_socket_of_a_dead_tap_is_replaced(tmp_path: Path) -> None:
-    """Nobody listens there any more."""
+    """No process listens there any more."""
     path = tmp_path / "tap.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
@@ -144,7 +144,7 @@ def test_place_that_is_taken_is_refused(name: str, why: str, tmp_path: Path) -> 
 
 
 def test_socket_cannot_be_made(tmp_path: Path) -> None:
-    """What the system says is told, and the folder that was made goes."""
+    """What the system says is reported, and the folder that was made goes."""
     with pytest.raises(AddressError, match="cannot listen"):
         listening(tmp_path / "made" / ("x" * 300))
     assert not (tmp_path / "made").exists()

@@ -10,7 +10,7 @@ import pytest
 import tap_wire as wire
 from hypothesis import given
 from hypothesis import strategies as st
-from tap_wire import V1, Peer, Talk, frame, hears, message, told
+from tap_wire import V1, Peer, Talk, described, frame, message, observations
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Note, PeerChange
@@ -48,9 +48,9 @@ CONVERSATION = [
 ]
 
 
-def test_conversation_is_heard_in_order() -> None:
+def test_conversation_is_observed_in_order() -> None:
     """Each call, answer, item, failure and end, in the order in which they passed."""
-    assert conversation().told() == CONVERSATION
+    assert conversation().calls() == CONVERSATION
 
 
 def test_times_are_those_of_the_bytes_that_complete() -> None:
@@ -60,7 +60,7 @@ def test_times_are_those_of_the_bytes_that_complete() -> None:
     talk = Talk().connects().asks(asks[:-1]).asks(asks[-1:], after_ns=50)
     talk.answers(answers[:-1], after_ns=100).answers(answers[-1:], after_ns=1000)
 
-    assert talk.hears()[1:] == [
+    assert talk.observations()[1:] == [
         CallBegan(54, "c1", V1, "Version", b"1234"),
         Answered(1154, "c1", "Version", b"5678"),
     ]
@@ -69,7 +69,7 @@ def test_times_are_those_of_the_bytes_that_complete() -> None:
 @pytest.mark.slow
 @given(st.data())
 def test_cuts_do_not_matter(data: st.DataObject) -> None:
-    """However the stream of bytes is split into chunks, the same calls are heard."""
+    """However the stream of bytes is split into chunks, the same calls are observed."""
     chunks: list[Chunk] = []
     for chunk in conversation().chunks:
         cuts = data.draw(st.lists(st.integers(0, len(chunk.data)), max_size=6)) if chunk.data else []
@@ -77,8 +77,8 @@ def test_cuts_do_not_matter(data: st.DataObject) -> None:
         for at, begin in enumerate(edges[:-1]):
             chunks.append(Chunk(chunk.at_ns, chunk.connection, chunk.what, chunk.data[begin : edges[at + 1]]))
 
-    heard = [told(each) for each in hears(chunks) if not isinstance(each, PeerChange)]
-    assert heard == CONVERSATION
+    observed = [described(each) for each in observations(chunks) if not isinstance(each, PeerChange)]
+    assert observed == CONVERSATION
 
 
 def test_bytes_one_by_one() -> None:
@@ -90,21 +90,23 @@ def test_bytes_one_by_one() -> None:
         for piece in ([bytes((byte,)) for byte in each.data] or [b""])
     ]
 
-    assert [told(each) for each in hears(chunks) if not isinstance(each, PeerChange)] == CONVERSATION
+    assert [
+        described(each) for each in observations(chunks) if not isinstance(each, PeerChange)
+    ] == CONVERSATION
 
 
 def answered(*says: bytes, rpc: str = "Version") -> list[tuple[Any, ...]]:
-    """What is heard after the beginning of a call of which the runtime says this."""
+    """What is observed after the beginning of a call of which the runtime says this."""
     talk = Talk().connects().asks(Peer().asks(1, rpc))
     for piece in says:
         talk.answers(piece)
-    assert talk.told()[0] == ("CallBegan", "c1", V1, rpc, b"")
-    return talk.told()[1:]
+    assert talk.calls()[0] == ("CallBegan", "c1", V1, rpc, b"")
+    return talk.calls()[1:]
 
 
 def by_client(talk: Talk) -> bool:
     """Whether the one call that ended was given up by its client."""
-    return next(each for each in talk.hears() if isinstance(each, CallEnded)).by_client
+    return next(each for each in talk.observations() if isinstance(each, CallEnded)).by_client
 
 
 def ended(code: str, text: str = "") -> list[tuple[Any, ...]]:
@@ -113,7 +115,7 @@ def ended(code: str, text: str = "") -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("status", "text", "code", "heard"),
+    ("status", "text", "code", "expected"),
     [
         ("5", "no such container: %C3%BC%0Aend", "NOT_FOUND", "no such container: ü\nend"),
         ("14", "50% %zz", "UNAVAILABLE", "50% %zz"),
@@ -122,15 +124,15 @@ def ended(code: str, text: str = "") -> list[tuple[Any, ...]]:
         ("none", "", "UNKNOWN", ""),
     ],
 )
-def test_status_and_text_of_a_failure(status: str, text: str, code: str, heard: str) -> None:
+def test_status_and_text_of_a_failure(status: str, text: str, code: str, expected: str) -> None:
     """Codes get gRPC's names; texts are percent-decoded as far as they are well formed."""
     says = Peer().headers(1, [(":status", "200"), ("grpc-status", status), ("grpc-message", text)], ends=True)
 
-    assert answered(says) == ended(code, heard)
+    assert answered(says) == ended(code, expected)
 
 
 def test_failure_after_a_message_is_a_failure() -> None:
-    """What a unary call was answered does not count when its trailers tell of a failure."""
+    """What a unary call was answered does not count when its trailers report a failure."""
     assert answered(Peer().answers(1, b"\x0a\x01x", status="13")) == ended("INTERNAL")
 
 
@@ -139,9 +141,9 @@ def test_failure_after_a_message_is_a_failure() -> None:
 )
 def test_http_status_stands_in(status: str, code: str) -> None:
     """A server that is no gRPC answers with HTTP's status alone."""
-    heard = answered(Peer().headers(1, [(":status", status)], ends=True))
+    observed = answered(Peer().headers(1, [(":status", status)], ends=True))
 
-    assert heard == ended(code, f"HTTP status {status} and no grpc-status")
+    assert observed == ended(code, f"HTTP status {status} and no grpc-status")
 
 
 def test_answer_without_trailers_or_without_a_message() -> None:
@@ -177,9 +179,9 @@ def test_call_given_up_by_the_client(after_ns: int, code: str, text: str) -> Non
     talk.asks(frame(wire.RST, 0, 1, b"\0\0\0\x08"), after_ns=after_ns)
     talk.answers(runtime.answers(1, b"too late"))
 
-    assert talk.told()[1:] == ended(code, text)
+    assert talk.calls()[1:] == ended(code, text)
     assert by_client(talk) == (code == "CANCELLED")
-    assert next(each for each in talk.hears() if isinstance(each, CallBegan)).timeout_ns == 2 * SECOND
+    assert next(each for each in talk.observations() if isinstance(each, CallBegan)).timeout_ns == 2 * SECOND
 
 
 @pytest.mark.parametrize(
@@ -191,7 +193,7 @@ def test_connection_that_breaks_ends_its_calls(what: What, code: str, text: str)
     client = Peer()
     talk = Talk().connects().asks(client.asks(1, "Version") + client.asks(3, "Status", None)).add(what)
 
-    assert talk.told() == [
+    assert talk.calls() == [
         ("CallBegan", "c1", V1, "Version", b""),
         ("CallEnded", "c1", "Version", code, text),
         ("CallBegan", "c2", V1, "Status", b""),
@@ -206,22 +208,22 @@ def test_call_after_the_runtime_is_gone(then: bytes) -> None:
     talk = Talk().connects().add(What.RUNTIME_GONE).asks(client.asks(1, "Version") + then)
     talk.add(What.CLIENT_GONE)
 
-    assert talk.told()[1:] == ended("UNAVAILABLE", BROKEN)
+    assert talk.calls()[1:] == ended("UNAVAILABLE", BROKEN)
     assert not by_client(talk)
-    assert [each.what for each in talk.hears() if isinstance(each, PeerChange)] == [
+    assert [each.what for each in talk.observations() if isinstance(each, PeerChange)] == [
         "client connected",
         "client gone",
     ]
 
 
 def test_runtime_that_goes_away_leaves_out_later_calls() -> None:
-    """GOAWAY names the last call that is looked at; those after it are told as UNAVAILABLE."""
+    """GOAWAY names the last call that is looked at; those after it are reported as UNAVAILABLE."""
     client = Peer()
     talk = Talk().connects().asks(client.asks(1, "Version") + client.asks(3, "Status"))
     talk.answers(frame(wire.GOAWAY, 0, 0, b"\x7f\xff\xff\xff" + bytes(4)))
     talk.answers(frame(wire.GOAWAY, 0, 0, b"\0\0\0\1" + bytes(4)) + Peer().answers(1, b""))
 
-    assert talk.told()[2:] == [
+    assert talk.calls()[2:] == [
         ("CallEnded", "c2", "Status", "UNAVAILABLE", "the runtime goes away and did not look at the call"),
         ("Answered", "c1", "Version", b""),
     ]
@@ -233,14 +235,14 @@ def test_messages_over_several_frames_and_several_in_one() -> None:
     items = message(b"a" * 20) + message(b"") + message(b"c" * 3)
     says = [runtime.begins(1)]
     says += [frame(wire.DATA, 0, 1, items[at : at + 7]) for at in range(0, len(items), 7)]
-    heard = answered(*says, frame(wire.DATA, 0, 1), runtime.ends(1), rpc="GetContainerEvents")
+    observed = answered(*says, frame(wire.DATA, 0, 1), runtime.ends(1), rpc="GetContainerEvents")
 
-    assert [each[3] for each in heard[:-1]] == [b"a" * 20, b"", b"c" * 3]
-    assert heard[-1] == ("CallEnded", "c1", "GetContainerEvents", "OK", "")
+    assert [each[3] for each in observed[:-1]] == [b"a" * 20, b"", b"c" * 3]
+    assert observed[-1] == ("CallEnded", "c1", "GetContainerEvents", "OK", "")
 
 
 @pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
-def test_compressed_messages_are_heard_plain(encoding: str, pack: Any) -> None:
+def test_compressed_messages_are_observed_plain(encoding: str, pack: Any) -> None:
     """Both ways, where the flag says so; a message without the flag is plain all the same."""
     client, runtime = Peer(), Peer()
     asks = client.asks(1, "Version", None, grpc_encoding=encoding)
@@ -248,7 +250,7 @@ def test_compressed_messages_are_heard_plain(encoding: str, pack: Any) -> None:
     says = runtime.begins(1, grpc_encoding=encoding) + frame(wire.DATA, 0, 1, message(pack(b"said" * 9), 1))
     talk = Talk().connects().asks(asks).answers(says + runtime.ends(1))
 
-    assert talk.told() == [
+    assert talk.calls() == [
         ("CallBegan", "c1", V1, "Version", b"asked"),
         ("Answered", "c1", "Version", b"said" * 9),
     ]
@@ -257,31 +259,31 @@ def test_compressed_messages_are_heard_plain(encoding: str, pack: Any) -> None:
 def test_unknown_method_may_be_a_stream() -> None:
     """Several messages make a stream of it; one is an answer; none is an end."""
 
-    def heard(*items: bytes) -> list[str]:
+    def kinds(*items: bytes) -> list[str]:
         talk = Talk().connects().asks(Peer().asks(1, "/runtime.v1.RuntimeService/StreamDreams"))
-        return [each[0] for each in talk.answers(Peer().answers(1, *items)).told()[1:]]
+        return [each[0] for each in talk.answers(Peer().answers(1, *items)).calls()[1:]]
 
-    assert heard(b"a", b"b", b"c") == ["StreamItem", "StreamItem", "StreamItem", "CallEnded"]
-    assert heard(b"a") == ["Answered"]
-    assert heard() == ["CallEnded"]
+    assert kinds(b"a", b"b", b"c") == ["StreamItem", "StreamItem", "StreamItem", "CallEnded"]
+    assert kinds(b"a") == ["Answered"]
+    assert kinds() == ["CallEnded"]
 
 
 def test_alpha_version_is_named_and_carried() -> None:
-    """A service of v1alpha2 is told by its name, and its methods are what they are in v1."""
+    """A service of v1alpha2 is reported by its name, and its methods are what they are in v1."""
     talk = Talk().connects().asks(Peer().asks(1, "/runtime.v1alpha2.ImageService/ImageFsInfo", b"?"))
 
-    assert talk.answers(Peer().answers(1, b"!")).told() == [
+    assert talk.answers(Peer().answers(1, b"!")).calls() == [
         ("CallBegan", "c1", "runtime.v1alpha2.ImageService", "ImageFsInfo", b"?"),
         ("Answered", "c1", "ImageFsInfo", b"!"),
     ]
 
 
-def test_streams_that_are_no_grpc_are_not_heard() -> None:
-    """A plain HTTP/2 request passes and is nobody's call."""
+def test_streams_that_are_no_grpc_are_not_observed() -> None:
+    """A plain HTTP/2 request passes and is no call."""
     get = Peer().headers(1, [(":method", "GET"), (":path", "/healthz")], ends=True)
     talk = Talk().connects().asks(get).answers(Peer().headers(1, [(":status", "200")]))
 
-    assert talk.answers(frame(wire.DATA, wire.END_STREAM, 1, b"ok")).told() == []
+    assert talk.answers(frame(wire.DATA, wire.END_STREAM, 1, b"ok")).calls() == []
 
 
 def test_what_the_tap_tells_of_peers() -> None:
@@ -289,7 +291,7 @@ def test_what_the_tap_tells_of_peers() -> None:
     talk = Talk().add(What.AWAY, b"No such file", 0).connects().add(What.BACK, b"", 0)
     talk.add(What.NOTE, b"{}", 0).add(What.CLIENT_GONE).add(What.RUNTIME_GONE)
 
-    assert talk.hears() == [
+    assert talk.observations() == [
         PeerChange(1, "runtime away", "No such file"),
         PeerChange(2, "client connected"),
         PeerChange(5, "runtime back"),
@@ -303,10 +305,13 @@ def test_lost_chunks_stop_a_connection() -> None:
     client = Peer()
     talk = Talk().connects().asks(client.asks(1, "Version")).add(What.LOST, b"the spool is full")
     talk.asks(client.asks(3, "Version")).add(What.CLIENT_GONE)
-    heard = talk.hears()[1:]
+    observed = talk.observations()[1:]
 
-    assert isinstance(heard[0], CallBegan)
-    assert heard[1:] == [PeerChange(5, "cannot be decoded: the spool is full"), PeerChange(7, "client gone")]
+    assert isinstance(observed[0], CallBegan)
+    assert observed[1:] == [
+        PeerChange(5, "cannot be decoded: the spool is full"),
+        PeerChange(7, "client gone"),
+    ]
 
 
 def test_frames_that_belong_to_no_call_are_ignored() -> None:
@@ -316,7 +321,7 @@ def test_frames_that_belong_to_no_call_are_ignored() -> None:
     talk.answers(runtime.answers(3, b"") + frame(wire.DATA, 0, 9, b"x") + frame(wire.RST, 0, 3, bytes(4)))
     talk.asks(client.asks(1, "Version") + client.asks(3, "Version") + frame(wire.RST, 0, 9, bytes(4)))
 
-    assert talk.told() == [("CallBegan", "c1", V1, "Version", b""), ("Answered", "c1", "Version", b"")]
+    assert talk.calls() == [("CallBegan", "c1", V1, "Version", b""), ("Answered", "c1", "Version", b"")]
 
 
 def test_second_answer_of_a_unary_call_is_left_out() -> None:
@@ -329,6 +334,6 @@ def test_call_that_ended_is_not_ended_again() -> None:
     talk = Talk().connects().asks(Peer().asks(1, "Version")).answers(Peer().answers(1, b"", status="2"))
     talk.asks(frame(wire.RST, 0, 1, bytes(4))).add(What.RUNTIME_GONE).add(What.CLIENT_GONE)
 
-    assert [each for each in talk.hears() if isinstance(each, CallEnded)] == [
+    assert [each for each in talk.observations() if isinstance(each, CallEnded)] == [
         CallEnded(5, "c1", "Version", "UNKNOWN", "")
     ]

@@ -82,7 +82,7 @@ def test_server_has_no_preface() -> None:
     ],
 )
 def test_what_is_no_http2_is_refused(data: bytes, why: str) -> None:
-    """Each way to be wrong has its reason told, even when the bytes come one by one."""
+    """Each way to be wrong has its reason reported, even when the bytes come one by one."""
     pieces = [data[at : at + 1] for at in range(len(data))]
 
     with pytest.raises(UndecodableError, match=why):

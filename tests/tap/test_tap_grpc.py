@@ -1,4 +1,4 @@
-"""A real client and a real server of gRPC with the tap in between: all is passed, and all is heard."""
+"""A real client and a real server of gRPC with the tap in between: all is passed, and all is observed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tapped import Tapped, serving
 from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Observation
 from kubelet_conformance.tap.messages import as_json, method
 from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.trace.format.header import Channels, Header
@@ -32,15 +32,15 @@ V1 = "runtime.v1.RuntimeService"
 
 
 async def outcome(call: Any) -> tuple[list[bytes], str]:
-    """What a client is told: the messages of a unary answer, and the code."""
+    """What a client receives: the messages of a unary answer, and the code."""
     try:
         return [(await call).SerializeToString()], OK
     except grpc.aio.AioRpcError as error:
         return [], error.code().name
 
 
-def test_every_method_passes_and_is_heard(tmp_path: Path) -> None:
-    """Whatever is answered to an empty request, the client and the tap are told the same bytes and codes."""
+def test_every_method_passes_and_is_observed(tmp_path: Path) -> None:
+    """Whatever is answered to an empty request, the client and the tap receive the same bytes and codes."""
     seen: list[tuple[str, bytes, list[bytes], str]] = []
 
     async def ask(_: Tapped, runtime: Any, images: Any) -> None:
@@ -58,12 +58,12 @@ def test_every_method_passes_and_is_heard(tmp_path: Path) -> None:
 
     assert len(seen) == 35
     assert sorted(world.calls()) == sorted(seen)
-    services = {each.service for each in world.heard if isinstance(each, CallBegan)}
+    services = {each.service for each in world.observed if isinstance(each, CallBegan)}
     assert services == {V1, "runtime.v1.ImageService"}
 
 
 async def life(runtime: Any, images: Any, *, seen: list[tuple[str, bytes, list[bytes], str]]) -> None:
-    """A pod's life; what the client is told of each call is added to `seen`."""
+    """A pod's life; what the client receives for each call is added to `seen`."""
 
     async def ask(stub: Any, rpc: str, request: Any) -> Any:
         reply = await getattr(stub, rpc)(request, timeout=60)
@@ -87,37 +87,37 @@ async def life(runtime: Any, images: Any, *, seen: list[tuple[str, bytes, list[b
     await ask(runtime, "ListPodSandbox", cri.ListPodSandboxRequest())
 
 
-def test_life_of_a_pod_is_heard_byte_for_byte(tmp_path: Path) -> None:
+def test_life_of_a_pod_is_observed_byte_for_byte(tmp_path: Path) -> None:
     """Requests and answers in the order of the calls; the deadlines that the client named; the events."""
     seen: list[tuple[str, bytes, list[bytes], str]] = []
     events: list[bytes] = []
 
-    async def story(world: Tapped, runtime: Any, images: Any) -> None:
+    async def scenario(world: Tapped, runtime: Any, images: Any) -> None:
         stream = runtime.GetContainerEvents(cri.GetEventsRequest())
         await stream.initial_metadata()
         await life(runtime, images, seen=seen)
         events.extend([(await stream.read()).SerializeToString() for _ in range(8)])
         stream.cancel()
-        await world.until(lambda heard: isinstance(heard[-1], CallEnded))
+        await world.until(lambda observed: isinstance(observed[-1], CallEnded))
 
-    world = Tapped.played(tmp_path, story)
-    began = [each for each in world.heard if isinstance(each, CallBegan)]
+    world = Tapped.played(tmp_path, scenario)
+    began = [each for each in world.observed if isinstance(each, CallBegan)]
 
     assert world.calls() == [*seen, ("GetContainerEvents", b"", events, "CANCELLED")]
     assert [each.id for each in began] == [f"c{number}" for number in range(1, len(began) + 1)]
     assert began[0].timeout_ns is None
     assert all(0 < each.timeout_ns <= 61 * 10**9 for each in began[1:] if each.timeout_ns is not None)
-    times = [each.at_ns for each in world.heard]
+    times = [each.at_ns for each in world.observed]
     assert times == sorted(times)
 
 
-def written(path: Path, heard: list[Heard]) -> None:
-    """What was heard as a trace; streams left out."""
+def written(path: Path, observed: list[Observation]) -> None:
+    """What was observed as a trace; streams left out."""
     answers: dict[str, type[Message]] = {}
-    began = heard[0].at_ns
+    began = observed[0].at_ns
     header = Header(trace=1, channels=Channels(cri="full"), kubernetes="1.32")
     with path.open("wb") as file, Writer(file, header) as writer:
-        for each in heard:
+        for each in observed:
             t = (each.at_ns - began) / 1e9
             if isinstance(each, CallBegan):
                 known = method(each.service, each.rpc)
@@ -126,17 +126,17 @@ def written(path: Path, heard: list[Heard]) -> None:
                 writer.call(t, each.rpc, each.id, as_json(known.request, each.request))
             elif isinstance(each, Answered):
                 writer.reply(t, each.id, as_json(answers[each.id], each.response))
-        writer.end((heard[-1].at_ns - began) / 1e9)
+        writer.end((observed[-1].at_ns - began) / 1e9)
 
 
 def test_contracts_hold_through_the_tap(tmp_path: Path) -> None:
-    """What the tap heard of a right runtime is a trace that keeps every contract it exercises."""
+    """What the tap observed of a right runtime is a trace that keeps every contract it exercises."""
     path = tmp_path / "trace.jsonl"
 
-    async def story(_: Tapped, runtime: Any, images: Any) -> None:
+    async def scenario(_: Tapped, runtime: Any, images: Any) -> None:
         await life(runtime, images, seen=[])
 
-    written(path, Tapped.played(tmp_path, story).heard)
+    written(path, Tapped.played(tmp_path, scenario).observed)
     contracts = [each for each in every_contract().values() if each.id.startswith("CRI-")]
     verdicts = Counter(each.verdict for each in judge_file(str(path), contracts).outcomes.values())
 
@@ -145,7 +145,7 @@ def test_contracts_hold_through_the_tap(tmp_path: Path) -> None:
 
 
 def test_methods_and_services_that_nobody_knows_pass(tmp_path: Path) -> None:
-    """Bytes of any method go through and are told by name, an answered one and one the server refuses."""
+    """Bytes of any method go through and are reported by name, an answered one and one the server refuses."""
 
     class Anything(grpc.GenericRpcHandler):
         def service(self, handler_call_details: Any) -> Any:
@@ -179,7 +179,7 @@ def test_methods_and_services_that_nobody_knows_pass(tmp_path: Path) -> None:
         ("Dream", b"abc", [b"cba"], OK),
         ("Sleep", b"abc", [], "UNIMPLEMENTED"),
     ]
-    assert [each.service for each in world.heard if isinstance(each, CallBegan)][1] == "of.the.Future"
+    assert [each.service for each in world.observed if isinstance(each, CallBegan)][1] == "of.the.Future"
 
 
 @pytest.mark.slow
@@ -227,26 +227,28 @@ def test_runtime_is_killed_and_comes_back(tmp_path: Path) -> None:
 def test_client_that_gives_up_and_client_that_is_gone(tmp_path: Path) -> None:
     """A deadline, a cancelled call, and a client that leaves in mid-call are three different ends."""
 
-    async def story(world: Tapped, runtime: Any, _: Any) -> None:
+    async def scenario(world: Tapped, runtime: Any, _: Any) -> None:
         pod = (await runtime.RunPodSandbox(sandbox())).pod_sandbox_id
         app = (await runtime.CreateContainer(container(pod, "run", "stopdelay=60"))).container_id
         await runtime.StartContainer(cri.StartContainerRequest(container_id=app))
         stop = cri.StopContainerRequest(container_id=app, timeout=90)
 
         def begun(number: int) -> Any:
-            return world.until(lambda heard: sum(isinstance(each, CallBegan) for each in heard) == number)
+            return world.until(
+                lambda observed: sum(isinstance(each, CallBegan) for each in observed) == number
+            )
 
         assert (await outcome(runtime.StopContainer(stop, timeout=0.05)))[1] == "DEADLINE_EXCEEDED"
         call = runtime.StopContainer(stop)
         await begun(5)
         call.cancel()
-        await world.until(lambda heard: sum(isinstance(each, CallEnded) for each in heard) == 2)
+        await world.until(lambda observed: sum(isinstance(each, CallEnded) for each in observed) == 2)
         async with world.channel(compression=grpc.Compression.Gzip) as other:
             call = stubs(other)[0].StopContainer(stop)
             await begun(6)
-        await world.until(lambda heard: sum(isinstance(each, CallEnded) for each in heard) == 3)
+        await world.until(lambda observed: sum(isinstance(each, CallEnded) for each in observed) == 3)
 
-    world = Tapped.played(tmp_path, story)
+    world = Tapped.played(tmp_path, scenario)
 
     assert [code for rpc, _, _, code in world.calls() if rpc == "StopContainer"] == [
         "DEADLINE_EXCEEDED",
@@ -260,12 +262,12 @@ def test_compressed_and_large_messages(tmp_path: Path) -> None:
     image = cri.ImageSpec(image="img:1", annotations={"a": "x" * 3_000_000})
     seen: list[tuple[list[bytes], str]] = []
 
-    async def story(world: Tapped, _: Any, images: Any) -> None:
+    async def scenario(world: Tapped, _: Any, images: Any) -> None:
         request = cri.PullImageRequest(image=image)
         async with world.channel(compression=grpc.Compression.Gzip) as other:
             seen.extend([await outcome(stub.PullImage(request)) for stub in (images, stubs(other)[1])])
 
-    world = Tapped.played(tmp_path, story)
+    world = Tapped.played(tmp_path, scenario)
     request = cri.PullImageRequest(image=image).SerializeToString()
 
     assert world.calls() == [("PullImage", request, *each) for each in seen]
@@ -277,7 +279,7 @@ def test_thousand_calls_at_once_are_all_recovered(tmp_path: Path) -> None:
     """Over several connections, some failing: each call once, with its own request and answer."""
     seen: list[tuple[str, bytes, list[bytes], str]] = []
 
-    async def story(world: Tapped, _: Any, __: Any) -> None:
+    async def scenario(world: Tapped, _: Any, __: Any) -> None:
         async def ask(stub: Any, number: int) -> None:
             rpc = ("ListContainers", "ListPodSandbox", "ContainerStatus", "Version")[number % 4]
             request = {
@@ -293,7 +295,7 @@ def test_thousand_calls_at_once_are_all_recovered(tmp_path: Path) -> None:
             clients = [stubs(one)[0], stubs(two)[0]]
             await asyncio.gather(*(ask(clients[number % 3 == 0], number) for number in range(1000)))
 
-    world = Tapped.played(tmp_path, story)
+    world = Tapped.played(tmp_path, scenario)
 
     assert sorted(world.calls()) == sorted(seen)
     assert Counter(code for *_, code in seen) == {OK: 750, "NOT_FOUND": 250}

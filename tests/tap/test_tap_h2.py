@@ -1,4 +1,4 @@
-"""Conversations made by h2, which knows nothing of the tap, are heard as they were held."""
+"""Conversations made by h2, which knows nothing of the tap, are decoded as they were held."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Held:
         self.exchange()
 
     def exchange(self) -> None:
-        """Let each side hear what the other has to say, until both are silent."""
+        """Let each side receive what the other sends, until both are silent."""
         while True:
             asks = self.client.data_to_send()
             self.server.receive_data(asks)
@@ -51,9 +51,9 @@ class Held:
             self.client.receive_data(answers)
             if not asks and not answers:
                 return
-            for data, tell in ((asks, self.talk.asks), (answers, self.talk.answers)):
+            for data, send in ((asks, self.talk.asks), (answers, self.talk.answers)):
                 if data:
-                    tell(data)
+                    send(data)
 
     def call(self, rpc: str, body: bytes, text: str) -> None:
         """A call that is answered by its own request, or fails with the text if there is one."""
@@ -70,7 +70,7 @@ class Held:
 
 @pytest.mark.slow
 @given(CALLS, st.lists(st.integers(0, 9000), max_size=3))
-def test_calls_are_heard_as_they_were_held(calls: list[tuple[str, bytes, str]], tables: list[int]) -> None:
+def test_calls_are_observed_as_they_were_held(calls: list[tuple[str, bytes, str]], tables: list[int]) -> None:
     """With header tables that change their size in between, in both directions, and padded data."""
     held, expected = Held(), list[tuple[Any, ...]]()
     for number, (rpc, body, text) in enumerate(calls, 1):
@@ -85,4 +85,4 @@ def test_calls_are_heard_as_they_were_held(calls: list[tuple[str, bytes, str]], 
         else:
             expected.append(("Answered", f"c{number}", rpc, body))
 
-    assert held.talk.told() == expected
+    assert held.talk.calls() == expected

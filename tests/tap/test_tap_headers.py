@@ -1,4 +1,4 @@
-"""Header blocks mean to the tap what they mean to hpack's own decoder, and nonsense is told as such."""
+"""Header blocks mean to the tap what they mean to hpack's own decoder, and nonsense is reported as such."""
 
 from __future__ import annotations
 

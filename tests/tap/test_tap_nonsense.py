@@ -17,9 +17,9 @@ from kubelet_conformance.tap.grpc import MESSAGE_BYTES_MAX
 
 
 def broken(talk: Talk) -> list[str]:
-    """What is told of connections that cannot be decoded."""
-    told = [each.what for each in talk.hears() if isinstance(each, PeerChange)]
-    return [each for each in told if each.startswith("cannot be decoded: ")]
+    """What is reported of connections that cannot be decoded."""
+    reported = [each.what for each in talk.observations() if isinstance(each, PeerChange)]
+    return [each for each in reported if each.startswith("cannot be decoded: ")]
 
 
 def after_a_call(data: bytes) -> Talk:
@@ -44,11 +44,11 @@ def after_a_call(data: bytes) -> Talk:
 def test_reason_is_told_once(talk: Talk, why: str) -> None:
     """One line says why; the bytes that follow are not looked at."""
     talk.answers(b"\xff" * 99).asks(b"\xff" * 99).add(What.RUNTIME_GONE).add(What.CLIENT_GONE)
-    told = broken(talk)
+    reported = broken(talk)
 
-    assert len(told) == 1
-    assert why in told[0]
-    assert talk.hears()[-1] == PeerChange(talk.now, "client gone")
+    assert len(reported) == 1
+    assert why in reported[0]
+    assert talk.observations()[-1] == PeerChange(talk.now, "client gone")
 
 
 @pytest.mark.parametrize("packed", [b"no gzip at all", zlib.compress(b"x" * 99, wbits=31)[:-9]])
@@ -61,11 +61,11 @@ def test_message_that_is_not_compressed_as_it_says(packed: bytes) -> None:
     assert "compressed" in broken(talk)[0]
 
 
-def test_other_connections_are_heard_as_before() -> None:
+def test_other_connections_are_observed_as_before() -> None:
     """What one client breaks is its own."""
     talk = Talk().connects().connects(2).asks(b"\xff" * 99).asks(Peer().asks(1, "Version"), 2)
 
-    assert talk.answers(Peer().answers(1, b"!"), 2).told() == [
+    assert talk.answers(Peer().answers(1, b"!"), 2).calls() == [
         ("CallBegan", "c1", V1, "Version", b""),
         ("Answered", "c1", "Version", b"!"),
     ]
@@ -74,13 +74,13 @@ def test_other_connections_are_heard_as_before() -> None:
 @pytest.mark.parametrize("begins_well", [True, False])
 @given(pieces=st.lists(st.tuples(st.booleans(), st.binary(max_size=80)), max_size=8))
 def test_any_bytes_are_survived(*, begins_well: bool, pieces: list[tuple[bool, bytes]]) -> None:
-    """A decoder never raises, and hears the next connection."""
+    """A decoder never raises, and decodes the next connection."""
     talk = Talk().connects() if begins_well else Talk().add(What.CONNECTED)
     for asks, data in pieces:
         talk.add(What.REQUESTS if asks else What.REPLIES, data)
     talk.connects(2).asks(Peer().asks(1, "Version"), 2)
 
-    assert talk.told()[-1][2:] == (V1, "Version", b"")
+    assert talk.calls()[-1][2:] == (V1, "Version", b"")
 
 
 @given(st.data())
@@ -94,12 +94,12 @@ def test_bytes_that_were_changed_are_survived(data: st.DataObject) -> None:
             side[at] = data.draw(st.integers(0, 255))
     talk = Talk().connects().asks(bytes(asks)).answers(bytes(says)).add(What.RUNTIME_GONE)
 
-    assert isinstance(talk.hears(), list)
+    assert isinstance(talk.observations(), list)
 
 
 def ended_as_too_long(talk: Talk) -> bool:
     """Whether the call ended for its length while its connection is decoded on."""
-    ended = talk.told()[-1]
+    ended = talk.calls()[-1]
     return ended[:4] == ("CallEnded", "c1", "Version", "RESOURCE_EXHAUSTED") and not broken(talk)
 
 

@@ -36,10 +36,10 @@ class World:
         async with self.news:
             self.news.notify_all()
 
-    async def until(self, told: Callable[[list[What]], bool]) -> None:
-        """Wait until the sink was told that."""
+    async def until(self, enough: Callable[[list[What]], bool]) -> None:
+        """Wait until the sink was given that."""
         async with self.news:
-            await self.news.wait_for(lambda: told([chunk.what for chunk in self.chunks]))
+            await self.news.wait_for(lambda: enough([chunk.what for chunk in self.chunks]))
 
     @contextlib.asynccontextmanager
     async def runtime(self) -> AsyncGenerator[None]:
@@ -60,8 +60,8 @@ class World:
         """The bytes that the sink saw of one direction."""
         return b"".join(chunk.data for chunk in self.chunks if chunk.what is what)
 
-    def told(self) -> list[What]:
-        """What the sink was told, without the bytes."""
+    def given(self) -> list[What]:
+        """What the sink was given, without the bytes."""
         return [each.what for each in self.chunks if each.what not in {What.REQUESTS, What.REPLIES}]
 
 
@@ -117,16 +117,16 @@ async def test_one_side_may_end_and_still_receive(*, client_first: bool, tmp_pat
         order = (
             [What.CLIENT_GONE, What.RUNTIME_GONE] if client_first else [What.RUNTIME_GONE, What.CLIENT_GONE]
         )
-        await world.until(lambda told: set(order) <= set(told))
+        await world.until(lambda given: set(order) <= set(given))
         await close(client, runtime)
 
         assert (asked, answered) == (b"question", b"answer")
-        assert [each for each in world.told() if each in order] == order
+        assert [each for each in world.given() if each in order] == order
 
 
 @in_a_loop
 async def test_slow_reader_slows_the_writer(tmp_path: Path) -> None:
-    """What nobody reads is not read either: the tap holds less than a few hundred kilobytes of it."""
+    """What no client reads is not read either: the tap holds less than a few hundred kilobytes of it."""
     flood = bytes(8 * MEGABYTE)
 
     async with relayed(tmp_path) as world:
@@ -153,7 +153,7 @@ async def test_slow_reader_slows_the_writer(tmp_path: Path) -> None:
 
 @in_a_loop
 async def test_runtime_that_is_not_there(tmp_path: Path) -> None:
-    """The client's connection ends at once; the next one is tried anew; each change is told once."""
+    """The client's connection ends at once; the next one is tried anew; each change is reported once."""
     world = World(tmp_path)
     async with Relay(world.listen, world.upstream, world.sink):
         for _ in range(2):
@@ -165,12 +165,12 @@ async def test_runtime_that_is_not_there(tmp_path: Path) -> None:
         async with world.runtime():
             client = await world.client()
             runtime = await world.accepted.get()
-            await world.until(lambda told: What.BACK in told)
+            await world.until(lambda given: What.BACK in given)
             await close(client, runtime)
     connected = [What.CONNECTED, What.CLIENT_GONE]
 
-    assert world.told()[:6] == [What.CONNECTED, What.AWAY, What.CLIENT_GONE, *connected, What.CONNECTED]
-    assert world.told()[6] is What.BACK
+    assert world.given()[:6] == [What.CONNECTED, What.AWAY, What.CLIENT_GONE, *connected, What.CONNECTED]
+    assert world.given()[6] is What.BACK
     assert "No such file" in next(each.data for each in world.chunks if each.what is What.AWAY).decode()
 
 
@@ -182,17 +182,17 @@ async def test_runtime_whose_connections_break_is_away(tmp_path: Path) -> None:
         runtimes = [await world.accepted.get(), await world.accepted.get()]
         runtimes[0][1].transport.abort()
         ends = [await asyncio.wait_for(clients[0][0].read(), None)]
-        await world.until(lambda told: What.RUNTIME_GONE in told)
-        early = What.AWAY in world.told()
+        await world.until(lambda given: What.RUNTIME_GONE in given)
+        early = What.AWAY in world.given()
         runtimes[1][1].transport.abort()
         ends += [await clients[1][0].read()]
-        await world.until(lambda told: What.AWAY in told)
+        await world.until(lambda given: What.AWAY in given)
         again = await world.client()
-        await world.until(lambda told: What.BACK in told)
+        await world.until(lambda given: What.BACK in given)
         await close(*clients, again, *runtimes, await world.accepted.get())
 
         assert (ends, early) == ([b"", b""], False)
-        assert world.told().count(What.AWAY) == 1
+        assert world.given().count(What.AWAY) == 1
 
 
 @in_a_loop
@@ -204,10 +204,10 @@ async def test_client_that_is_gone_takes_its_connection_along(tmp_path: Path) ->
         client[1].transport.abort()
         end = await runtime[0].read()
         await close(runtime)
-        await world.until(lambda told: {What.CLIENT_GONE, What.RUNTIME_GONE} <= set(told))
+        await world.until(lambda given: {What.CLIENT_GONE, What.RUNTIME_GONE} <= set(given))
 
         assert end == b""
-        assert What.AWAY not in world.told()
+        assert What.AWAY not in world.given()
 
 
 @in_a_loop
@@ -219,14 +219,14 @@ async def test_end_of_the_tap_ends_every_connection(tmp_path: Path) -> None:
             client = await world.client()
             runtime = await world.accepted.get()
             runtime[1].write(b"the last word")
-            await world.until(lambda told: What.REPLIES in told)
+            await world.until(lambda given: What.REPLIES in given)
         last = await client[0].read()
         end = await runtime[0].read()
         await close(client, runtime)
 
     assert (last, end) == (b"the last word", b"")
     assert not world.listen.exists()
-    assert What.AWAY not in world.told()
+    assert What.AWAY not in world.given()
 
 
 @in_a_loop
@@ -261,7 +261,7 @@ async def test_relay_that_is_left_while_nobody_reads(tmp_path: Path) -> None:
             client[1].transport.pause_reading()  # type: ignore[attr-defined]
             runtime = await world.accepted.get()
             runtime[1].write(bytes(4 * MEGABYTE))
-            await world.until(lambda told: What.REPLIES in told)
+            await world.until(lambda given: What.REPLIES in given)
         gone = not world.listen.exists()
         client[1].transport.abort()
         runtime[1].transport.abort()

@@ -19,18 +19,18 @@ from tap_wire import V1, Peer, Talk
 from tapped import serving
 
 from kubelet_conformance.tap.chunks import Chunk, What
-from kubelet_conformance.tap.pipeline import Pipeline, hear
+from kubelet_conformance.tap.pipeline import Pipeline, observations
 from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.tap.spool import Spool, read_chunks
 
 EVERY = [Chunk(number, number % 3, what, bytes(number * 7)) for number, what in enumerate(What, 1)]
 
-HEARER = """
+DECODING = """
 import os, sys
-from kubelet_conformance.tap.pipeline import give_way, hear
+from kubelet_conformance.tap.pipeline import give_way, observations
 give_way()
 with open(sys.argv[1], "w") as file:
-    for each in hear(sys.stdin.fileno()):
+    for each in observations(sys.stdin.fileno()):
         print(type(each).__name__, getattr(each, "rpc", ""), file=file, flush=True)
 sys.exit(int(sys.argv[2]))
 """
@@ -124,7 +124,7 @@ def no_space(*_: object) -> int:
 def test_full_spool_gives_connections_up(
     *, disk_full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection that lost a chunk is told as lost, once; its bytes end there, and its end is told."""
+    """A connection that lost a chunk is reported as lost, once; its bytes end there, and its end follows."""
     if disk_full:
         monkeypatch.setattr(os, "pwrite", no_space)
     busy = requests(6000)
@@ -186,7 +186,7 @@ def test_chunk_that_is_cut_short_is_left_out() -> None:
 
 
 def test_hearing_at_the_end_of_a_pipe() -> None:
-    """The same is heard as without one."""
+    """The same is observed as without one."""
     talk = Talk().connects().asks(Peer().asks(1, "Version", b"?")).answers(Peer().answers(1, b"!"))
 
     async def main() -> list[Any]:
@@ -194,49 +194,52 @@ def test_hearing_at_the_end_of_a_pipe() -> None:
         spool = Spool(writing)
         put(talk.chunks)(spool)
         await spool.finish()
-        heard = list(hear(reading))
+        observed = list(observations(reading))
         os.close(reading)
-        return heard
+        return observed
 
-    assert asyncio.run(main()) == talk.hears()
+    assert asyncio.run(main()) == talk.observations()
 
 
 def piped(
-    tell: Callable[[Pipeline], Coroutine[Any, Any, None]], out: Path, status: int = 0, hearer: str = HEARER
+    send: Callable[[Pipeline], Coroutine[Any, Any, None]],
+    out: Path,
+    status: int = 0,
+    decoding: str = DECODING,
 ) -> Pipeline:
-    """A pipeline to a process that writes down what it hears, after the story is over."""
+    """A pipeline to a process that writes down what it observes, after the scenario is over."""
 
     async def main() -> Pipeline:
-        async with Pipeline([sys.executable, "-c", hearer, str(out), str(status)]) as pipeline:
-            await tell(pipeline)
+        async with Pipeline([sys.executable, "-c", decoding, str(out), str(status)]) as pipeline:
+            await send(pipeline)
         return pipeline
 
     return asyncio.run(main())
 
 
 def test_another_process_hears_all_before_it_ends(tmp_path: Path) -> None:
-    """Leaving waits for it, and its exit status is told."""
+    """Leaving waits for it, and its exit status is reported."""
     talk = Talk().connects().asks(Peer().asks(1, "Version")).answers(Peer().answers(1, b"!"))
 
-    async def tell(pipeline: Pipeline) -> None:
+    async def send(pipeline: Pipeline) -> None:
         for chunk in talk.chunks:
             pipeline.sink(chunk)
 
-    pipeline = piped(tell, tmp_path / "heard", 3)
+    pipeline = piped(send, tmp_path / "observed", 3)
 
     assert pipeline.exit_status == 3
-    assert (tmp_path / "heard").read_text().splitlines() == [
+    assert (tmp_path / "observed").read_text().splitlines() == [
         "PeerChange ",
         "CallBegan Version",
         "Answered Version",
     ]
-    assert talk.told()[0] == ("CallBegan", "c1", V1, "Version", b"")
+    assert talk.calls()[0] == ("CallBegan", "c1", V1, "Version", b"")
 
 
-def test_calls_through_a_relay_are_heard_in_another_process(tmp_path: Path) -> None:
+def test_calls_through_a_relay_are_observed_in_another_process(tmp_path: Path) -> None:
     """Many at once, and not one is missing at the end."""
 
-    async def tell(pipeline: Pipeline) -> None:
+    async def send(pipeline: Pipeline) -> None:
         upstream, listen = tmp_path / "cri.sock", tmp_path / "tap.sock"
         async with (
             serving(upstream),
@@ -246,9 +249,9 @@ def test_calls_through_a_relay_are_heard_in_another_process(tmp_path: Path) -> N
             runtime, _ = stubs(channel)
             await asyncio.gather(*(runtime.Version(cri.VersionRequest(version=f"{at}")) for at in range(300)))
 
-    piped(tell, tmp_path / "heard")
+    piped(send, tmp_path / "observed")
 
-    assert Counter((tmp_path / "heard").read_text().splitlines()) == {
+    assert Counter((tmp_path / "observed").read_text().splitlines()) == {
         "PeerChange ": 2,
         "CallBegan Version": 300,
         "Answered Version": 300,
@@ -258,12 +261,12 @@ def test_calls_through_a_relay_are_heard_in_another_process(tmp_path: Path) -> N
 def test_process_that_ends_by_itself_is_told(tmp_path: Path) -> None:
     """The sink goes on taking chunks, for the bytes must pass."""
 
-    async def tell(pipeline: Pipeline) -> None:
+    async def send(pipeline: Pipeline) -> None:
         assert await pipeline.wait() == 7
         for chunk in requests(3000):
             pipeline.sink(chunk)
 
-    assert piped(tell, tmp_path / "heard", hearer="raise SystemExit(7)").exit_status == 7
+    assert piped(send, tmp_path / "observed", decoding="raise SystemExit(7)").exit_status == 7
 
 
 def test_process_is_killed_when_nobody_waits_for_it(tmp_path: Path) -> None:

@@ -53,10 +53,10 @@ class Bodies:
 
     def opaque(self, message: bytes) -> msgspec.Raw:
         """A message of a type that this version does not know."""
-        told = b64encode(message).decode()
+        opaque = b64encode(message).decode()
         if self.redactor is not None:
-            told = self.redactor.digest(told)
-        return _encoded({"bytes": len(message), **({"opaque": told} if told else {})})
+            opaque = self.redactor.digest(opaque)
+        return _encoded({"bytes": len(message), **({"opaque": opaque} if opaque else {})})
 
     def _of(self, service: str, rpc: str, message: bytes, *, is_request: bool) -> msgspec.Raw:
         key = f"{service}/{rpc}", is_request, message

@@ -10,7 +10,14 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.recording.pod_sources import Look, LookError, PodKey, WantedPod, is_pod, kept_status
+from kubelet_conformance.recording.pod_sources import (
+    DesiredPod,
+    Look,
+    PodKey,
+    PodsReadError,
+    is_pod,
+    kept_status,
+)
 from kubelet_conformance.trace.format.json_values import Json, is_list, is_object, object_of, text_of
 from kubelet_conformance.trace.format.labels import STATIC_SOURCES, Annotation
 
@@ -57,32 +64,36 @@ class KubeletPods:
         except urllib.error.HTTPError as error:
             hopeless = error.code in {401, 403, 404}
             error.close()
-            raise LookError(f"{self._url}: answers {error.code} {error.reason}", hopeless=hopeless) from None
+            raise PodsReadError(
+                f"{self._url}: answers {error.code} {error.reason}", hopeless=hopeless
+            ) from None
         except urllib.error.URLError as error:
             certificate = isinstance(error.reason, ssl.SSLCertVerificationError)
             hint = " (--insecure takes any certificate)" if certificate else ""
-            raise LookError(f"{self._url}: {error.reason}{hint}", hopeless=certificate) from None
+            raise PodsReadError(f"{self._url}: {error.reason}{hint}", hopeless=certificate) from None
         except (OSError, HTTPException) as error:
-            raise LookError(f"{self._url}: {error or type(error).__name__}") from None
+            raise PodsReadError(f"{self._url}: {error or type(error).__name__}") from None
         if len(raw) > _BYTES_MAX:
-            raise LookError(f"{self._url}: answers with more than {_BYTES_MAX >> 20} MiB", hopeless=True)
+            raise PodsReadError(f"{self._url}: answers with more than {_BYTES_MAX >> 20} MiB", hopeless=True)
         return raw
 
     def _found(self, raw: bytes) -> Look:
         try:
             value: Any = msgspec.json.decode(raw)
         except (msgspec.DecodeError, RecursionError, ValueError):
-            raise LookError(f"{self._url}: answers with something that is no JSON", hopeless=True) from None
+            raise PodsReadError(
+                f"{self._url}: answers with something that is no JSON", hopeless=True
+            ) from None
         items = value.get("items") if is_object(value) and value.get("kind") == "PodList" else ()
         if items is None:
             items = []
         if not is_list(items):
-            raise LookError(f"{self._url}: answers with something that is no list of pods", hopeless=True)
-        pods = tuple(self._wanted(each) for each in items if is_pod(each))
+            raise PodsReadError(f"{self._url}: answers with something that is no list of pods", hopeless=True)
+        pods = tuple(self._desired(each) for each in items if is_pod(each))
         strange = len(items) - len(pods)
         return Look(pods, (f"{self._url}: {strange} items are no pods",) if strange else ())
 
-    def _wanted(self, item: Json) -> WantedPod:
+    def _desired(self, item: Json) -> DesiredPod:
         meta = object_of(item, "metadata")
         namespace, name = text_of(meta, "namespace") or "default", text_of(meta, "name")
         source = text_of(object_of(meta, "annotations"), Annotation.SOURCE) or "api"
@@ -95,4 +106,4 @@ class KubeletPods:
         if status is not None:
             pod["status"] = status
         key = PodKey(source, namespace, name, text_of(meta, "uid"))
-        return WantedPod(key, pod, object_of(item, "status") or None)
+        return DesiredPod(key, pod, object_of(item, "status") or None)

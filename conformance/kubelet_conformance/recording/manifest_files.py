@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from kubelet_conformance.recording.pod_sources import Look, LookError, PodKey, WantedPod, is_pod
+from kubelet_conformance.recording.pod_sources import DesiredPod, Look, PodKey, PodsReadError, is_pod
 from kubelet_conformance.trace.format.json_values import Json, is_list, is_object, object_of, text_of
 
 FILE_BYTES_MAX = 10 * 1024 * 1024
@@ -56,7 +56,7 @@ class ManifestFiles:
             files = sorted(self._path.iterdir()) if self._path.is_dir() else [self._path]
             self._path.stat()
         except OSError as error:
-            raise LookError(f"{self._path}: cannot be read: {error.strerror or error}") from None
+            raise PodsReadError(f"{self._path}: cannot be read: {error.strerror or error}") from None
         read: dict[str, _Read] = {}
         for file in files:
             if not file.name.startswith("."):
@@ -64,7 +64,7 @@ class ManifestFiles:
                 if found is not None:
                     read[file.name] = found
         self._files = read
-        pods = {pod.key: pod for one in read.values() for pod in map(self._wanted, one.pods)}
+        pods = {pod.key: pod for one in read.values() for pod in map(self._desired, one.pods)}
         return Look(tuple(pods.values()), tuple(one.problem for one in read.values() if one.problem))
 
     def _read(self, file: Path) -> _Read | None:
@@ -86,10 +86,10 @@ class ManifestFiles:
             return _Read(_Version(0, 0, 0), kept, f"{file}: {why}")
         return _Read(version, pods, "")
 
-    def _wanted(self, pod: Json) -> WantedPod:
+    def _desired(self, pod: Json) -> DesiredPod:
         meta = object_of(pod, "metadata")
         name = f"{text_of(meta, 'name')}{self._suffix}"
-        return WantedPod(PodKey("file", text_of(meta, "namespace") or "default", name, ""), pod)
+        return DesiredPod(PodKey("file", text_of(meta, "namespace") or "default", name, ""), pod)
 
 
 class _BadManifestError(Exception):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kubelet_conformance.recording.ordering import Owners, Work, place_of
-from kubelet_conformance.recording.pod_sources import Change, LookError, PodsSource, Watch
+from kubelet_conformance.recording.pod_sources import Change, PodsReadError, PodsSource, Watch
 from kubelet_conformance.recording.transcript import Transcript
-from kubelet_conformance.tap.events import Heard, Note
+from kubelet_conformance.tap.events import Note, Observation
 
 TICK_SECONDS = 1.0
 """How often the pods are looked at, and what was written is handed to the system."""
@@ -15,7 +15,7 @@ _HELD_MAX = 100_000
 _HELD_BYTES_MAX = 64 * 1024 * 1024
 _LAG_NS = 1_000_000_000
 """A look is skipped if the last observed call is older than this: writing must catch up first."""
-_PATIENCE_TICKS = 10
+_RETRY_TICKS_MAX = 10
 """After a look that failed, so many ticks pass until the next at most; at first fewer."""
 
 
@@ -45,27 +45,27 @@ class Observer:
         self._complain = complain
         self._owners = Owners()
         self._watch = Watch(gives_status=source is not None and source.gives_status)
-        self._held: list[Heard] = []
+        self._held: list[Observation] = []
         self._held_bytes = 0
         self._works: list[tuple[int, Work]] = []
         self._found: list[Change] | None = None
         """What the last look found, until all calls observed before it are in."""
         self._found_ns = 0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._failures = 0
         self._rest = 0
         """How many ticks pass until the next look."""
 
-    def hear(self, heard: Heard) -> None:
+    def observe(self, observation: Observation) -> None:
         """Take one observation."""
-        if isinstance(heard, Note):
-            self._tick(heard.at_ns)
+        if isinstance(observation, Note):
+            self._tick(observation.at_ns)
         elif self._source is None:
-            self._transcript.hear(heard)
+            self._transcript.observe(observation)
         else:
-            if self._found is not None and heard.at_ns > self._found_ns:
+            if self._found is not None and observation.at_ns > self._found_ns:
                 self._settle()
-            self._hold(heard)
+            self._hold(observation)
 
     def end(self, at_ns: int) -> None:
         """Nothing more comes: look once more, and write what is left."""
@@ -87,12 +87,12 @@ class Observer:
                 self._look()
         self._transcript.flush()
 
-    def _hold(self, heard: Heard) -> None:
-        work = self._owners.hear(heard)
+    def _hold(self, observation: Observation) -> None:
+        work = self._owners.observe(observation)
         if work is not None:
             self._works.append((len(self._held), work))
-        self._held.append(heard)
-        self._held_bytes += _size(heard)
+        self._held.append(observation)
+        self._held_bytes += _size(observation)
         if len(self._held) > _HELD_MAX or self._held_bytes > _HELD_BYTES_MAX:
             self._settle()
 
@@ -101,10 +101,10 @@ class Observer:
             return
         try:
             look = self._source.look()
-        except LookError as error:
+        except PodsReadError as error:
             self._say(str(error))
-            self._rest = min(2**self._failures - 1, _PATIENCE_TICKS)
-            self._failures = min(self._failures + 1, _PATIENCE_TICKS)
+            self._rest = min(2**self._failures - 1, _RETRY_TICKS_MAX)
+            self._failures = min(self._failures + 1, _RETRY_TICKS_MAX)
             self._settle()
             return
         self._failures = 0
@@ -113,8 +113,8 @@ class Observer:
         self._found, self._found_ns = self._watch.changes(look), self._now_ns()
 
     def _say(self, problem: str) -> None:
-        if problem not in self._told and len(self._told) < _HELD_MAX:
-            self._told.add(problem)
+        if problem not in self._reported and len(self._reported) < _HELD_MAX:
+            self._reported.add(problem)
             self._complain(problem)
 
     def _settle(self) -> None:
@@ -125,10 +125,10 @@ class Observer:
             place = place_of(change, self._works)
             (later if place is None else placed.setdefault(place, [])).append(change)
         transcript = self._transcript
-        for place, heard in enumerate(self._held):
+        for place, observation in enumerate(self._held):
             for change in placed.get(place, ()):
-                self._write(heard.at_ns, change)
-            transcript.hear(heard)
+                self._write(observation.at_ns, change)
+            transcript.observe(observation)
         for change in later:
             self._write(self._found_ns, change)
         if self._watch.is_alone:
@@ -140,9 +140,9 @@ class Observer:
             self._transcript.record(at_ns, kind, fields)
 
 
-def _size(heard: Heard) -> int:
+def _size(observation: Observation) -> int:
     for name in ("request", "response", "message"):
-        found = getattr(heard, name, None)
+        found = getattr(observation, name, None)
         if isinstance(found, bytes):
             return len(found)
     return 0

@@ -14,7 +14,7 @@ from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import DecodeError, Message
 
 from kubelet_conformance.recording.pod_sources import Change
-from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Observation
 from kubelet_conformance.tap.messages import METHODS
 from kubelet_conformance.trace.format.labels import Label
 from kubelet_conformance.trace.world.in_flight import WORK
@@ -56,36 +56,36 @@ class Owners:
         """Calls under way that list everything, by id."""
         self._lists: dict[str, bytes] = {}
 
-    def hear(self, heard: Heard) -> Work | None:
+    def observe(self, observation: Observation) -> Work | None:
         """Learn; if it is the begin of a call that works on a known pod, which."""
-        if isinstance(heard, CallBegan):
-            return self._began(heard)
-        if isinstance(heard, Answered):
-            if heard.id in self._listing:
-                self._lists[self._listing.pop(heard.id)] = heard.response
-            self._answered(heard)
-        elif isinstance(heard, CallEnded):
-            self._listing.pop(heard.id, None)
-            self._open.pop(heard.id, None)
+        if isinstance(observation, CallBegan):
+            return self._began(observation)
+        if isinstance(observation, Answered):
+            if observation.id in self._listing:
+                self._lists[self._listing.pop(observation.id)] = observation.response
+            self._answered(observation)
+        elif isinstance(observation, CallEnded):
+            self._listing.pop(observation.id, None)
+            self._open.pop(observation.id, None)
         return None
 
-    def _began(self, heard: CallBegan) -> Work | None:
-        if heard.rpc in _LISTS and len(heard.request) <= _EMPTY_FILTER_BYTES:
-            self._listing[heard.id] = heard.rpc
-        kind = _REQUESTS.get(heard.rpc)
+    def _began(self, observation: CallBegan) -> Work | None:
+        if observation.rpc in _LISTS and len(observation.request) <= _EMPTY_FILTER_BYTES:
+            self._listing[observation.id] = observation.rpc
+        kind = _REQUESTS.get(observation.rpc)
         if kind is None:
             return None
         try:
-            request = kind.FromString(heard.request)
+            request = kind.FromString(observation.request)
         except DecodeError:
             return None
-        self._open[heard.id] = request
+        self._open[observation.id] = request
         owner = self._owner(request)
         if owner is None:
             return None
         container = request.config.metadata.name if isinstance(request, cri.CreateContainerRequest) else ""
         hook = isinstance(request, cri.ExecSyncRequest) and request.timeout == 0
-        return Work(owner, heard.rpc, container, hook)
+        return Work(owner, observation.rpc, container, hook)
 
     def _owner(self, request: Message) -> Owner | None:
         match request:
@@ -107,16 +107,16 @@ class Owners:
             found = self._of.get(identity)
         return found
 
-    def _answered(self, heard: Answered) -> None:
-        request = self._open.pop(heard.id, None)
+    def _answered(self, observation: Answered) -> None:
+        request = self._open.pop(observation.id, None)
         try:
             if isinstance(request, cri.RunPodSandboxRequest):
-                made = cri.RunPodSandboxResponse.FromString(heard.response).pod_sandbox_id
+                made = cri.RunPodSandboxResponse.FromString(observation.response).pod_sandbox_id
                 self._of[made] = _named(request.config.metadata)
             elif isinstance(request, cri.CreateContainerRequest):
                 owner = self._owner(request)
                 if owner is not None:
-                    made = cri.CreateContainerResponse.FromString(heard.response).container_id
+                    made = cri.CreateContainerResponse.FromString(observation.response).container_id
                     self._of[made] = owner
         except DecodeError:
             return

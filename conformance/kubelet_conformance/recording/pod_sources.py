@@ -21,7 +21,7 @@ from kubelet_conformance.trace.format.manifests import Manifest, PodStatus
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
-class LookError(Exception):
+class PodsReadError(Exception):
     """The pods could not be read this time; `hopeless` if what is there can never be a list of pods."""
 
     def __init__(self, problem: str, *, hopeless: bool = False) -> None:
@@ -43,7 +43,7 @@ class PodKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class WantedPod:
+class DesiredPod:
     """One pod: its manifest, and its status where the source knows one."""
 
     key: PodKey
@@ -60,7 +60,7 @@ class WantedPod:
 class Look:
     """What was there; `problems` are parts that could not be read."""
 
-    pods: tuple[WantedPod, ...]
+    pods: tuple[DesiredPod, ...]
     problems: tuple[str, ...] = ()
 
 
@@ -71,7 +71,7 @@ class PodsSource(Protocol):
     """Whether it knows statuses, and when pods are finally gone."""
 
     def look(self) -> Look:
-        """Read them now; raises `LookError`."""
+        """Read them now; raises `PodsReadError`."""
         ...
 
 
@@ -80,7 +80,7 @@ class Change:
     """The records of one change, as kind and fields; `what` says which calls must come after them.
 
     `new`: all calls about the pod. `changed`: the stop, or the new container, that it brings about.
-    `going`: the stop. `told`: none, it was so when it was read.
+    `going`: the stop. `status`: none, it was so when it was read.
     """
 
     key: PodKey
@@ -97,7 +97,7 @@ class Watch:
         self.is_alone = False
         """The kubelet has no API server: its statuses are stored nowhere."""
         self._gives_status = gives_status
-        self._pods: dict[PodKey, WantedPod] = {}
+        self._pods: dict[PodKey, DesiredPod] = {}
 
     def changes(self, look: Look) -> list[Change]:
         """What has changed since the last one; a pod that has gone comes before one that takes its place."""
@@ -108,28 +108,28 @@ class Watch:
         self._pods = now
         return gone + found
 
-    def _gone(self, pod: WantedPod) -> Change:
+    def _gone(self, pod: DesiredPod) -> Change:
         key = pod.key
         if self._gives_status and key.source == "api":
             # Whether it was removed by force or in order is not known, if its deletion was not observed.
-            return Change(key, "told" if pod.deletion else "going", (("deleted", {"uid": key.uid}),))
+            return Change(key, "status" if pod.deletion else "going", (("deleted", {"uid": key.uid}),))
         whom = {"namespace": key.namespace, "name": _manifest_name(pod), "uid": key.uid or None}
         return Change(key, "going", (("pod", {"op": "remove", "source": key.source, **whom}),))
 
-    def _seen(self, pod: WantedPod, before: WantedPod | None) -> Iterator[Change]:
+    def _seen(self, pod: DesiredPod, before: DesiredPod | None) -> Iterator[Change]:
         fields = {"op": "set", "source": pod.key.source, "pod": pod.pod}
         if before is None:
             yield Change(pod.key, "new", (("pod", fields),))
         elif before.pod != pod.pod:
             what = "going" if pod.deletion and not before.deletion else "changed"
             yield Change(pod.key, what, (("pod", fields),), _containers(before.pod))
-        told = None if before is None else before.status
+        known = None if before is None else before.status
         # Until the kubelet has written a status there is only what the API server made up.
         is_written = pod.status is not None and bool(pod.status.get("startTime")) and not self.is_alone
-        if is_written and pod.status != told:
+        if is_written and pod.status != known:
             whom = {"uid": _status_uid(pod.key), "namespace": pod.key.namespace, "name": pod.key.name}
             status = {**whom, "status": pod.status, "deletion": pod.deletion or None}
-            yield Change(pod.key, "told", (("status", status),))
+            yield Change(pod.key, "status", (("status", status),))
 
 
 def is_alone(look: Look) -> bool:
@@ -147,7 +147,7 @@ def _status_uid(key: PodKey) -> str:
     return key.uid if key.source == "api" else f"mirror-of-{key.uid}"
 
 
-def _manifest_name(pod: WantedPod) -> str:
+def _manifest_name(pod: DesiredPod) -> str:
     return text_of(object_of(pod.pod, "metadata"), "name")
 
 

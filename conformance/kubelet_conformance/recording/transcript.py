@@ -21,7 +21,7 @@ from kubelet_conformance.tap.events import (
     Answered,
     CallBegan,
     CallEnded,
-    Heard,
+    Observation,
     PeerChange,
     StreamItem,
 )
@@ -38,7 +38,7 @@ BACK = f"healed: {RUNTIME_AWAY}"
 
 _NS = 1_000_000_000
 _SECONDS_DIGITS = 6
-_PATIENCE = 1.1
+_OVERSIZE_FACTOR = 1.1
 """How much larger than asked a piece may become while it waits for a moment without open calls."""
 
 
@@ -106,17 +106,17 @@ class Transcript:
         """The time of a record: seconds since the start, which never fall."""
         return max(self.counts.t, round((at_ns - self._started_ns) / _NS, _SECONDS_DIGITS))
 
-    def hear(self, heard: Heard) -> None:
+    def observe(self, observation: Observation) -> None:
         """Write one observation."""
-        match heard:
+        match observation:
             case CallBegan():
-                self._call(heard)
+                self._call(observation)
             case Answered() | CallEnded():
-                self._reply(heard)
+                self._reply(observation)
             case StreamItem():
-                self._item(heard)
+                self._item(observation)
             case PeerChange():
-                self._peer(heard)
+                self._peer(observation)
             case _:
                 return
         self._turn_over()
@@ -143,75 +143,75 @@ class Transcript:
         """Observation stops."""
         self._finish(self.seconds(at_ns))
 
-    def _call(self, heard: CallBegan) -> None:
-        t, name = self.seconds(heard.at_ns), name_of(heard.service, heard.rpc)
-        request = self._bodies.request(heard.service, heard.rpc, heard.request)
-        is_stream = bool(streams(heard.service, heard.rpc))
+    def _call(self, observation: CallBegan) -> None:
+        t, name = self.seconds(observation.at_ns), name_of(observation.service, observation.rpc)
+        request = self._bodies.request(observation.service, observation.rpc, observation.request)
+        is_stream = bool(streams(observation.service, observation.rpc))
         try:
-            self._writer.call(t, name, heard.id, request)
+            self._writer.call(t, name, observation.id, request)
         except ValueError:  # Longer than a line may be.
             request = self._bodies.opaque(b"")
-            self._writer.call(t, name, heard.id, request)
-        self._open[heard.id] = _Open(heard.service, heard.rpc, request, is_stream)
+            self._writer.call(t, name, observation.id, request)
+        self._open[observation.id] = _Open(observation.service, observation.rpc, request, is_stream)
         self._unary += not is_stream
         self.counts.calls += 1
         self._count(t)
 
-    def _reply(self, heard: Answered | CallEnded) -> None:
-        call = self._open.pop(heard.id, None)
+    def _reply(self, observation: Answered | CallEnded) -> None:
+        call = self._open.pop(observation.id, None)
         if call is None:
             return  # It began in an earlier piece.
         self._unary -= not call.streams
-        t = self.seconds(heard.at_ns)
-        if isinstance(heard, Answered):
-            body = self._bodies.response(call.service, call.rpc, heard.response)
+        t = self.seconds(observation.at_ns)
+        if isinstance(observation, Answered):
+            body = self._bodies.response(call.service, call.rpc, observation.response)
             try:
-                self._writer.reply(t, heard.id, body)
+                self._writer.reply(t, observation.id, body)
             except ValueError:
-                self._writer.reply(t, heard.id, self._bodies.opaque(b""))
-        elif heard.code == "OK":
-            self._writer.reply(t, heard.id)
-        elif heard.message == CLIENT_GONE:
+                self._writer.reply(t, observation.id, self._bodies.opaque(b""))
+        elif observation.code == "OK":
+            self._writer.reply(t, observation.id)
+        elif observation.message == CLIENT_GONE:
             return  # The client was gone and never received an answer: the call stays without a reply.
         else:
-            self._writer.failed(t, heard.id, heard.code, self._bodies.text(heard.message))
+            self._writer.failed(t, observation.id, observation.code, self._bodies.text(observation.message))
         self._count(t)
 
-    def _item(self, heard: StreamItem) -> None:
-        call = self._open.get(heard.id)
+    def _item(self, observation: StreamItem) -> None:
+        call = self._open.get(observation.id)
         if call is not None:
-            body = self._bodies.response(call.service, call.rpc, heard.message)
+            body = self._bodies.response(call.service, call.rpc, observation.message)
             name = name_of(call.service, call.rpc)
-            fields = {"rpc": name, "id": heard.id, "message": body}
-            t = self.seconds(heard.at_ns)
+            fields = {"rpc": name, "id": observation.id, "message": body}
+            t = self.seconds(observation.at_ns)
             try:
                 self._writer.record(t, "message", **fields)
             except ValueError:
                 self._writer.record(t, "message", **{**fields, "message": self._bodies.opaque(b"")})
             self._count(t)
 
-    def _peer(self, heard: PeerChange) -> None:
-        if heard.what == "runtime away":
-            self.record(heard.at_ns, "fault", {"what": RUNTIME_AWAY, "why": heard.why or None})
-        elif heard.what == "runtime back":
-            self.record(heard.at_ns, "fault", {"what": BACK})
-        elif heard.what == "client connected":
+    def _peer(self, observation: PeerChange) -> None:
+        if observation.what == "runtime away":
+            self.record(observation.at_ns, "fault", {"what": RUNTIME_AWAY, "why": observation.why or None})
+        elif observation.what == "runtime back":
+            self.record(observation.at_ns, "fault", {"what": BACK})
+        elif observation.what == "client connected":
             self.counts.clients += 1
-        elif heard.what == "client gone":
+        elif observation.what == "client gone":
             self.counts.clients -= 1
-        elif heard.what.startswith(UNDECODABLE):
-            self._lose(heard)
+        elif observation.what.startswith(UNDECODABLE):
+            self._lose(observation)
 
-    def _lose(self, heard: PeerChange) -> None:
+    def _lose(self, observation: PeerChange) -> None:
         """Calls are missing from here on."""
         self.counts.undecodable += 1
-        self.narrow(heard.at_ns, "cri", "sampled")
-        self.record(heard.at_ns, "fault", {"what": f"a connection {heard.what}"})
+        self.narrow(observation.at_ns, "cri", "sampled")
+        self.record(observation.at_ns, "fault", {"what": f"a connection {observation.what}"})
 
     def _write(self, t: float, kind: str, fields: dict[str, Any]) -> None:
         redactor = self._bodies.redactor
-        told = fields if redactor is None else redacted_fields(redactor, kind, fields)
-        self._writer.record(t, kind, **told)
+        written = fields if redactor is None else redacted_fields(redactor, kind, fields)
+        self._writer.record(t, kind, **written)
         self._count(t)
 
     def _count(self, t: float) -> None:
@@ -220,7 +220,7 @@ class Transcript:
 
     def _turn_over(self) -> None:
         size = self._piece.written
-        if size >= self._max_bytes and (self._unary == 0 or size >= _PATIENCE * self._max_bytes):
+        if size >= self._max_bytes and (self._unary == 0 or size >= _OVERSIZE_FACTOR * self._max_bytes):
             self._cut(self.counts.t)
 
     def _cut(self, t: float) -> None:

@@ -18,10 +18,10 @@ from kubelet_conformance.recording.live_judge import LiveJudge
 from kubelet_conformance.recording.manifest_files import ManifestFiles
 from kubelet_conformance.recording.observer import Observer
 from kubelet_conformance.recording.plan import Plan
-from kubelet_conformance.recording.pod_sources import LookError, PodsSource, is_alone
+from kubelet_conformance.recording.pod_sources import PodsReadError, PodsSource, is_alone
 from kubelet_conformance.recording.rotation import Pieces
 from kubelet_conformance.recording.transcript import Counts, Transcript
-from kubelet_conformance.tap.events import Heard, Note
+from kubelet_conformance.tap.events import Note, Observation
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.redaction.redactor import Redactor
 
@@ -92,24 +92,24 @@ def source_of(plan: Plan) -> PodsSource | None:
     return ManifestFiles(Path(plan.pods), plan.node)
 
 
-def _tells_status(source: PodsSource | None) -> bool:
+def _reports_status(source: PodsSource | None) -> bool:
     """Whether the source knows what is stored at the API server, as far as can be known now."""
     if source is None or not source.gives_status:
         return False
     try:
         return not is_alone(source.look())
-    except LookError:
+    except PodsReadError:
         return True
 
 
 def write(
-    plan: Plan, heard: Iterable[Heard], key: bytes, now_ns: Callable[[], int], listener: Listener
+    plan: Plan, observed: Iterable[Observation], key: bytes, now_ns: Callable[[], int], listener: Listener
 ) -> Recorded | None:
     """Write everything that is observed until there is no more; None if there was nothing, not even a note.
 
     Args:
         plan: What is recorded.
-        heard: All observations, in order.
+        observed: All observations, in order.
         key: For the digests that stand in the place of secrets.
         now_ns: The monotonic clock, as the tap reads it.
         listener: Called with the progress.
@@ -117,7 +117,7 @@ def write(
     Raises:
         OSError: A file cannot be written; what was written before is complete to the last flush.
     """
-    rest = iter(heard)
+    rest = iter(observed)
     first = next(rest, None)
     if first is None:
         return None
@@ -126,7 +126,7 @@ def write(
     judge = _judge(plan, listener) if plan.judges else None
     transcript = Transcript(
         pieces,
-        header_of(plan, statuses=_tells_status(source)),
+        header_of(plan, statuses=_reports_status(source)),
         Bodies(Redactor(key) if plan.redacts else None),
         started_ns=plan.started_ns,
         max_bytes=plan.max_bytes,
@@ -134,10 +134,10 @@ def write(
         ended=judge.finish if judge is not None else None,
     )
     observer = Observer(transcript, source, now_ns, listener.complain)
-    observer.hear(first)
+    observer.observe(first)
     last_ns = first.at_ns
     for each in rest:
-        observer.hear(each)
+        observer.observe(each)
         last_ns = max(last_ns, each.at_ns)
         if isinstance(each, Note):
             listener.progress(str(pieces.paths[-1]), transcript.counts)

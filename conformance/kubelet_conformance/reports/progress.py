@@ -63,8 +63,8 @@ class Steps(_Line):
 class Recording(_Line):
     """Shows the progress of a recording, on a terminal only."""
 
-    def tell(self, text: str) -> None:
-        """So it goes now."""
+    def update(self, text: str) -> None:
+        """Show this text."""
         self._show(text, log=False)
 
 

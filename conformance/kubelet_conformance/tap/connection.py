@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubelet_conformance.tap.errors import UndecodableError
-from kubelet_conformance.tap.events import CLIENT_GONE, Answered, CallBegan, CallEnded, Heard, StreamItem
+from kubelet_conformance.tap.events import (
+    CLIENT_GONE,
+    Answered,
+    CallBegan,
+    CallEnded,
+    Observation,
+    StreamItem,
+)
 from kubelet_conformance.tap.frames import FrameReader, Kind
 from kubelet_conformance.tap.grpc import (
     MessageReader,
@@ -88,18 +95,18 @@ class _Call:
 class Connection:
     """What a client and the runtime say to each other on one connection.
 
-    Every method adds what it observes to `heard`. Calls of an unknown service or method are observed like the
-    others; of an answer that may be one message or a stream the first message is reported when a second one
-    or the end has come. Streams that are not gRPC are ignored.
+    Every method adds what it observes to `observed`. Calls of an unknown service or method are observed like
+    the others; of an answer that may be one message or a stream the first message is reported when a second
+    one or the end has come. Streams that are not gRPC are ignored.
 
     Args:
         ids: Gives the numbers of calls.
-        heard: Observations are added to it.
+        observed: Observations are added to it.
     """
 
-    def __init__(self, ids: Iterator[int], heard: list[Heard]) -> None:
+    def __init__(self, ids: Iterator[int], observed: list[Observation]) -> None:
         self._ids = ids
-        self._heard = heard
+        self._observed = observed
         self._calls: dict[int, _Call] = {}
         self._latest = 0
         """The highest stream so far: one that is not higher is not new."""
@@ -205,7 +212,7 @@ class Connection:
 
     def _begin(self, at_ns: int, call: _Call, request: bytes) -> None:
         call.id = f"c{next(self._ids)}"
-        self._heard.append(CallBegan(at_ns, call.id, call.service, call.rpc, request, call.timeout_ns))
+        self._observed.append(CallBegan(at_ns, call.id, call.service, call.rpc, request, call.timeout_ns))
 
     def _reply_block(self, at_ns: int, stream: int, block: bytes, *, ends: bool) -> None:
         headers = self._reply_headers.read(block)
@@ -260,7 +267,7 @@ class Connection:
         if call.streams:
             if not call.id:
                 self._begin(at_ns, call, b"")
-            self._heard.append(StreamItem(at_ns, call.id, call.rpc, message))
+            self._observed.append(StreamItem(at_ns, call.id, call.rpc, message))
         elif call.held is None:
             call.held = message
             self._wait(len(message))
@@ -281,7 +288,7 @@ class Connection:
             self._forget(stream)
             if not call.id:
                 self._begin(at_ns, call, b"")
-            self._heard.append(Answered(at_ns, call.id, call.rpc, response))
+            self._observed.append(Answered(at_ns, call.id, call.rpc, response))
 
     def _given_up(self, at_ns: int, stream: int, payload: bytes) -> None:
         """The client resets a call."""
@@ -308,7 +315,7 @@ class Connection:
         call = self._forget(stream)
         if not call.id:
             self._begin(at_ns, call, b"")
-        self._heard.append(CallEnded(at_ns, call.id, call.rpc, code, message, by_client))
+        self._observed.append(CallEnded(at_ns, call.id, call.rpc, code, message, by_client))
 
     def _forget(self, stream: int) -> _Call:
         call = self._calls.pop(stream)

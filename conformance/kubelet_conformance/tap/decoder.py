@@ -7,7 +7,7 @@ from itertools import count
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.connection import Connection
 from kubelet_conformance.tap.errors import UndecodableError
-from kubelet_conformance.tap.events import UNDECODABLE, Heard, Note, PeerChange
+from kubelet_conformance.tap.events import UNDECODABLE, Note, Observation, PeerChange
 
 
 class Decoder:
@@ -20,11 +20,11 @@ class Decoder:
 
     def __init__(self) -> None:
         self._ids = count(1)
-        self._heard: list[Heard] = []
+        self._observed: list[Observation] = []
         self._connections: dict[int, Connection | None] = {}
         """None for one that cannot be decoded any more."""
 
-    def feed(self, chunk: Chunk) -> list[Heard]:
+    def feed(self, chunk: Chunk) -> list[Observation]:
         """What this chunk lets be observed, in order; never raises."""
         connection = self._connections.get(chunk.connection)
         if connection is None:
@@ -39,28 +39,28 @@ class Decoder:
                     self._change(connection, chunk)
             except UndecodableError as error:
                 self._give_up(chunk, str(error))
-        if not self._heard:
+        if not self._observed:
             return []
-        heard = self._heard.copy()
-        self._heard.clear()
-        return heard
+        observed = self._observed.copy()
+        self._observed.clear()
+        return observed
 
     def _tell(self, chunk: Chunk) -> None:
         """What belongs to no connection, or to one that is not decoded any more."""
         match chunk.what:
             case What.CONNECTED:
-                self._connections[chunk.connection] = Connection(self._ids, self._heard)
-                self._heard.append(PeerChange(chunk.at_ns, "client connected"))
+                self._connections[chunk.connection] = Connection(self._ids, self._observed)
+                self._observed.append(PeerChange(chunk.at_ns, "client connected"))
             case What.CLIENT_GONE if chunk.connection in self._connections:
                 self._close(chunk)
             case What.AWAY:
-                self._heard.append(
+                self._observed.append(
                     PeerChange(chunk.at_ns, "runtime away", chunk.data.decode(errors="replace"))
                 )
             case What.BACK:
-                self._heard.append(PeerChange(chunk.at_ns, "runtime back"))
+                self._observed.append(PeerChange(chunk.at_ns, "runtime back"))
             case What.NOTE:
-                self._heard.append(Note(chunk.at_ns, chunk.data))
+                self._observed.append(Note(chunk.at_ns, chunk.data))
             case _:
                 pass
 
@@ -79,8 +79,8 @@ class Decoder:
 
     def _close(self, chunk: Chunk) -> None:
         del self._connections[chunk.connection]
-        self._heard.append(PeerChange(chunk.at_ns, "client gone"))
+        self._observed.append(PeerChange(chunk.at_ns, "client gone"))
 
     def _give_up(self, chunk: Chunk, why: str) -> None:
         self._connections[chunk.connection] = None
-        self._heard.append(PeerChange(chunk.at_ns, f"{UNDECODABLE}: {why}"))
+        self._observed.append(PeerChange(chunk.at_ns, f"{UNDECODABLE}: {why}"))

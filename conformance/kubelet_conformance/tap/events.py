@@ -84,5 +84,5 @@ class Note(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
 
-Heard = CallBegan | Answered | StreamItem | CallEnded | PeerChange | Note
+Observation = CallBegan | Answered | StreamItem | CallEnded | PeerChange | Note
 """What may be observed."""

@@ -3,7 +3,7 @@
 The relaying process enters a `Pipeline` with the command of the other one, and gives its `sink` to the relay.
 The other process reads its standard input:
 
-    for heard in hear(sys.stdin.fileno()):
+    for observation in observations(sys.stdin.fileno()):
         ...
 """
 
@@ -17,7 +17,7 @@ from typing import Self
 
 from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.events import Heard
+from kubelet_conformance.tap.events import Observation
 from kubelet_conformance.tap.spool import Spool, read_chunks
 
 _NICE = 10
@@ -84,7 +84,7 @@ class Pipeline:
         return self._ended.result()
 
 
-def hear(pipe: int) -> Iterator[Heard]:
+def observations(pipe: int) -> Iterator[Observation]:
     """What is observed in the chunks that come through a pipe, until it is closed; waits for each."""
     decoder = Decoder()
     for chunk in read_chunks(pipe):

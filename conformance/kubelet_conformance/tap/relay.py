@@ -85,7 +85,7 @@ class Relay:
         """The monotonic clock, in nanoseconds."""
         return int(self._loop.time() * _NS)
 
-    def tell(self, at_ns: int, connection: int, what: What, data: bytes = b"") -> None:
+    def show(self, at_ns: int, connection: int, what: What, data: bytes = b"") -> None:
         """Show a chunk to the sink."""
         try:
             self._sink(Chunk(at_ns, connection, what, data))
@@ -97,7 +97,7 @@ class Relay:
         self._connections += 1
         self._links[link] = None
         self._nobody.clear()
-        self.tell(self.now_ns(), self._connections, What.CONNECTED)
+        self.show(self.now_ns(), self._connections, What.CONNECTED)
         return self._connections
 
     def end(self, link: _Link) -> None:
@@ -110,13 +110,13 @@ class Relay:
         """The runtime took a connection."""
         if self._away:
             self._away = False
-            self.tell(self.now_ns(), 0, What.BACK)
+            self.show(self.now_ns(), 0, What.BACK)
 
     def missed(self, why: str) -> None:
         """The runtime did not take a connection, or broke one: it is away if it keeps none."""
         if not (self._away or self._closing) and not any(link.is_whole for link in self._links):
             self._away = True
-            self.tell(self.now_ns(), 0, What.AWAY, why.encode())
+            self.show(self.now_ns(), 0, What.AWAY, why.encode())
 
 
 class _End(asyncio.BufferedProtocol):
@@ -135,7 +135,7 @@ class _End(asyncio.BufferedProtocol):
         self.gone = gone
         self.is_open = False
         """Whether it is connected."""
-        self.heard_out = False
+        self.ended_writing = False
         """Whether it will send nothing more."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -151,11 +151,11 @@ class _End(asyncio.BufferedProtocol):
         at_ns = link.relay.now_ns()
         data = bytes(link.relay.buffer[:nbytes])
         self.other.transport.write(data)
-        link.relay.tell(at_ns, link.connection, self.received, data)
+        link.relay.show(at_ns, link.connection, self.received, data)
 
     def eof_received(self) -> bool:
         """Pass on that nothing more comes; the way back stays open until its own end."""
-        self.link.heard_out(self)
+        self.link.ended_writing(self)
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -186,7 +186,7 @@ class _Link:
     @property
     def is_whole(self) -> bool:
         """Whether the runtime still holds its end."""
-        return self.runtime.is_open and not self.runtime.heard_out
+        return self.runtime.is_open and not self.runtime.ended_writing
 
     def close(self) -> None:
         """End both connections, as soon as what was received is sent."""
@@ -226,13 +226,13 @@ class _Link:
             self._connecting = None
             self._end_if_over()
 
-    def heard_out(self, end: _End) -> None:
+    def ended_writing(self, end: _End) -> None:
         """One side will send nothing more: the other one gets an EOF, and when both did the link is over."""
-        if end.heard_out:
+        if end.ended_writing:
             return
-        end.heard_out = True
-        self.relay.tell(self.relay.now_ns(), self.connection, end.gone)
-        if end.other.heard_out:
+        end.ended_writing = True
+        self.relay.show(self.relay.now_ns(), self.connection, end.gone)
+        if end.other.ended_writing:
             self.close()
             return
         if end.other.is_open and not end.other.transport.is_closing():
@@ -242,10 +242,10 @@ class _Link:
 
     def lost(self, end: _End, error: Exception | None) -> None:
         """An end is closed: so will be the other, once it has what is left for it."""
-        if not end.heard_out:
-            end.heard_out = True
-            self.relay.tell(self.relay.now_ns(), self.connection, end.gone)
-            if end is self.runtime and not self.client.heard_out:
+        if not end.ended_writing:
+            end.ended_writing = True
+            self.relay.show(self.relay.now_ns(), self.connection, end.gone)
+            if end is self.runtime and not self.client.ended_writing:
                 self.relay.missed(str(error or ""))
         if end.other.is_open:
             end.other.transport.close()

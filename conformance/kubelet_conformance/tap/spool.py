@@ -68,7 +68,7 @@ class Spool:
 
     def __call__(self, chunk: Chunk) -> None:
         """Take a chunk."""
-        if self.is_broken or (self._cut and chunk.connection in self._cut and not self._still_told(chunk)):
+        if self.is_broken or (chunk.connection in self._cut and not self._is_end_of_cut(chunk)):
             return
         if self._overflow.waiting >= self._overflow.room and chunk.what in _DROPPABLE:
             if chunk.what is What.NOTE:
@@ -102,7 +102,7 @@ class Spool:
         self.is_broken = True
         self._overflow.close()
 
-    def _still_told(self, chunk: Chunk) -> bool:
+    def _is_end_of_cut(self, chunk: Chunk) -> bool:
         """The end of a connection that was given up is still reported, and then it is over."""
         if chunk.what is What.CLIENT_GONE:
             self._cut.discard(chunk.connection)

@@ -16,7 +16,7 @@ from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, ending, 
 from kubelet_conformance.cli.system_clock import monotonic_ns, rfc3339, wall_now_ns
 from kubelet_conformance.contract.applicability import Version, version_text
 from kubelet_conformance.recording.plan import Plan
-from kubelet_conformance.recording.pod_sources import LookError
+from kubelet_conformance.recording.pod_sources import PodsReadError
 from kubelet_conformance.recording.relay_process import tap
 from kubelet_conformance.recording.writer_process import source_of
 from kubelet_conformance.reports.output import check_writable, complain, deliver
@@ -185,7 +185,7 @@ def _look_first(plan: Plan) -> None:
         return
     try:
         source.look()
-    except LookError as error:
+    except PodsReadError as error:
         if error.hopeless:
             raise click.ClickException(f"{error}; name the /pods of a kubelet that may be read") from None
         complain(f"{error}; it is asked again and again", note=True)

@@ -21,7 +21,7 @@ from kubelet_conformance.reports.progress import Recording
 from kubelet_conformance.reports.run import Exit, Run, concluded
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.terminal import print_check
-from kubelet_conformance.tap.pipeline import give_way, hear
+from kubelet_conformance.tap.pipeline import give_way, observations
 
 SCHEMA = 1
 
@@ -39,7 +39,7 @@ def record_writer(ctx: click.Context, *, settled: str) -> int:
     give_way()
     listener = _Teller()
     try:
-        recorded = write(plan, hear(sys.stdin.fileno()), fresh_key(), monotonic_ns, listener)
+        recorded = write(plan, observations(sys.stdin.fileno()), fresh_key(), monotonic_ns, listener)
     except OSError as error:
         listener.clear()
         raise click.ClickException(
@@ -62,7 +62,7 @@ def _concluded(plan: Plan, recorded: Recorded) -> int:
         }
         deliver(as_json(report), plan.report)
         return code
-    text = _told(recorded)
+    text = _summary(recorded)
     if check is not None:
         drawing = drawn(lambda console: print_check(check, run, console), to_file=plan.report is not None)
         text = drawing + text
@@ -70,7 +70,7 @@ def _concluded(plan: Plan, recorded: Recorded) -> int:
     return code
 
 
-def _told(recorded: Recorded) -> str:
+def _summary(recorded: Recorded) -> str:
     counts, files = recorded.counts, ", ".join(safe(each) for each in recorded.files[-3:])
     more = len(recorded.files) - 3
     older = f" and {more} older" if more > 0 else ""
@@ -107,7 +107,7 @@ class _Teller:
         """A second has passed."""
         broken = f", {self._broken} broken" if self._broken else ""
         minutes, seconds = divmod(int(counts.t), 60)
-        self._line.tell(
+        self._line.update(
             f"{minutes:02}:{seconds:02} {safe(path)}: {counts.records:,} records, {counts.calls:,} calls, "
             f"{counts.clients} connected{broken}"
         )

@@ -10,7 +10,14 @@ from google.protobuf.message import DecodeError
 
 from kubelet_conformance.tap.chunks import Chunk
 from kubelet_conformance.tap.decoder import Decoder
-from kubelet_conformance.tap.events import UNDECODABLE, Answered, CallBegan, CallEnded, Heard, PeerChange
+from kubelet_conformance.tap.events import (
+    UNDECODABLE,
+    Answered,
+    CallBegan,
+    CallEnded,
+    Observation,
+    PeerChange,
+)
 from kubelet_conformance.tap.messages import Method, method
 from kubelet_conformance.tap.relay import Relay
 from kubelet_conformance.targets.choice import TargetError
@@ -26,14 +33,14 @@ async def tapped(listen: Path, runtime: Path, recorder: Recorder) -> AsyncGenera
     An exception in a listener of the record is raised at the end: the bytes pass all the same. So is a
     TargetError where a connection could not be followed to its end, for then the record lacks what passed.
     """
-    hearing = _Hearing(recorder, runtime)
-    async with Relay(listen, runtime, hearing.take):
+    calls = _CallRecorder(recorder, runtime)
+    async with Relay(listen, runtime, calls.take):
         yield
-    if hearing.failed is not None:
-        raise hearing.failed
+    if calls.failed is not None:
+        raise calls.failed
 
 
-class _Hearing:
+class _CallRecorder:
     """Puts the unary calls of the CRI onto the record; of what it does not know nothing is recorded."""
 
     def __init__(self, recorder: Recorder, runtime: Path) -> None:
@@ -46,19 +53,19 @@ class _Hearing:
     def take(self, chunk: Chunk) -> None:
         """Take what passed."""
         try:
-            for heard in self._decoder.feed(chunk):
-                self._hear(heard)
+            for observation in self._decoder.feed(chunk):
+                self._observe(observation)
         except Exception as error:  # noqa: BLE001 - raised when the bytes no longer depend on it
             self.failed = self.failed or error
 
-    def _hear(self, heard: Heard) -> None:
-        match heard:
+    def _observe(self, observation: Observation) -> None:
+        match observation:
             case CallBegan():
-                self._begin(heard)
+                self._begin(observation)
             case Answered() | CallEnded():
-                found = self._open.pop(heard.id, None)
+                found = self._open.pop(observation.id, None)
                 if found is not None:
-                    self._end(heard, *found)
+                    self._end(observation, *found)
             case PeerChange(what=what) if what in _PEERS:
                 self._recorder.record("fault", what=_PEERS[what])
             case PeerChange(what=what) if what.startswith(UNDECODABLE):
@@ -69,24 +76,24 @@ class _Hearing:
             case _:
                 pass
 
-    def _begin(self, heard: CallBegan) -> None:
-        known = method(heard.service, heard.rpc)
+    def _begin(self, observation: CallBegan) -> None:
+        known = method(observation.service, observation.rpc)
         if known is None or known.streams:
             return
         try:
-            request = known.request.FromString(heard.request)
+            request = known.request.FromString(observation.request)
         except DecodeError:
             return
-        self._open[heard.id] = known, self._recorder.call(heard.rpc, request)
+        self._open[observation.id] = known, self._recorder.call(observation.rpc, request)
 
-    def _end(self, heard: Answered | CallEnded, known: Method, call: RecordedCall) -> None:
-        if isinstance(heard, CallEnded):
+    def _end(self, observation: Answered | CallEnded, known: Method, call: RecordedCall) -> None:
+        if isinstance(observation, CallEnded):
             # A caller that goes away learns nothing of how the call ends, and neither does the record.
-            if not heard.by_client:
-                self._recorder.reply(call, Failed(heard.code, heard.message))
+            if not observation.by_client:
+                self._recorder.reply(call, Failed(observation.code, observation.message))
             return
         try:
-            response = known.response.FromString(heard.response)
+            response = known.response.FromString(observation.response)
         except DecodeError:
             self._recorder.reply(call, Failed("INTERNAL", "the reply cannot be decoded"))
             return

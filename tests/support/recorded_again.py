@@ -1,4 +1,4 @@
-"""A recorded trace, heard again by a recorder that stands where the tap would have stood."""
+"""A recorded trace, recorded again by a recorder that stands where the tap would have stood."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from google.protobuf.json_format import ParseDict
 
 from kubelet_conformance.recording.bodies import Bodies
 from kubelet_conformance.recording.observer import TICK_SECONDS, Observer
-from kubelet_conformance.recording.pod_sources import Look, PodKey, WantedPod, kept_status
+from kubelet_conformance.recording.pod_sources import DesiredPod, Look, PodKey, kept_status
 from kubelet_conformance.recording.rotation import Pieces
 from kubelet_conformance.recording.transcript import Transcript
-from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Heard, Note
+from kubelet_conformance.tap.events import Answered, CallBegan, CallEnded, Note, Observation
 from kubelet_conformance.tap.messages import method
 from kubelet_conformance.trace.format.header import Channels, Header
 from kubelet_conformance.trace.format.reader import Reader
@@ -37,7 +37,7 @@ _NS = 1_000_000_000
 
 @dataclass
 class RecordedPods:
-    """What a kubelet's /pods would have told, or its manifest folder, by a trace's own records."""
+    """What a kubelet's /pods would have reported, or its manifest folder, by a trace's own records."""
 
     node: str
     gives_status: bool
@@ -63,20 +63,20 @@ class RecordedPods:
     def look(self) -> Look:
         """All of it, now."""
         self.looks += 1
-        return Look(tuple(self._wanted(record) for record in self._pods.values()))
+        return Look(tuple(self._desired(record) for record in self._pods.values()))
 
-    def _wanted(self, record: PodChange) -> WantedPod:
+    def _desired(self, record: PodChange) -> DesiredPod:
         pod: dict[str, Any] = Body(record.pod).json()
         meta = pod["metadata"]
-        told = self._status.get(meta.get("uid", "")) or self._of_mirror(meta["name"])
-        status = Body(told.status).json() if told is not None and self.gives_status else None
+        found = self._status.get(meta.get("uid", "")) or self._of_mirror(meta["name"])
+        status = Body(found.status).json() if found is not None and self.gives_status else None
         kept = kept_status({**pod, "status": pod.get("status", {})})
         pod = {key: value for key, value in pod.items() if key != "status"}
         pod |= {} if kept is None else {"status": kept}
         static = record.source != "api"
         name = f"{meta['name']}-{self.node}" if static else meta["name"]
         key = PodKey(record.source, meta.get("namespace", "default"), name, meta.get("uid", ""))
-        return WantedPod(key, pod, status)
+        return DesiredPod(key, pod, status)
 
     def _of_mirror(self, manifest_name: str) -> Status | None:
         """The latest status of the mirror of a static pod."""
@@ -84,8 +84,8 @@ class RecordedPods:
         return next((each for each in reversed(self._status.values()) if each.name == full), None)
 
 
-def heard_in(record: Record) -> Heard | None:
-    """What a tap hears of this record."""
+def observed_in(record: Record) -> Observation | None:
+    """What a tap observes of this record."""
     at_ns = round(record.t * _NS)
     if isinstance(record, Call):
         return CallBegan(
@@ -123,23 +123,23 @@ def _with_ticks(path: Path, pods: RecordedPods, offset: float) -> Iterator[tuple
             yield record, record.t
 
 
-def hear_again(
+def record_again(
     path: Path, output: Path, *, gives_status: bool, offset: float, max_bytes: int = 1 << 30
 ) -> list[Path]:
     """Record what the trace shows, with a look at the pods each second from `offset` on; the files."""
     with Reader(path) as reader:
-        told = reader.header
+        stated = reader.header
     channels = Channels(cri="full", pods="sampled", api="sampled" if gives_status else "none")
-    header = Header(trace=1, channels=channels, kubernetes=told.kubernetes, node=told.node, redacted=True)
+    header = Header(trace=1, channels=channels, kubernetes=stated.kubernetes, node=stated.node, redacted=True)
     pieces = Pieces(output, keep=1000)
     transcript = Transcript(pieces, header, Bodies(Redactor(KEY)), started_ns=0, max_bytes=max_bytes)
-    pods = RecordedPods(told.node or "", gives_status)
+    pods = RecordedPods(stated.node or "", gives_status)
     now, problems = 0.0, list[str]()
     observer = Observer(transcript, pods, lambda: round(now * _NS), problems.append)
     for record, now in _with_ticks(path, pods, offset):
-        heard = Note(round(now * _NS), b"") if record is None else heard_in(record)
-        if heard is not None:
-            observer.hear(heard)
+        observation = Note(round(now * _NS), b"") if record is None else observed_in(record)
+        if observation is not None:
+            observer.observe(observation)
         if isinstance(record, End):
             break
     observer.end(round(now * _NS))
