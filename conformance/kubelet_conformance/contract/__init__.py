@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubelet_conformance.contract.definition import Answered, Broken, Finding
+from kubelet_conformance.contract.patterns import Pattern, Predicate
 from kubelet_conformance.trace.format.manifests import (
     ContainerState,
     ContainerStatus,
@@ -17,19 +19,24 @@ from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.views import Container, Execution, Exit, Node, Pod, Sandbox, Stop
 
 __all__ = (
+    "Answered",
+    "Broken",
     "Container",
     "ContainerState",
     "ContainerStatus",
     "Execution",
     "Exit",
+    "Finding",
     "Kind",
     "Manifest",
     "Metadata",
     "Moment",
     "Node",
+    "Pattern",
     "Pod",
     "PodSpec",
     "PodStatus",
+    "Predicate",
     "Sandbox",
     "Stop",
     "Terminated",

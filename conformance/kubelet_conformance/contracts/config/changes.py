@@ -7,30 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec, PodStatus
-from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, since
-from kubelet_conformance.contract.definition import Answered, Finding, Findings, answered, contract, observer
-from kubelet_conformance.contract.patterns import (
+from kubelet_conformance.contract import (
+    Answered,
+    Container,
+    Finding,
+    Manifest,
+    Moment,
     Pattern,
-    call,
-    event,
-    exited,
-    kubelet,
-    pod_set,
-    pod_unset,
-    status,
+    Pod,
+    PodSpec,
+    PodStatus,
 )
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, since
+from kubelet_conformance.contract.definition import Findings, answered, contract, observer
+from kubelet_conformance.contract.patterns import call, event, exited, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
-from kubelet_conformance.contracts.facts.pod import (
-    DISK,
-    FAULT,
-    MANIFEST,
-    TERMINATION_ASKED,
-    Fresh,
-    about,
-    of,
-    starts,
-)
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
 from kubelet_conformance.contracts.facts.static_pod import FullName, kubelet_works, sent_static
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, STOP_SLACK
@@ -72,7 +64,7 @@ def change_concerns_its_pod_alone(m: Moment) -> Findings:
     return answered(
         by=call("Status", "ListContainers").where(lambda n: n.t - begun > REACTION).either(LIFE_ENDS),
         not_before=call("RunPodSandbox").where(is_run_again),
-        unless=FAULT,
+        unless=pods.FAULT,
         whole_node=True,
         text=f"{REACTION:g} s pass without another sandbox for a pod that was not changed",
     )
@@ -128,10 +120,10 @@ def deletion_and_change_are_one_thing(m: Moment, pod: Pod, manifest: Manifest) -
     for container in pod.every_container():
         if container.state == "running" and container.born:
             yield answered(
-                by=exited().where(about(container)),
+                by=exited().where(pods.about(container)),
                 within=grace + RETRY + RETRY_SLACK + STOP_SLACK,
-                not_before=_stopped_twice(container).either(call("CreateContainer").where(of(pod))),
-                unless=FAULT.either(_grace_is_cut(pod, grace)),
+                not_before=_stopped_twice(container).either(call("CreateContainer").where(pods.of(pod))),
+                unless=pods.FAULT.either(_grace_is_cut(pod, grace)),
                 whole_node=True,
                 text=f"container {container.name} of {pod.name} is stopped once",
             )
@@ -143,7 +135,7 @@ def _differ(old: Manifest, new: Manifest) -> bool:
 
 
 def _stopped_twice(container: Container) -> Pattern:
-    return call("StopContainer").where(about(container)).where(lambda _: container.stopping)
+    return call("StopContainer").where(pods.about(container)).where(lambda _: container.stopping)
 
 
 def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
@@ -153,7 +145,7 @@ def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
         now = n.manifest.metadata.deletion_grace_period_seconds if n.manifest is not None else None
         return n.pod is pod and (now is None or now < grace)
 
-    return TERMINATION_ASKED.where(is_less)
+    return pods.TERMINATION_ASKED.where(is_less)
 
 
 def _node_is_there(m: Moment) -> bool:
@@ -174,7 +166,7 @@ def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
     if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
         return None
     return answered(
-        by=FAULT.where(_node_is_there),
+        by=pods.FAULT.where(_node_is_there),
         not_before=call("RunPodSandbox").where(lambda n: n.pod is not None and n.pod.source == "api"),
         whole_node=True,
         text="the node's object is there before a pod of the API server is run",
@@ -187,7 +179,7 @@ def _awaits(pod: Pod) -> bool:
     return pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and plain
 
 
-@pods_are_asked_for_after_the_node.clause("then", on=FAULT)
+@pods_are_asked_for_after_the_node.clause("then", on=pods.FAULT)
 def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
     """The API server's pods are run once the node's object is there."""
     note = m.node.note(_Waits)
@@ -198,8 +190,8 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
         return
     for pod in m.world.names.values():
         if _awaits(pod) and pod.termination is None and not pod.finished:
-            fresh = Fresh(pod.uid, pod.namespace, pod.name, pod.source)
-            yield starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
+            fresh = pods.Fresh(pod.uid, pod.namespace, pod.name, pod.source)
+            yield pods.starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
 
 
 @observer(on=kubelet("started"))
@@ -227,7 +219,9 @@ def gate_is_noticed(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> F
         by=status().where(lambda n: n.status is not None and _is(n.status, "Ready") is opened),
         within=REACTION,
         not_before=call("StopContainer", "StopPodSandbox"),
-        unless=FAULT.either(TERMINATION_ASKED, exited(), pod_set(), status().where(_is_not_ready_itself)),
+        unless=pods.FAULT.either(
+            pods.TERMINATION_ASKED, exited(), pod_set(), status().where(_is_not_ready_itself)
+        ),
         text=f"Ready of {pod.name} is {opened}",
     )
 
@@ -281,13 +275,13 @@ def _is_refused(name: FullName, expected: Images) -> Answered:
         by=event("FailedValidation"),
         within=KUBELET_START,
         not_before=call("CreateContainer").where(is_another),
-        unless=FAULT.either(MANIFEST),
+        unless=pods.FAULT.either(pods.MANIFEST),
         whole_node=True,
         text=f"the second pod {name[1]} is refused",
     )
 
 
-@observer(on=DISK.either(pod_set()))
+@observer(on=pods.DISK.either(pod_set()))
 def _file_is_written(m: Moment) -> None:
     """Record which pods each file defines."""
     files = m.node.note(_Files)

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract import Finding, Moment
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import Finding, Findings, answered, contract
+from kubelet_conformance.contract.definition import Findings, answered, contract
 from kubelet_conformance.contract.patterns import call, exited, kubelet, pod_set
-from kubelet_conformance.contracts.facts.pod import (
-    FAULT,
-    FRESH_STATIC,
-    about,
-    can_start_once_heard_of,
-    fresh_pod,
-    host_ports,
-    of,
-    starts,
-)
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, KUBELET_START, REACTION
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
@@ -35,20 +26,20 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
         if pod is None or pod.wanted or not container.born or container.state != "running":
             continue
         yield answered(
-            by=call("StopContainer").where(about(container)),
+            by=call("StopContainer").where(pods.about(container)),
             within=KUBELET_START,
-            unless=FAULT.either(exited().where(about(container)), pod_set().where(of(pod))),
+            unless=pods.FAULT.either(exited().where(pods.about(container)), pod_set().where(pods.of(pod))),
             whole_node=True,
             text=f"container {container.name}, whose pod no source has, is stopped",
         )
 
 
-@missing_folder_counts_as_seen.clause("picked-up", on=FRESH_STATIC)
+@missing_folder_counts_as_seen.clause("picked-up", on=pods.FRESH_STATIC)
 def folder_that_appears_is_read(m: Moment) -> Findings:
     """Once the folder appears its manifests are run, within the time in which it is listed."""
-    pod, made_t = fresh_pod(m), kubelet_view(m).made_t
+    pod, made_t = pods.fresh_pod(m), kubelet_view(m).made_t
     if pod is None or pod.source != "file" or made_t is None or m.t - made_t > FILE_POLL:
         return None
-    if not can_start_once_heard_of(m, pod) or host_ports(m):
+    if not pods.can_start_once_heard_of(m, pod) or pods.host_ports(m):
         return None
-    return starts(pod, FILE_POLL + REACTION, f"static pod {pod.name} is started")
+    return pods.starts(pod, FILE_POLL + REACTION, f"static pod {pod.name} is started")

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Predicate, call, deleted, done, pod_set, pod_unset, status
+from kubelet_conformance.contract.patterns import call, deleted, done, pod_set, pod_unset, status
+from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kills import explained
 from kubelet_conformance.contracts.facts.pod import API_DELETE, FAULT, MIRROR, is_mirror, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, sandbox_asked
-from kubelet_conformance.contracts.facts.static_pod import (
-    API_WRITE,
-    CREATED,
-    CREATES_A_MIRROR,
-    HASH,
-    MIRROR_IS_TO_GO,
-    Json,
-    body_of,
-    is_static,
-    kubelet_works,
-    learn_mirrors,
-    metadata_of,
-    name_of,
-    static_pod_of,
-)
 from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
@@ -33,17 +19,17 @@ _STATUS_BATCH = 10.0
 """How often the status manager looks for what is still to be written (status_manager.go)."""
 
 
-@contract("STATIC-04", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
+@contract("STATIC-04", on=static_pods.CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
 def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
     """A static pod from a file tolerates every NoExecute taint; one from a URL does not for that."""
     if not isinstance(m.record, ApiWrite):
         return None
-    body = body_of(m.record)
-    pod = m.world.names.get(name_of(body))
+    body = static_pods.body_of(m.record)
+    pod = m.world.names.get(static_pods.name_of(body))
     if pod is None or not pod.static or pod.manifest is None:
         return None
-    spec: Json = body.get("spec") or {}
-    wants: list[Json] = spec.get("tolerations") or []
+    spec: static_pods.Json = body.get("spec") or {}
+    wants: list[static_pods.Json] = spec.get("tolerations") or []
     blanket = any(
         one.get("operator") == "Exists" and one.get("effect") == "NoExecute" and not one.get("key")
         for one in wants
@@ -53,36 +39,41 @@ def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
     return KEPT
 
 
-@contract("STATIC-11", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS), clause="content")
+@contract("STATIC-11", on=static_pods.CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS), clause="content")
 def mirror_names_hash_and_node(m: Moment) -> Findings:
     """Each static pod gets a mirror pod at the API server, which carries its hash and is owned by
     the node.
     """
-    known = learn_mirrors(m)
+    known = static_pods.learn_mirrors(m)
     if not isinstance(m.record, ApiWrite):
         return None
-    body = body_of(m.record)
-    pod, got = m.world.names.get(name_of(body)), metadata_of(body)["annotations"][MIRROR]
+    body = static_pods.body_of(m.record)
+    pod, got = (
+        m.world.names.get(static_pods.name_of(body)),
+        static_pods.metadata_of(body)["annotations"][MIRROR],
+    )
     expected = known.hashes.get(pod.uid) if pod is not None and pod.uid else None
-    is_clear = not m.world.nameless(*name_of(body))  # Else it may be of a version that was edited away.
+    is_clear = not m.world.nameless(
+        *static_pods.name_of(body)
+    )  # Else it may be of a version that was edited away.
     if expected is not None and got != expected and is_clear:
         return broken(f"the mirror has hash {got}, its static pod {expected}")
-    owners: list[Json] = metadata_of(body).get("ownerReferences") or []
+    owners: list[static_pods.Json] = static_pods.metadata_of(body).get("ownerReferences") or []
     if not any(one.get("kind") == "Node" and one.get("controller") for one in owners):
-        return broken(f"the mirror of {name_of(body)[1]} is not owned by its node")
+        return broken(f"the mirror of {static_pods.name_of(body)[1]} is not owned by its node")
     return KEPT
 
 
 @mirror_names_hash_and_node.clause("made", on=call("RunPodSandbox"))
 def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
     """A mirror pod is created when its static pod is started, unless there is one."""
-    known, config = learn_mirrors(m), sandbox_asked(m)
-    if not is_static(config) or not pod.born or pod.sandboxes:
+    known, config = static_pods.learn_mirrors(m), sandbox_asked(m)
+    if not static_pods.is_static(config) or not pod.born or pod.sandboxes:
         return None
     name = config.metadata.namespace, config.metadata.name
     made = known.latest.pop(name, None)
     if made is not None:
-        hash_ = config.annotations.get(HASH, "")
+        hash_ = config.annotations.get(static_pods.HASH, "")
         return (
             KEPT if made[0] == hash_ else broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
         )
@@ -95,10 +86,10 @@ def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
         return None
 
     def is_its_mirror(n: Moment) -> bool:
-        return isinstance(n.record, ApiWrite) and name_of(body_of(n.record)) == name
+        return isinstance(n.record, ApiWrite) and static_pods.name_of(static_pods.body_of(n.record)) == name
 
     return answered(
-        by=CREATES_A_MIRROR.where(is_its_mirror),
+        by=static_pods.CREATES_A_MIRROR.where(is_its_mirror),
         within=RETRY + RETRY_SLACK,
         unless=FAULT.either(pod_unset()),
         whole_node=True,
@@ -110,18 +101,18 @@ def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
 def no_mirror_without_a_node(m: Moment) -> Findings:
     """While the node has no object of its own at the API server, no mirror pod is created."""
     config = sandbox_asked(m)
-    if not is_static(config) or not kubelet_view(m).node_gone:
+    if not static_pods.is_static(config) or not kubelet_view(m).node_gone:
         return None
     return answered(
         by=FAULT.either(LIFE_ENDS),
         unless=pod_unset(),
-        not_before=CREATES_A_MIRROR,
+        not_before=static_pods.CREATES_A_MIRROR,
         whole_node=True,
         text="the node's object is there again",
     )
 
 
-@no_mirror_without_a_node.clause("create", on=CREATES_A_MIRROR)
+@no_mirror_without_a_node.clause("create", on=static_pods.CREATES_A_MIRROR)
 def mirror_has_a_node(m: Moment) -> Findings:
     """No mirror pod is created for a node without an object."""
     return (
@@ -134,9 +125,12 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
     """A mirror pod that is deleted or out of date is deleted with grace 0 and its UID as a precondition, and
     created again; its static pod's containers are not touched.
     """
-    learn_mirrors(m)
+    static_pods.learn_mirrors(m)
     record = m.record
-    if not isinstance(record, ApiWrite) or static_pod_of(m, record.uid or record.precondition or "") is None:
+    if (
+        not isinstance(record, ApiWrite)
+        or static_pods.static_pod_of(m, record.uid or record.precondition or "") is None
+    ):
         return None
     if record.grace != 0:
         return broken(f"a mirror pod is deleted with grace {record.grace}, expected 0")
@@ -149,9 +143,9 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
 def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
     """A mirror pod that a client deletes is deleted for good and created again."""
     meta = manifest.metadata
-    if meta.deletion_timestamp is None or not kubelet_works(m):
+    if meta.deletion_timestamp is None or not static_pods.kubelet_works(m):
         return None
-    pod, uid = static_pod_of(m, meta.uid), meta.uid
+    pod, uid = static_pods.static_pod_of(m, meta.uid), meta.uid
     if pod is None or not pod.wanted or pod.finished or kubelet_view(m).api_away_t is not None:
         return None
 
@@ -177,15 +171,15 @@ def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
     """A new mirror pod is created when the old one is gone."""
     if not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
         return None
-    if kubelet_view(m).api_away_t is not None or not kubelet_works(m):
+    if kubelet_view(m).api_away_t is not None or not static_pods.kubelet_works(m):
         return None
     name = pod.namespace, pod.name
 
     def is_its_mirror(n: Moment) -> bool:
-        return isinstance(n.record, ApiWrite) and name_of(body_of(n.record)) == name
+        return isinstance(n.record, ApiWrite) and static_pods.name_of(static_pods.body_of(n.record)) == name
 
     return answered(
-        by=CREATES_A_MIRROR.where(is_its_mirror),
+        by=static_pods.CREATES_A_MIRROR.where(is_its_mirror),
         # Where nothing else wakes its worker, the next resync does.
         within=90.0 + RETRY_SLACK,
         unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
@@ -224,7 +218,7 @@ def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
         return None  # It was stopped before, and the mirror may have been deleted since.
     if pod.mirror_uid == pod.note(_ToGo).gone:
         return None  # A kubelet that never received the pod deletes its mirror first.
-    if m.world.names.get((pod.namespace, pod.name)) is not pod or not kubelet_works(m):
+    if m.world.names.get((pod.namespace, pod.name)) is not pod or not static_pods.kubelet_works(m):
         return None
     if any(c.state == "running" for c in pod.every_container()) or kubelet_view(m).api_away_t is not None:
         return None
@@ -257,11 +251,11 @@ def _mirror_is_gone(m: Moment) -> None:
         m.pod.note(_ToGo).gone = m.record.uid
 
 
-@observer(on=MIRROR_IS_TO_GO, last=True)
+@observer(on=static_pods.MIRROR_IS_TO_GO, last=True)
 def _mirror_is_to_go(m: Moment) -> None:
     """Record deletions that are not the kubelet's."""
     uid = m.manifest.metadata.uid if m.manifest is not None else ""
-    pod = static_pod_of(m, uid)
+    pod = static_pods.static_pod_of(m, uid)
     if pod is not None:
         pod.note(_ToGo).uids.add(uid)
 
@@ -289,7 +283,7 @@ def status_goes_to_the_mirror(m: Moment, pod: Pod) -> Findings:
     return broken(f"a status of static pod {pod.name} carries its own UID") if uid == pod.uid else KEPT
 
 
-@status_goes_to_the_mirror.clause("patch", on=API_WRITE)
+@status_goes_to_the_mirror.clause("patch", on=static_pods.API_WRITE)
 def status_patch_names_the_mirror(m: Moment) -> Findings:
     """No write of a status names the static pod's own UID."""
     record = m.record
@@ -301,11 +295,11 @@ def status_patch_names_the_mirror(m: Moment) -> Findings:
     return broken(f"the status of static pod {pod.name} is written under its own UID")
 
 
-@status_goes_to_the_mirror.clause("each", on=CREATES_A_MIRROR)
+@status_goes_to_the_mirror.clause("each", on=static_pods.CREATES_A_MIRROR)
 def each_mirror_gets_the_status(m: Moment) -> Findings:
     """Each new mirror gets the status, and not only the first one."""
     record = m.record
-    if not isinstance(record, ApiWrite) or record.code != CREATED or not record.uid:
+    if not isinstance(record, ApiWrite) or record.code != static_pods.CREATED or not record.uid:
         return None
     uid = record.uid
 
@@ -316,7 +310,7 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
         )
 
     return answered(
-        by=API_WRITE.either(status()).where(names_it),
+        by=static_pods.API_WRITE.either(status()).where(names_it),
         within=_STATUS_BATCH + REACTION,
         unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
         whole_node=True,

@@ -4,40 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Manifest, Moment, Pod
+from kubelet_conformance.contract import Finding, Manifest, Moment, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
-    Pattern,
-    Predicate,
-    call,
-    done,
-    exited,
-    kubelet,
-    pod_set,
-    pod_unset,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, exited, kubelet, pod_set, pod_unset
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
-from kubelet_conformance.contracts.facts.pod import (
-    API_BACK,
-    FAULT,
-    FRESH_STATIC,
-    about,
-    can_start,
-    fresh_pod,
-    host_ports,
-    is_mirror,
-    of,
-    starts,
-)
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.static_pod import sent_static
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
@@ -95,19 +67,19 @@ def _answer_is_about_pods(m: Moment) -> None:
         m.node.note(_Url).t = None
 
 
-@contract("CONFIG-14", on=FRESH_STATIC, needs=(CRI, PODS))
+@contract("CONFIG-14", on=pods.FRESH_STATIC, needs=(CRI, PODS))
 def every_pod_of_a_list_runs(m: Moment) -> Findings:
     """A manifest URL may answer with one pod or a list of pods: every one of them is started."""
-    pod = fresh_pod(m)
-    if pod is None or pod.source != "http" or not can_start(m, pod) or host_ports(m):
+    pod = pods.fresh_pod(m)
+    if pod is None or pod.source != "http" or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
-    return starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
+    return pods.starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
 
 
 @contract("CONFIG-15", on=pod_set(), needs=(CRI, PODS))
 def mirror_is_not_run(m: Moment, manifest: Manifest) -> Findings:
     """A change of a mirror pod starts nothing of its own."""
-    if not is_mirror(m) or not m.node.kubelet_up:
+    if not pods.is_mirror(m) or not m.node.kubelet_up:
         return None
     uid = manifest.metadata.uid
     return answered(
@@ -119,7 +91,7 @@ def mirror_is_not_run(m: Moment, manifest: Manifest) -> Findings:
     )
 
 
-@contract("CONFIG-12", on=API_BACK, needs=(CRI, PODS), clause="kept")
+@contract("CONFIG-12", on=pods.API_BACK, needs=(CRI, PODS), clause="kept")
 def outage_removes_no_pod(m: Moment) -> Findings:
     """While the API server cannot be reached its last snapshot stays in force: no pod is killed for that."""
     away, started = m.node.note(_Away).t, m.node.started_t
@@ -152,7 +124,7 @@ def pod_is_not_killed_in_an_outage(m: Moment, pod: Pod) -> Findings:
     return to_be_explained(f"there is a reason to stop {pod.name} while the API server cannot be reached")
 
 
-@observer(on=FAULT, last=True)
+@observer(on=pods.FAULT, last=True)
 def _reach_changes(m: Moment) -> None:
     """Record whether the API server can be reached."""
     m.node.note(_Away).t = kubelet_view(m).api_away_t
@@ -183,9 +155,9 @@ def kill_waits_for_all_sources(m: Moment, pod: Pod) -> Findings:
         return None
     node.note(_Deferred).pods.append(pod)
     return answered(
-        by=API_BACK,
-        not_before=call("StopContainer", "StopPodSandbox").where(of(pod)),
-        unless=pod_set().where(_names(pod)).either(exited().where(of(pod))),  # It may end on its own.
+        by=pods.API_BACK,
+        not_before=call("StopContainer", "StopPodSandbox").where(pods.of(pod)),
+        unless=pod_set().where(_names(pod)).either(exited().where(pods.of(pod))),  # It may end on its own.
         whole_node=True,
         text=f"the API server has sent its pods, and {pod.name} stays until then,",
     )
@@ -195,20 +167,20 @@ def _names(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
-@kill_waits_for_all_sources.clause("comes", on=API_BACK)
+@kill_waits_for_all_sources.clause("comes", on=pods.API_BACK)
 def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
     """The pod is killed when every source has sent."""
     deferred = m.node.note(_Deferred)
-    pods, deferred.pods = deferred.pods, []
+    held, deferred.pods = deferred.pods, []
     if not _FORGOTTEN_ONES_GO.get(m.kubernetes):
         return
-    for pod in pods:
+    for pod in held:
         for container in pod.every_container():
             if container.state == "running" and not pod.wanted and not container.stopping:
                 yield answered(
-                    by=call("StopContainer").where(about(container)),
+                    by=call("StopContainer").where(pods.about(container)),
                     within=KUBELET_START + RETRY,
-                    unless=FAULT.either(pod_set().where(_names(pod))),
+                    unless=pods.FAULT.either(pod_set().where(_names(pod))),
                     whole_node=True,
                     text=f"container {container.name} of {pod.name}, which left its source, is stopped",
                 )
@@ -251,9 +223,9 @@ def pod_comes_again(m: Moment, pod: Pod) -> Findings:
     if any(c.state == "running" and c.sandbox is not m.sandbox for c in pod.every_container()):
         return None
     return answered(
-        by=call("RunPodSandbox").where(of(pod)),
+        by=call("RunPodSandbox").where(pods.of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=FAULT.either(pod_unset().where(_names(pod))),
+        unless=pods.FAULT.either(pod_unset().where(_names(pod))),
         whole_node=True,
         text=f"{pod.name}, which came back, is started again",
     )
@@ -294,7 +266,7 @@ def same_uid_comes_again(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     return answered(
         by=done("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
         not_before=call("CreateContainer", "StartContainer").where(lambda n: n.sandbox is sandbox),
-        unless=FAULT,
+        unless=pods.FAULT,
         whole_node=True,
         text=f"the old sandbox of {pod.name} is stopped",
     )

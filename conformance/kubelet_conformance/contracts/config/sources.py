@@ -6,43 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
-    Pattern,
-    Predicate,
-    call,
-    deleted,
-    done,
-    failed,
-    kubelet,
-    pod_set,
-    pod_unset,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, deleted, done, failed, kubelet, pod_set, pod_unset
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
-from kubelet_conformance.contracts.facts.pod import (
-    API_DELETE,
-    FAULT,
-    FRESH_STATIC,
-    TERMINATION_ASKED,
-    Fresh,
-    about,
-    can_start,
-    fresh_pod,
-    host_ports,
-    is_mirror,
-    of,
-    starts,
-)
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.static_pod import (
     SEEN,
@@ -67,20 +36,20 @@ def _record(m: Moment) -> PodChange | None:
 @contract("CONFIG-01", on=pod_set(), needs=(CRI, PODS))
 def sources_do_not_displace_each_other(m: Moment) -> Findings:
     """Pods of two sources that have the same name are two pods: both are started."""
-    pod = fresh_pod(m)
+    pod = pods.fresh_pod(m)
     other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
     if pod is None or other is None or not other.wanted or other.uid == pod.uid or not other.uid:
         return None
-    if (other.source == "api") is (pod.source == "api") or not can_start(m, pod) or host_ports(m):
+    if (other.source == "api") is (pod.source == "api") or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
     if m.pod is other:
         return None
     uid = other.uid
-    beside = Fresh(pod.uid, pod.namespace, pod.name, pod.source)
+    beside = pods.Fresh(pod.uid, pod.namespace, pod.name, pod.source)
     return answered(
         by=call("RunPodSandbox").where(beside.asked).where(_has_another_uid(uid)),
         within=_HTTP_OR_FILE.get(pod.source, REACTION),
-        unless=FAULT.either(TERMINATION_ASKED),
+        unless=pods.FAULT.either(pods.TERMINATION_ASKED),
         whole_node=True,
         text=f"pod {pod.name} of source {pod.source} is started beside the other",
     )
@@ -100,17 +69,19 @@ class _Ports:
         self.seq = 0
 
 
-@contract("CONFIG-03", on=FRESH_STATIC, needs=(CRI, PODS))
+@contract("CONFIG-03", on=pods.FRESH_STATIC, needs=(CRI, PODS))
 def removals_come_before_additions(m: Moment) -> Findings:
     """Of one snapshot removals are taken first: a new pod gets the host port of the one that it drops."""
-    pod, record, left = fresh_pod(m), _record(m), m.node.note(_Ports)
+    pod, record, left = pods.fresh_pod(m), _record(m), m.node.note(_Ports)
     if pod is None or record is None or record.source not in _HTTP_OR_FILE:
         return None
-    if left.source != record.source or m.t - left.t > SAME_MOMENT or not host_ports(m) & left.ports:
+    if left.source != record.source or m.t - left.t > SAME_MOMENT or not pods.host_ports(m) & left.ports:
         return None
-    if not can_start(m, pod):
+    if not pods.can_start(m, pod):
         return None
-    return starts(pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed")
+    return pods.starts(
+        pod, _HTTP_OR_FILE[pod.source], f"pod {pod.name} is admitted in place of the one removed"
+    )
 
 
 @observer(on=pod_unset())
@@ -147,16 +118,16 @@ def pod_that_left_its_source_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
             yield answered(
-                by=call("StopContainer", "ExecSync").where(about(container)).either(_sandbox_stop(pod)),
+                by=call("StopContainer", "ExecSync").where(pods.about(container)).either(_sandbox_stop(pod)),
                 within=FILE_POLL + REACTION,
-                unless=FAULT.either(pod_set().where(_names(pod))),
+                unless=pods.FAULT.either(pod_set().where(_names(pod))),
                 whole_node=True,
                 text=f"container {container.name} of {pod.name}, which left its source, is stopped",
             )
 
 
 def _sandbox_stop(pod: Pod) -> Pattern:
-    return call("StopPodSandbox").where(of(pod))
+    return call("StopPodSandbox").where(pods.of(pod))
 
 
 def _names(pod: Pod) -> Predicate:
@@ -249,8 +220,8 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
     begun = m.t
     return answered(
         by=call("ListContainers", "Status").where(lambda n: n.t - begun > _WHILE).either(LIFE_ENDS),
-        not_before=call("RunPodSandbox").where(of(pod)),
-        unless=FAULT.either(pod_set().where(of(pod))),
+        not_before=call("RunPodSandbox").where(pods.of(pod)),
+        unless=pods.FAULT.either(pod_set().where(pods.of(pod))),
         whole_node=True,
         text=f"{_WHILE:g} s pass without a sync of {pod.name}",
     )
@@ -264,7 +235,7 @@ def worker_waits(pod: Pod) -> bool:
 @only_meaningful_changes_count.clause("something", on=pod_set())
 def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     """A change of spec, labels, annotations or deletion wakes a worker that waits for its retry."""
-    if pod.termination is not None or is_mirror(m):
+    if pod.termination is not None or pods.is_mirror(m):
         return None
     if pod.note(_Failure).t is None or worker_waits(pod) or kubelet_view(m).api_away_t is not None:
         return None
@@ -275,9 +246,9 @@ def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     if _changed(m) != "updated":
         return None
     return answered(
-        by=call("RunPodSandbox").where(of(pod)),
+        by=call("RunPodSandbox").where(pods.of(pod)),
         within=REACTION,
-        unless=FAULT.either(TERMINATION_ASKED),
+        unless=pods.FAULT.either(pods.TERMINATION_ASKED),
         whole_node=True,
         text=f"the sandbox of {pod.name} is tried again after the change",
     )
@@ -332,7 +303,12 @@ def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
     manifest, record = m.manifest, _record(m)
     if manifest is not None and record is not None:
         came = manifest.metadata.deletion_timestamp is not None and m.pod is None and kubelet_works(m)
-        if came and record.source == "api" and not is_mirror(m) and kubelet_view(m).down_since(m.t) is None:
+        if (
+            came
+            and record.source == "api"
+            and not pods.is_mirror(m)
+            and kubelet_view(m).down_since(m.t) is None
+        ):
             yield _is_finalized(manifest.metadata.uid, manifest.metadata.name)
         return
     for pod in m.world.pods.values():
@@ -353,10 +329,10 @@ def _is_finalized(uid: str, name: str) -> Finding:
         return getattr(n.record, "uid", "") == uid or (n.pod is not None and n.pod.uid == uid)
 
     return answered(
-        by=deleted().either(API_DELETE).where(is_gone),
+        by=deleted().either(pods.API_DELETE).where(is_gone),
         within=RETRY + RETRY_SLACK,
         not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
-        unless=FAULT,
+        unless=pods.FAULT,
         whole_node=True,
         text=f"pod {name}, which was already being deleted, is deleted for good",
     )

@@ -5,29 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, PodSpec, PodStatus, Sandbox
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
+from kubelet_conformance.contract import (
     Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
+    Manifest,
+    Moment,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Predicate,
+    Sandbox,
 )
-from kubelet_conformance.contract.patterns import Predicate, call, done, kubelet, pod_set, pod_unset, status
-from kubelet_conformance.contracts.facts.pod import (
-    FAULT,
-    FRESH_STATIC,
-    about,
-    can_start,
-    fresh_pod,
-    host_ports,
-    is_mirror,
-    of,
-    starts,
-)
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.static_pod import FullName, is_static, kubelet_works, sent_static
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
@@ -62,7 +53,7 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
         .either(LIFE_ENDS)
         .where(lambda n: n.t - begun > FILE_POLL + REACTION),
         not_before=call("StopPodSandbox").where(is_disturbed),
-        unless=FAULT,
+        unless=pods.FAULT,
         whole_node=True,
         text=f"{FILE_POLL + REACTION:g} s pass",
     )
@@ -110,11 +101,11 @@ def _is_killed(m: Moment) -> Iterator[Finding]:
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
-            kills = call("StopContainer", "ExecSync").where(about(container))
+            kills = call("StopContainer", "ExecSync").where(pods.about(container))
             yield answered(
-                by=kills.either(call("StopPodSandbox").where(of(pod))),
+                by=kills.either(call("StopPodSandbox").where(pods.of(pod))),
                 within=FILE_POLL + REACTION,
-                unless=FAULT.either(pod_set().where(_is_of(pod))),
+                unless=pods.FAULT.either(pod_set().where(_is_of(pod))),
                 whole_node=True,
                 text=f"container {container.name} of static pod {pod.name} is stopped",
             )
@@ -124,20 +115,25 @@ def _is_of(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
-@contract("STATIC-09", on=FRESH_STATIC, needs=(CRI, PODS))
+@contract("STATIC-09", on=pods.FRESH_STATIC, needs=(CRI, PODS))
 def manifest_is_noticed_at_once(m: Moment) -> Findings:
     """A manifest that appears in the folder is noticed at once, not at the next listing of the folder."""
-    pod = fresh_pod(m)
-    if pod is None or pod.source != "file" or not can_start(m, pod) or host_ports(m):
+    pod = pods.fresh_pod(m)
+    if pod is None or pod.source != "file" or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
-    return starts(pod, REACTION, f"static pod {pod.name} is started")
+    return pods.starts(pod, REACTION, f"static pod {pod.name} is started")
 
 
-@contract("STATIC-10", on=FRESH_STATIC, needs=(CRI, PODS))
+@contract("STATIC-10", on=pods.FRESH_STATIC, needs=(CRI, PODS))
 def static_pod_needs_no_api_server(m: Moment) -> Findings:
     """A static pod runs though the API server cannot be reached: its containers are created."""
-    pod = fresh_pod(m)
-    if pod is None or pod.source != "file" or kubelet_view(m).api_away_t is None or not can_start(m, pod):
+    pod = pods.fresh_pod(m)
+    if (
+        pod is None
+        or pod.source != "file"
+        or kubelet_view(m).api_away_t is None
+        or not pods.can_start(m, pod)
+    ):
         return None
 
     def is_made(n: Moment) -> bool:
@@ -147,7 +143,7 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
     return answered(
         by=call("CreateContainer").where(is_made),
         within=2 * REACTION,
-        unless=FAULT.either(pod_unset().where(pod.is_about), call("PullImage")),
+        unless=pods.FAULT.either(pod_unset().where(pod.is_about), call("PullImage")),
         whole_node=True,
         text=f"a container of static pod {pod.name} is created",
     )
@@ -196,7 +192,7 @@ def _old_ones_leave(m: Moment) -> None:
     kept = [one for one in leaving.get(name, ()) if one is not old and _is_there(one)]
     leaving[name] = [*kept, old]
     for other in [
-        one for one, pods in leaving.items() if not any(m.world.pods.get(p.uid) is p for p in pods)
+        one for one, every in leaving.items() if not any(m.world.pods.get(p.uid) is p for p in every)
     ]:
         del leaving[other]
 
@@ -216,15 +212,15 @@ def _is_there(pod: Pod) -> bool:
 @contract("STATIC-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
 def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
     """A pod of the API server that has the name of a static pod is not delayed by it."""
-    pod = fresh_pod(m)
+    pod = pods.fresh_pod(m)
     other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
     if pod is None or other is None or not other.static or pod.source != "api":
         return None
     if not any(c.state == "running" for c in other.every_container()):
         return None
-    if not can_start(m, pod) or host_ports(m):
+    if not pods.can_start(m, pod) or pods.host_ports(m):
         return None
-    return starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
+    return pods.starts(pod, REACTION, f"pod {pod.name} of the API server is started beside the static one")
 
 
 @contract("STATIC-21", on=status(), needs=(CRI, PODS, STATUS), versions=since("1.27"))
@@ -242,7 +238,7 @@ def removal_is_no_failure(_: Moment, pod: Pod, spec: PodSpec, status: PodStatus)
 @contract("STATIC-25", on=pod_set(), needs=(CRI, PODS))
 def mirror_adds_no_ephemeral_container(m: Moment, manifest: Manifest) -> Findings:
     """An ephemeral container that is added to a mirror pod is not started in its static pod."""
-    if not is_mirror(m) or not manifest.spec.ephemeral_containers:
+    if not pods.is_mirror(m) or not manifest.spec.ephemeral_containers:
         return None
     meta, names = manifest.metadata, {one.name for one in manifest.spec.ephemeral_containers}
 

@@ -10,17 +10,9 @@ from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, pod_set, pod_unset, status
+from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.pod import FAULT, of, runs_post_start
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
-from kubelet_conformance.contracts.facts.static_pod import (
-    HASH,
-    SEEN,
-    SOURCE,
-    FullName,
-    is_static,
-    kubelet_works,
-    sent_static,
-)
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import PodChange
@@ -35,7 +27,7 @@ def static_pod_is_named_after_its_node(m: Moment) -> Findings:
     manifest says otherwise.
     """
     config, node = sandbox_asked(m), m.header.node
-    if not is_static(config) or not node:
+    if not static_pods.is_static(config) or not node:
         return None
     name = config.metadata.name
     if not name.endswith(f"-{node.lower()}"):
@@ -60,7 +52,7 @@ class _Versions:
     """By namespace and name."""
 
     def __init__(self) -> None:
-        self.now = Latest[FullName, _Version]()
+        self.now = Latest[static_pods.FullName, _Version]()
 
 
 @contract("STATIC-02", on=call("RunPodSandbox"), needs=(CRI, PODS), clause="uid")
@@ -71,7 +63,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
     config = sandbox_asked(m)
     meta = config.metadata
     version = m.node.note(_Versions).now.get((meta.namespace, meta.name))
-    if version is None or not is_static(config):
+    if version is None or not static_pods.is_static(config):
         return None
     set_seq = m.pod.set_seq if m.pod is not None and not m.pod.wanted else 0
     if meta.uid != version.before and 0 < set_seq < version.seq:
@@ -92,7 +84,7 @@ def uid_follows_the_content(m: Moment) -> Findings:
 @observer(on=pod_set().either(pod_unset()))
 def _manifest_is_sent(m: Moment) -> None:
     """Record manifests."""
-    name = sent_static(m)
+    name = static_pods.sent_static(m)
     if name is None or not isinstance(m.record, PodChange):
         return
     versions = m.node.note(_Versions).now
@@ -111,10 +103,10 @@ _HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
 @uid_follows_the_content.clause("edit", on=pod_set())
 def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
     """An edit ends the old pod and starts another one."""
-    old, name = m.replaced, sent_static(m)
+    old, name = m.replaced, static_pods.sent_static(m)
     if old is None or name is None or manifest.metadata.uid or old.spec is None:
         return None
-    if not any(c.state == "running" for c in old.every_container()) or not kubelet_works(m):
+    if not any(c.state == "running" for c in old.every_container()) or not static_pods.kubelet_works(m):
         return None
     if any(not hook.end_t for c in old.every_container() for hook in c.hooks):
         return None
@@ -127,7 +119,7 @@ def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
         return (meta.namespace, meta.name) == name and meta.uid != uid
 
     def is_sent_again(n: Moment) -> bool:
-        return sent_static(n) == name
+        return static_pods.sent_static(n) == name
 
     return answered(
         by=call("RunPodSandbox").where(is_new),
@@ -153,14 +145,14 @@ def sandbox_shows_the_source_of_its_pod(m: Moment, pod: Pod) -> Findings:
         return None
     found = config.annotations
     wrong = ""
-    if found.get(SOURCE) != pod.source:
-        wrong = f"{SOURCE} is {found.get(SOURCE)!r}, expected {pod.source}"
-    elif not found.get(SEEN):
-        wrong = f"there is no {SEEN}"
-    elif bool(found.get(HASH)) is not pod.static:
-        wrong = f"{HASH} is {found.get(HASH)!r}"
-    elif pod.static and not pod.manifest.metadata.uid and found[HASH] != config.metadata.uid:
-        wrong = f"{HASH} is {found[HASH]}, the UID {config.metadata.uid}"
+    if found.get(static_pods.SOURCE) != pod.source:
+        wrong = f"{static_pods.SOURCE} is {found.get(static_pods.SOURCE)!r}, expected {pod.source}"
+    elif not found.get(static_pods.SEEN):
+        wrong = f"there is no {static_pods.SEEN}"
+    elif bool(found.get(static_pods.HASH)) is not pod.static:
+        wrong = f"{static_pods.HASH} is {found.get(static_pods.HASH)!r}"
+    elif pod.static and not pod.manifest.metadata.uid and found[static_pods.HASH] != config.metadata.uid:
+        wrong = f"{static_pods.HASH} is {found[static_pods.HASH]}, the UID {config.metadata.uid}"
     return broken(wrong, pod.set_seq) if wrong else KEPT
 
 
@@ -181,7 +173,7 @@ def static_pod_is_pending_at_first(_: Moment, pod: Pod, status: PodStatus) -> Fi
 def only_manifests_make_static_pods(m: Moment) -> Findings:
     """A static pod is run only for a manifest that counts: hidden files and subfolders do not."""
     config, pod = sandbox_asked(m), m.pod
-    if not is_static(config) or not m.header.from_start:
+    if not static_pods.is_static(config) or not m.header.from_start:
         return None
     if pod is None or pod.set_t is None:
         meta = config.metadata
@@ -196,13 +188,13 @@ class _Gone:
     """When static pods were removed from their source, by namespace and name."""
 
     def __init__(self) -> None:
-        self.t = Latest[FullName, float]()
+        self.t = Latest[static_pods.FullName, float]()
 
 
 @observer(on=pod_unset())
 def _manifest_goes(m: Moment) -> None:
     """Record removals."""
-    name = sent_static(m)
+    name = static_pods.sent_static(m)
     if name is not None:
         m.node.note(_Gone).t[name] = m.t
 
@@ -210,7 +202,7 @@ def _manifest_goes(m: Moment) -> None:
 @contract("STATIC-22", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))
 def manifest_with_claims_is_refused(m: Moment) -> Findings:
     """A manifest with resource claims is refused: a static pod may not have any."""
-    name = sent_static(m)
+    name = static_pods.sent_static(m)
     if name is None or not isinstance(m.record, PodChange) or b'"resourceClaims"' not in bytes(m.record.pod):
         return None
 
@@ -219,7 +211,7 @@ def manifest_with_claims_is_refused(m: Moment) -> Findings:
         return (meta.namespace, meta.name) == name
 
     return answered(
-        by=LIFE_ENDS.either(pod_unset().where(lambda n: sent_static(n) == name)),
+        by=LIFE_ENDS.either(pod_unset().where(lambda n: static_pods.sent_static(n) == name)),
         not_before=call("RunPodSandbox").where(is_run),
         whole_node=True,
         text=f"pod {name[1]} is not run",

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Manifest, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Exit, Finding, Manifest, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, exited, failed, happened, sandbox_died, status
+from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import restart_bound
-from kubelet_conformance.contracts.facts.container import (
-    CALLED_OFF,
-    FREE_CHANGE,
-    HELD_UP,
-    OWN_END,
-    asked,
-    creation_of,
-    exit_of,
-    failing_start,
-    start_of,
-    stop_of,
-    to_watch,
-    wants_restart,
-)
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, hook_command
 from kubelet_conformance.contracts.facts.status import is_lost
 from kubelet_conformance.contracts.facts.timing import REACTION
@@ -47,14 +34,17 @@ def _added(m: Moment) -> list[str]:
 
 def _is_started(name: str, within: float = REACTION) -> Finding:
     return answered(
-        by=start_of(name), within=within, unless=HELD_UP, text=f"ephemeral container {name} is created"
+        by=containers.start_of(name),
+        within=within,
+        unless=containers.HELD_UP,
+        text=f"ephemeral container {name} is created",
     )
 
 
 @contract("EPH-01", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
 def started_once(m: Moment, pod: Pod) -> Findings:
     """An ephemeral container is started once: only if there is no record of that name."""
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     if pod.kind_of(name) != "ephemeral":
         return None
     for older in pod.containers.get(name, ()):
@@ -63,7 +53,7 @@ def started_once(m: Moment, pod: Pod) -> Findings:
     return KEPT
 
 
-@contract("EPH-02", on=OWN_END, needs=(CRI, PODS), versions=_ON)
+@contract("EPH-02", on=containers.OWN_END, needs=(CRI, PODS), versions=_ON)
 def ended_one_is_left_alone(_: Moment, container: Container) -> Findings:
     """An ephemeral container that exited or is in an unknown state is neither stopped nor created again."""
     if container.kind != "ephemeral":
@@ -71,7 +61,7 @@ def ended_one_is_left_alone(_: Moment, container: Container) -> Findings:
     return answered(
         by=TERMINATION_ASKED.either(call("StopPodSandbox")),
         unless=happened("removed"),
-        not_before=stop_of(container).either(creation_of(container.name)),
+        not_before=containers.stop_of(container).either(containers.creation_of(container.name)),
         text=f"ephemeral container {container.name} is left alone",
     )
 
@@ -80,14 +70,14 @@ def ended_one_is_left_alone(_: Moment, container: Container) -> Findings:
 def _(m: Moment, pod: Pod, container: Container) -> Findings:
     if container.kind != "ephemeral" or container.record is None:
         return None
-    if container.record.state != "CONTAINER_UNKNOWN" or not to_watch(m) or at_its_end(pod):
+    if container.record.state != "CONTAINER_UNKNOWN" or not containers.to_watch(m) or at_its_end(pod):
         return None
     if container.sandbox is None or container.sandbox.state != "ready":
         return None
     return broken(f"ephemeral container {container.name} is stopped for its unknown state", _seq(container))
 
 
-@contract("EPH-03", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
+@contract("EPH-03", on=containers.FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
 def does_not_wait_for_init(m: Moment) -> Iterator[Finding]:
     """An ephemeral container that is added while an init container runs is started all the same."""
     pod = m.pod
@@ -108,14 +98,14 @@ _CUT_SHORT = TERMINATION_ASKED.either(sandbox_died(), failed("PodSandboxStatus",
 )
 def failed_one_harms_no_other(m: Moment, pod: Pod) -> Findings:
     """An ephemeral container that cannot be started keeps no other container of its pod from starting."""
-    name = failing_start(m)
-    if pod.kind_of(name) != "ephemeral" or not to_watch(m) or at_its_end(pod):
+    name = containers.failing_start(m)
+    if pod.kind_of(name) != "ephemeral" or not containers.to_watch(m) or at_its_end(pod):
         return None
     due = _next_ephemeral(pod, name) or _ended_app(pod)
     if due is None or pod.sandbox is None or pod.sandbox.state != "ready" or pod.sandbox.stops:
         return None
     return answered(
-        by=start_of(due),
+        by=containers.start_of(due),
         within=restart_bound(m, due),
         unless=_CUT_SHORT,
         text=f"{due} is created though ephemeral container {name} cannot be started",
@@ -135,7 +125,7 @@ def _ended_app(pod: Pod) -> str | None:
         reported = one.record is not None and one.record.state == "CONTAINER_EXITED"
         own_end = one.exit is not None and not one.exit.commanded
         if one is pod.newest(one.name) and one.state == "exited" and reported and own_end:
-            return one.name if wants_restart(pod, one) else None
+            return one.name if containers.wants_restart(pod, one) else None
     return None
 
 
@@ -145,7 +135,7 @@ def not_carried_to_a_new_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
     if not sandbox.attempt:
         return None
     old = [one for one in pod.of_kind("ephemeral") if one.sandbox is not sandbox and one.state != "removed"]
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     for one in old:
         if one.name == name:
             return broken(f"ephemeral container {name} is created again in the new sandbox", _seq(one))
@@ -155,7 +145,7 @@ def not_carried_to_a_new_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
 @contract("EPH-06", on=exited(), needs=(CRI, PODS, STATUS), versions=_ON)
 def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """An ephemeral container does not keep a pod alive, nor count for its readiness and phase."""
-    if container.kind != "app" or not to_watch(m):
+    if container.kind != "app" or not containers.to_watch(m):
         return None
     running = [one for one in pod.of_kind("ephemeral") if one.state == "running"]
     sandbox = container.sandbox
@@ -164,7 +154,7 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
     if not at_its_end(pod, container, ended.code):
         return None
     return answered(
-        by=stop_of(running[-1]).either(call("StopPodSandbox")),
+        by=containers.stop_of(running[-1]).either(call("StopPodSandbox")),
         within=REACTION,
         text="the pod is killed though an ephemeral container runs",
     )
@@ -193,7 +183,7 @@ def _others_ready(pod: Pod, now: PodStatus) -> bool:
 @contract("EPH-07", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
 def joins_its_target(m: Moment, pod: Pod) -> Findings:
     """With targetContainerName the process namespace is that of the newest instance of the target."""
-    config = asked(m)
+    config = containers.asked(m)
     spec = pod.container_spec(config.metadata.name)
     if spec is None or not spec.target_container_name or not pod.born:
         return None
@@ -205,7 +195,7 @@ def joins_its_target(m: Moment, pod: Pod) -> Findings:
     return KEPT
 
 
-@contract("EPH-08", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
+@contract("EPH-08", on=containers.FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
 def added_one_is_started(m: Moment) -> Iterator[Finding]:
     """Adding an ephemeral container starts a sync at once."""
     for name in _added(m):
@@ -215,20 +205,20 @@ def added_one_is_started(m: Moment) -> Iterator[Finding]:
 @contract("EPH-09", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_ON)
 def stopped_with_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
     """When its pod is terminated, a running ephemeral container is stopped like an app container."""
-    if not to_watch(m):
+    if not containers.to_watch(m):
         return
     for one in pod.of_kind("ephemeral"):
         if one.state == "running" and not one.stops and hook_command(one, "pre_stop") is None:
             yield answered(
-                by=stop_of(one),
+                by=containers.stop_of(one),
                 within=REACTION,
-                unless=exit_of(one),
+                unless=containers.exit_of(one),
                 not_before=call("StopPodSandbox"),
                 text=f"ephemeral container {one.name} is stopped",
             )
 
 
-@contract("EPH-10", on=FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
+@contract("EPH-10", on=containers.FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
 def change_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """An ephemeral container is not created again when its definition changes."""
     if manifest.metadata.deletion_timestamp:
@@ -239,8 +229,8 @@ def change_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest) -> Iterator
             continue
         yield answered(
             by=TERMINATION_ASKED,
-            unless=CALLED_OFF.either(exited(), happened("removed")),
-            not_before=stop_of(newest).either(creation_of(new.name)),
+            unless=containers.CALLED_OFF.either(exited(), happened("removed")),
+            not_before=containers.stop_of(newest).either(containers.creation_of(new.name)),
             text=f"ephemeral container {new.name} runs on with its old image",
         )
 

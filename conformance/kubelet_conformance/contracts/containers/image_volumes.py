@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import Pattern, call, done, failed, sandbox_died, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.facts.container import asked, creation_of
 from kubelet_conformance.contracts.facts.pod import FAULT, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import GONE

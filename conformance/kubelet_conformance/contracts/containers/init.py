@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Manifest, Moment, Pod, Sandbox
+from kubelet_conformance.contract import Container, Exit, Finding, Manifest, Moment, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, exited
+from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import no_pull, restart_bound
-from kubelet_conformance.contracts.facts.container import (
-    CALLED_OFF,
-    FREE_CHANGE,
-    HELD_UP,
-    OWN_END,
-    asked,
-    completed,
-    creation_of_kind,
-    first_missing,
-    following,
-    is_misled,
-    made_in,
-    recorded,
-    regular_inits,
-    start_of,
-    stop_of,
-)
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, left_created
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -33,7 +17,7 @@ from kubelet_conformance.trace.format.manifests import ContainerSpec
 
 def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:
     """The regular init containers that come before this regular init or app container."""
-    kind, inits = pod.kind_of(name), regular_inits(pod)
+    kind, inits = pod.kind_of(name), containers.regular_inits(pod)
     if kind == "app":
         return inits
     return inits[: [spec.name for spec in inits].index(name)] if kind == "init" else ()
@@ -41,19 +25,19 @@ def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:
 
 def _done_with(pod: Pod, name: str, sandbox: Sandbox | None) -> bool:
     """The init container completed in this sandbox, or a later container proves that it did."""
-    own = made_in(pod, name, sandbox)
-    if own is not None and completed(own):
+    own = containers.made_in(pod, name, sandbox)
+    if own is not None and containers.completed(own):
         return True
     return any(
-        made_in(pod, spec.name, sandbox)
-        for spec in following(pod, name)
+        containers.made_in(pod, spec.name, sandbox)
+        for spec in containers.following(pod, name)
         if not spec.is_sidecar or own is None
     )
 
 
 def _inits_in(pod: Pod, sandbox: Sandbox | None) -> list[Container]:
     """The newest instances of the regular init containers that were created in this sandbox."""
-    newest = [pod.newest(spec.name) for spec in regular_inits(pod)]
+    newest = [pod.newest(spec.name) for spec in containers.regular_inits(pod)]
     return [one for one in newest if one is not None and one.sandbox is sandbox]
 
 
@@ -65,9 +49,9 @@ def one_at_a_time_in_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """
     if not pod.born or not sandbox.born:
         return None
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     earlier = _earlier_inits(pod, name)
-    if not earlier or left_created(pod, sandbox) or is_misled(pod, sandbox):
+    if not earlier or left_created(pod, sandbox) or containers.is_misled(pod, sandbox):
         return None
     for spec in earlier:
         if not _done_with(pod, spec.name, sandbox):
@@ -77,7 +61,7 @@ def one_at_a_time_in_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     return KEPT
 
 
-@one_at_a_time_in_order.clause("next-follows", on=OWN_END)
+@one_at_a_time_in_order.clause("next-follows", on=containers.OWN_END)
 def _(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     if container.kind != "init":
         return None
@@ -87,15 +71,15 @@ def _(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     failed = ended.code != 0 or ended.reason == "OOMKilled"
     if INITS.decide(InitSeen("exited", pod.restart_policy, failed=failed)) != "go on":
         return None
-    missing = first_missing(pod, container.name, sandbox)
+    missing = containers.first_missing(pod, container.name, sandbox)
     if missing is None or no_pull(m, pod, missing):
         return None
-    if at_its_end(pod) or is_misled(pod, sandbox):
+    if at_its_end(pod) or containers.is_misled(pod, sandbox):
         return None  # What was stopped for the new sandbox ended well, and is not run again.
     return answered(
-        by=start_of(missing),
+        by=containers.start_of(missing),
         within=restart_bound(m, missing),
-        unless=HELD_UP,
+        unless=containers.HELD_UP,
         text=f"{missing} is created after {container.name} has completed",
     )
 
@@ -105,10 +89,10 @@ def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """What comes after an init container is created only when the kubelet has read that it exited."""
     if m.header.feature_gates.get("EventedPLEG"):
         return None
-    name = asked(m).metadata.name
-    if made_in(pod, name, sandbox) or is_misled(pod, sandbox):
+    name = containers.asked(m).metadata.name
+    if containers.made_in(pod, name, sandbox) or containers.is_misled(pod, sandbox):
         return None
-    before = (made_in(pod, spec.name, sandbox) for spec in _earlier_inits(pod, name))
+    before = (containers.made_in(pod, spec.name, sandbox) for spec in _earlier_inits(pod, name))
     standing = [one for one in before if one is not None and one.born and one.state != "removed"]
     for one in standing:
         if one.record is None or one.record.state != "CONTAINER_EXITED":
@@ -125,7 +109,7 @@ def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Finding
     """While an init container runs, only ephemeral containers and sidecars before it may be created."""
     if container.kind != "init" or container.start is None:
         return None
-    if is_misled(pod, container.sandbox):
+    if containers.is_misled(pod, container.sandbox):
         return None
     for other in _must_wait(pod, container):
         if other.create and other.create.seq > container.start.seq and other.sandbox is container.sandbox:
@@ -135,9 +119,9 @@ def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Finding
 
 @nothing_else_meanwhile.clause("at-once", on=call("CreateContainer"))
 def _(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    if is_misled(pod, sandbox):
+    if containers.is_misled(pod, sandbox):
         return None
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     for init in _inits_in(pod, sandbox):
         if init.state == "running" and name in _later(pod, init):
             return broken(f"{name} is created while {init.name} runs", _seq(init))
@@ -146,7 +130,7 @@ def _(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
 def _later(pod: Pod, init: Container) -> set[str]:
     """What may not be created while it runs, itself included."""
-    return {spec.name for spec in (*following(pod, init.name), *regular_inits(pod))}
+    return {spec.name for spec in (*containers.following(pod, init.name), *containers.regular_inits(pod))}
 
 
 def _must_wait(pod: Pod, init: Container) -> Iterator[Container]:
@@ -160,31 +144,35 @@ def removed_records_do_not_count(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
 
     A later container with a record in the sandbox is proof enough.
     """
-    gone = [one for one in _inits_in(pod, sandbox) if one.state == "removed" and completed(one)]
+    gone = [one for one in _inits_in(pod, sandbox) if one.state == "removed" and containers.completed(one)]
     proven = [one.name for one in gone if _recorded_after(pod, one, sandbox)]
     if not proven:
         return None
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     if name in proven:
         return broken(f"{name} had completed and is run again, with a later container on record", pod.set_seq)
     return KEPT if pod.kind_of(name) in {"init", "app"} else None
 
 
 def _recorded_after(pod: Pod, init: Container, sandbox: Sandbox) -> bool:
-    after = (recorded(pod, spec.name) for spec in following(pod, init.name) if not spec.is_sidecar)
+    after = (
+        containers.recorded(pod, spec.name)
+        for spec in containers.following(pod, init.name)
+        if not spec.is_sidecar
+    )
     return any(one is not None and one.sandbox is sandbox for one in after)
 
 
 @contract("INIT-05", on=call("CreateContainer"), needs=(CRI, PODS))
 def running_app_ends_initialization(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """While any app container runs no regular init container is created, whatever init records are left."""
-    if sandbox.state != "ready" or not regular_inits(pod):
+    if sandbox.state != "ready" or not containers.regular_inits(pod):
         return None
     apps = (one for one in pod.of_kind("app") if one.sandbox is sandbox and one.state == "running")
     running = next(apps, None)
     if running is None:
         return None
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     if pod.kind_of(name) == "init":
         return broken(f"init container {name} is created while {running.name} runs", _seq(running))
     return KEPT
@@ -198,9 +186,9 @@ def all_records_gone_begins_anew(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
     inits = pod.spec.init_containers or []
     if not inits:
         return None
-    is_known, name = False, asked(m).metadata.name
+    is_known, name = False, containers.asked(m).metadata.name
     for spec in (*inits, *pod.spec.containers):
-        one = made_in(pod, spec.name, sandbox)
+        one = containers.made_in(pod, spec.name, sandbox)
         if one is not None and one.state != "removed":
             return None
         is_known = is_known or one is not None
@@ -216,7 +204,7 @@ def success_is_not_rerun(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """An init container that exited with 0 is not run again in its sandbox, even under policy Always."""
     if sandbox.state != "ready" or sandbox.stops:
         return None
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     finished = [one for one in _inits_in(pod, sandbox) if one.state == "exited" and _succeeded(one)]
     for one in finished:
         if one.name == name:
@@ -230,8 +218,8 @@ def _succeeded(init: Container) -> bool:
     """It exited with 0 by the runtime's latest record; of a container that it lost the runtime says 255."""
     reported, ended = init.record, init.exit
     if reported is not None and reported.state == "CONTAINER_EXITED":
-        return completed(init) and reported.exit_code == 0
-    return completed(init) and ended is not None and ended.code == 0
+        return containers.completed(init) and reported.exit_code == 0
+    return containers.completed(init) and ended is not None and ended.code == 0
 
 
 @contract("INIT-12", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -239,26 +227,31 @@ def new_sandbox_runs_init_again(m: Moment, pod: Pod, sandbox: Sandbox) -> Findin
     """In a sandbox that replaces another one, every init container runs again before the app containers."""
     if not sandbox.born or not sandbox.attempt:
         return None
-    name = asked(m).metadata.name
-    inits = list(regular_inits(pod))
-    if not inits or pod.kind_of(name) != "app" or left_created(pod, sandbox) or is_misled(pod, sandbox):
+    name = containers.asked(m).metadata.name
+    inits = list(containers.regular_inits(pod))
+    if (
+        not inits
+        or pod.kind_of(name) != "app"
+        or left_created(pod, sandbox)
+        or containers.is_misled(pod, sandbox)
+    ):
         return None
     for spec in inits:
-        own = made_in(pod, spec.name, sandbox)
-        if own is None or not completed(own):
+        own = containers.made_in(pod, spec.name, sandbox)
+        if own is None or not containers.completed(own):
             return broken(
                 f"{name} is created in the new sandbox, where {spec.name} has not completed", pod.set_seq
             )
     return KEPT
 
 
-@contract("INIT-13", on=FREE_CHANGE, needs=(CRI, PODS))
+@contract("INIT-13", on=containers.FREE_CHANGE, needs=(CRI, PODS))
 def changed_init_image_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest) -> Iterator[Finding]:
     """A changed image of a regular init container restarts nothing in a pod whose app containers run."""
     if pod.spec is None:
         return
     new = {spec.name: spec.image for spec in manifest.spec.init_containers or ()}
-    changed = [spec for spec in regular_inits(pod) if new.get(spec.name, spec.image) != spec.image]
+    changed = [spec for spec in containers.regular_inits(pod) if new.get(spec.name, spec.image) != spec.image]
     if not changed or manifest.spec.containers != pod.spec.containers:
         return
     for one in pod.of_kind("app"):
@@ -266,8 +259,8 @@ def changed_init_image_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest)
         if one.state == "running" and spec and not spec.liveness_probe and not spec.startup_probe:
             yield answered(
                 by=TERMINATION_ASKED,
-                unless=CALLED_OFF.either(exited()),
-                not_before=stop_of(one).either(creation_of_kind("init")),
+                unless=containers.CALLED_OFF.either(exited()),
+                not_before=containers.stop_of(one).either(containers.creation_of_kind("init")),
                 text=f"{one.name} runs on with a new image of {changed[0].name}",
             )
 

@@ -7,38 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, ContainerStatus, Exit, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, ContainerStatus, Exit, Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, exited, failed, read_as, status
+from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import restart_bound
-from kubelet_conformance.contracts.facts.container import (
-    HELD_UP,
-    OWN_END,
-    REMAKING,
-    asked,
-    creation_of_kind,
-    failed_run,
-    failing_start,
-    in_place,
-    is_misled,
-    recorded,
-    regular_inits,
-    removal_of,
-    sidecars,
-    start_of,
-    to_watch,
-    told_otherwise,
-    unread_end,
-)
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, another_image, was_seen_started
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_come_back
@@ -58,7 +32,7 @@ def _becomes(pod: Pod, code: int | None) -> InitAct | None:
     return INITS.decide(InitSeen("exited", pod.restart_policy, failed=code != 0))
 
 
-@contract("INIT-07", on=OWN_END, needs=(CRI, PODS))
+@contract("INIT-07", on=containers.OWN_END, needs=(CRI, PODS))
 def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """Unless the policy is Never, a failed init container is run again after its back-off.
 
@@ -67,26 +41,30 @@ def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit
     """
     if container.kind != "init":
         return None
-    if _becomes(pod, ended.code) != "start" or not in_place(container) or is_misled(pod, container.sandbox):
+    if (
+        _becomes(pod, ended.code) != "start"
+        or not containers.in_place(container)
+        or containers.is_misled(pod, container.sandbox)
+    ):
         return None
     return answered(
-        by=start_of(container.name),
+        by=containers.start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP.either(another_image(container)),
-        not_before=creation_of_kind("init", "app", besides=container.name),
+        unless=containers.HELD_UP.either(another_image(container)),
+        not_before=containers.creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is created again after it failed",
     )
 
 
-@failed_one_is_retried.clause("end-was-read", on=REMAKING)
+@failed_one_is_retried.clause("end-was-read", on=containers.REMAKING)
 def _(m: Moment, pod: Pod) -> Findings:
-    one = recorded(pod, asked(m).metadata.name)
-    if one is None or one.kind != "init" or not unread_end(m, one):
+    one = containers.recorded(pod, containers.asked(m).metadata.name)
+    if one is None or one.kind != "init" or not containers.unread_end(m, one):
         return None
     return broken(f"{one.name} is created again though the kubelet has not read its end", _seq(one))
 
 
-@contract("INIT-08", on=OWN_END, needs=(CRI, PODS))
+@contract("INIT-08", on=containers.OWN_END, needs=(CRI, PODS))
 def failure_under_never_ends_the_pod(_: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """Under policy Never a failed init container is not retried: the pod is killed and ends as Failed."""
     if container.kind != "init":
@@ -97,21 +75,25 @@ def failure_under_never_ends_the_pod(_: Moment, pod: Pod, container: Container, 
         by=call("StopPodSandbox"),
         within=REACTION,
         unless=TERMINATION_ASKED,
-        not_before=creation_of_kind("init", "app"),
+        not_before=containers.creation_of_kind("init", "app"),
         text="the pod is killed after its init container failed",
     )
 
 
 @failure_under_never_ends_the_pod.clause("never-retried", on=call("CreateContainer"))
 def _(m: Moment, pod: Pod) -> Findings:
-    if pod.restart_policy != "Never" or pod.kind_of(asked(m).metadata.name) not in {"init", "app"}:
+    if pod.restart_policy != "Never" or pod.kind_of(containers.asked(m).metadata.name) not in {"init", "app"}:
         return None
-    inits = (recorded(pod, spec.name) for spec in regular_inits(pod))
-    bad = next((one for one in inits if one is not None and one.state == "exited" and failed_run(one)), None)
+    inits = (containers.recorded(pod, spec.name) for spec in containers.regular_inits(pod))
+    bad = next(
+        (one for one in inits if one is not None and one.state == "exited" and containers.failed_run(one)),
+        None,
+    )
     if bad is None or bad.exit is None or bad.exit.commanded:
         return None
     return broken(
-        f"{asked(m).metadata.name} is created though {bad.name} failed under policy Never", bad.exit.seq
+        f"{containers.asked(m).metadata.name} is created though {bad.name} failed under policy Never",
+        bad.exit.seq,
     )
 
 
@@ -141,30 +123,30 @@ def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Fin
         reported.state != "CONTAINER_EXITED"
         or reported.exit_code
         or container.kind != "init"
-        or not to_watch(m)
+        or not containers.to_watch(m)
     ):
         return None
-    if not in_place(container):
+    if not containers.in_place(container):
         return None
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
     never = INITS.decide(InitSeen("exited", pod.restart_policy, failed=True)) == "end the pod"
     return answered(
-        by=call("StopPodSandbox") if never else start_of(container.name),
+        by=call("StopPodSandbox") if never else containers.start_of(container.name),
         within=REACTION if never else restart_bound(m, container.name),
-        unless=HELD_UP,
-        not_before=creation_of_kind("init", "app", besides="" if never else container.name),
+        unless=containers.HELD_UP,
+        not_before=containers.creation_of_kind("init", "app", besides="" if never else container.name),
         text=f"{container.name} counts as failed",
     )
 
 
-@contract("INIT-11", on=REMAKING, needs=(CRI, PODS))
+@contract("INIT-11", on=containers.REMAKING, needs=(CRI, PODS))
 def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """An init container whose state is unknown is stopped before it is created again.
 
     Under policy Never it is not created again.
     """
-    one = recorded(pod, asked(m).metadata.name)
+    one = containers.recorded(pod, containers.asked(m).metadata.name)
     if one is None or one.kind != "init" or one.record is None:
         return None
     if one.record.state != "CONTAINER_UNKNOWN":
@@ -186,13 +168,13 @@ def only_newest_dead_instance_is_kept(m: Moment, pod: Pod, container: Container)
         return None
     every = pod.containers.get(container.name, ())
     dead = [one for one in every if one is not container and one.state == "exited"]
-    if not dead or not to_watch(m):
+    if not dead or not containers.to_watch(m):
         return None
     return [
         answered(
-            by=removal_of(older),
+            by=containers.removal_of(older),
             within=REACTION,
-            unless=HELD_UP,
+            unless=containers.HELD_UP,
             text=f"instance {older.attempt} of {older.name} is removed",
         )
         for older in dead
@@ -202,15 +184,19 @@ def only_newest_dead_instance_is_kept(m: Moment, pod: Pod, container: Container)
 @contract("INIT-18", on=failed("StartContainer"), needs=(CRI, PODS))
 def created_one_is_tried_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """An init container that was created but could not be started is created again, before any later one."""
-    if container.kind != "init" or not to_watch(m):
+    if container.kind != "init" or not containers.to_watch(m):
         return None
-    if not in_place(container) or was_seen_started(container) or is_misled(pod, container.sandbox):
+    if (
+        not containers.in_place(container)
+        or was_seen_started(container)
+        or containers.is_misled(pod, container.sandbox)
+    ):
         return None  # An event has reported that it runs after all, or the kubelet goes by another record.
     return answered(
-        by=start_of(container.name),
+        by=containers.start_of(container.name),
         within=restart_bound(m, container.name) + RETRY + RETRY_SLACK,
-        unless=HELD_UP.either(told_otherwise(container), another_image(container)),
-        not_before=creation_of_kind("init", "app", besides=container.name),
+        unless=containers.HELD_UP.either(containers.told_otherwise(container), another_image(container)),
+        not_before=containers.creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is created again after its start failed",
     )
 
@@ -234,7 +220,7 @@ def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
         if [one for one in apps if one.last_state.terminated]:
             return None
     ready = {one.name: one.ready for one in _init_statuses(pod, now)}
-    return all(ready.get(spec.name, False) for spec in regular_inits(pod))
+    return all(ready.get(spec.name, False) for spec in containers.regular_inits(pod))
 
 
 def _init_statuses(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
@@ -261,7 +247,7 @@ def _(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     condition = status.condition("Initialized") if status else None
     if condition is None or status.phase == "Succeeded":
         return None
-    if not regular_inits(pod) or sidecars(pod):
+    if not containers.regular_inits(pod) or containers.sidecars(pod):
         return None
     expected = _initialized(m, pod, status)
     if expected is None:
@@ -317,7 +303,7 @@ def _was_put_off(pod: Pod, name: str, reason: str) -> bool:
 @observer(on=failed("CreateContainer", "PullImage"))
 def _(m: Moment) -> None:
     if m.pod is not None:
-        m.pod.note(_Failed).names.add(failing_start(m))
+        m.pod.note(_Failed).names.add(containers.failing_start(m))
 
 
 @observer(on=exited())
@@ -326,7 +312,7 @@ def _takes_in_the_last_init(m: Moment, container: Container, ended: Exit) -> Non
     pod = m.pod
     if pod is None or ended.code != 0:
         return
-    if [spec.name for spec in regular_inits(pod)][-1:] == [container.name]:
+    if [spec.name for spec in containers.regular_inits(pod)][-1:] == [container.name]:
         pod.note(_Failed).initialized = True
 
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, happened, pod_set
 from kubelet_conformance.contracts.facts.backoff import no_pull, restart_bound, retry_bound
 from kubelet_conformance.contracts.facts.container import (

@@ -4,35 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Predicate, call, done, event, exited, pod_set
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, event, exited, pod_set
+from kubelet_conformance.contracts.facts import kills
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import exit_of, recorded, sidecars, stop_of, to_watch
-from kubelet_conformance.contracts.facts.kills import (
-    failing_probe,
-    may_be_killed_alone,
-    stops_of_its_pod,
-    was_killed_alone,
-)
-from kubelet_conformance.contracts.facts.pod import (
-    POD_IS_TO_GO,
-    about,
-    at_its_end,
-    hook_command,
-    is_mirror,
-    may_be_unknown,
-    of,
-    runs_pre_stop,
-)
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
@@ -57,7 +35,9 @@ def _possible_waits(pod: Pod, sidecar: Container, t: float) -> list[float]:
 
 def _goes(pod: Pod) -> bool:
     """The pod is being killed as a whole: it was asked to, or the kubelet knows that it came to its end."""
-    return pod.termination is not None or (at_its_end(pod) and all(map(_shown_as_ended, pod.of_kind("app"))))
+    return pod.termination is not None or (
+        pods.at_its_end(pod) and all(map(_shown_as_ended, pod.of_kind("app")))
+    )
 
 
 def _shown_as_ended(container: Container) -> bool:
@@ -106,13 +86,13 @@ def _kill_began(pod: Pod, t: float, after_seq: int = 0) -> float:
 def _went_t(pod: Pod, app: Container, end_t: float) -> float:
     """When the kill of the pod reached this app container: with its stop, if it was not stopped alone."""
     steps = [t for t in _kill_steps(app, app.started_t or 0.0) if t <= end_t]
-    return end_t if not steps or was_killed_alone(pod, app) else steps[-1]
+    return end_t if not steps or kills.was_killed_alone(pod, app) else steps[-1]
 
 
 def _kill_steps(container: Container, since_t: float, after_seq: int = 0) -> list[float]:
     """When it was asked to stop, or its preStop hook began, at `since_t` or later, and after that record."""
-    command = hook_command(container, "pre_stop")
-    calls = [stop.call for stop in stops_of_its_pod(container)]
+    command = pods.hook_command(container, "pre_stop")
+    calls = [stop.call for stop in kills.stops_of_its_pod(container)]
     calls += [hook.call for hook in container.hooks if hook.cmd == command]
     return [call.t for call in calls if call.t >= since_t and call.seq > after_seq]
 
@@ -127,7 +107,7 @@ def grace_is_used_up(pod: Pod, t: float) -> bool:
 
 def _runs_its_hook(container: Container) -> bool:
     """Its preStop hook passes through the runtime."""
-    return hook_command(container, "pre_stop") is not None
+    return pods.hook_command(container, "pre_stop") is not None
 
 
 def _grace(pod: Pod) -> int:
@@ -144,7 +124,7 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
     if container.kind != "app" or not to_watch(m):
         return
     sandbox = container.sandbox
-    if sandbox is None or sandbox.state != "ready" or not at_its_end(pod, container, ended.code):
+    if sandbox is None or sandbox.state != "ready" or not pods.at_its_end(pod, container, ended.code):
         return
     running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
     if running:
@@ -181,7 +161,7 @@ def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
         return None
     if container.sandbox is not None and container.sandbox.state != "ready":
         return None
-    if may_be_unknown(pod, m.node):
+    if pods.may_be_unknown(pod, m.node):
         return None  # Without its manifest the sidecars and their order are not known.
     ahead = holding_up(pod, container.name, m.t)
     if not ahead:
@@ -227,11 +207,11 @@ def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Fin
         return
     for spec in sidecars(pod):
         waiting = running_one(pod, spec.name)
-        command = hook_command(waiting, "pre_stop") if waiting else None
+        command = pods.hook_command(waiting, "pre_stop") if waiting else None
         if waiting is None or command is None or _hook_ran(waiting, command, pod.termination.t):
             continue
         yield answered(
-            by=call("ExecSync").where(runs_pre_stop).where(about(waiting)),
+            by=call("ExecSync").where(pods.runs_pre_stop).where(pods.about(waiting)),
             within=REACTION,
             unless=exit_of(waiting),
             not_before=stop_of(waiting),
@@ -249,8 +229,8 @@ def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
     if pod.termination is None or m.t - end > REACTION:
         return False
     dead = container.sandbox is not None and container.sandbox.state != "ready"
-    was_through = at_its_end(pod) and all(one.exit and one.exit.t <= end for one in pod.of_kind("app"))
-    return dead or was_through or bool(failing_probe(pod, container))
+    was_through = pods.at_its_end(pod) and all(one.exit and one.exit.t <= end for one in pod.of_kind("app"))
+    return dead or was_through or bool(kills.failing_probe(pod, container))
 
 
 class _Asked:
@@ -267,9 +247,9 @@ def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Find
         return None
     if not pod.born or pod.termination.cause == "forced" or _has_pre_stop(container):
         return None
-    if may_be_unknown(pod, m.node) or _may_be_of_a_sync(m, pod, container):
+    if pods.may_be_unknown(pod, m.node) or _may_be_of_a_sync(m, pod, container):
         return None
-    if any(may_be_killed_alone(m, one, container) for one in pod.every_container()):
+    if any(kills.may_be_killed_alone(m, one, container) for one in pod.every_container()):
         return None
     waits = _possible_waits(pod, container, m.t)
     timeout = m.request(StopContainerRequest).timeout
@@ -287,7 +267,7 @@ def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Find
     return KEPT if waited >= ROUNDING else None
 
 
-@observer(on=POD_IS_TO_GO)
+@observer(on=pods.POD_IS_TO_GO)
 def _(m: Moment) -> None:
     """Record each grace."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest is not None else None
@@ -295,7 +275,7 @@ def _(m: Moment) -> None:
         m.pod.note(_Asked).graces.add(grace)
 
 
-@contract("SIDECAR-16", on=POD_IS_TO_GO, needs=(CRI, PODS), versions=_ON)
+@contract("SIDECAR-16", on=pods.POD_IS_TO_GO, needs=(CRI, PODS), versions=_ON)
 def ended_ones_delay_no_other(m: Moment, pod: Pod) -> Findings:
     """A container that does not run when its pod's termination begins delays no sidecar."""
     if not to_watch(m) or pod.deleted_t is not None:
@@ -309,12 +289,12 @@ def ended_ones_delay_no_other(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=stop_of(last),
         within=REACTION,
-        unless=exit_of(last).either(pod_set().where(of(pod)).where(_is_desired)),
+        unless=exit_of(last).either(pod_set().where(pods.of(pod)).where(_is_desired)),
         text=f"sidecar {last.name} is stopped at once",
     )
 
 
-@contract("SIDECAR-27", on=POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
+@contract("SIDECAR-27", on=pods.POD_IS_TO_GO, needs=(CRI, PODS, EVERY_EVENT), versions=_ON)
 def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
     """When a pod is terminated, its sidecars too get their Killing event at once, before their turn to stop.
 
@@ -328,7 +308,7 @@ def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield answered(
                 by=event("Killing").where(_on(spec.name)),
                 within=REACTION,
-                unless=exit_of(waiting).either(pod_set().where(of(pod)).where(_is_desired)),
+                unless=exit_of(waiting).either(pod_set().where(pods.of(pod)).where(_is_desired)),
                 not_before=stop_of(waiting),
                 text=f"a Killing event names sidecar {spec.name}",
             )
@@ -336,7 +316,7 @@ def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 def _is_desired(m: Moment) -> bool:
     """The pod is sent by its source, and is not being terminated."""
-    return m.manifest is not None and not is_mirror(m) and m.manifest.metadata.deletion_timestamp is None
+    return m.manifest is not None and not pods.is_mirror(m) and m.manifest.metadata.deletion_timestamp is None
 
 
 def _on(name: str) -> Predicate:

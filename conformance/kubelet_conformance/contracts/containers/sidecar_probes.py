@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodSpec
+from kubelet_conformance.contract import Container, Moment, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, call, done, exited, pod_set
+from kubelet_conformance.contract.patterns import call, done, exited, pod_set
 from kubelet_conformance.contracts.containers.sidecar_end import ahead_of, grace_is_used_up, holding_up
+from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import restart_bound
-from kubelet_conformance.contracts.facts.container import (
-    CALLED_OFF,
-    HELD_UP,
-    creation_of,
-    first_missing,
-    in_place,
-    start_of,
-    stop_of,
-    to_watch,
-)
 from kubelet_conformance.contracts.facts.kills import failing_probe, is_ended_for_a_reason, is_killed_already
 from kubelet_conformance.contracts.facts.pod import at_its_end, stop_asked, to_run
 from kubelet_conformance.contracts.facts.probe import PROBES, exec_probes, probe_at, runs_of, runs_probe
@@ -32,7 +23,12 @@ _ON = since("1.29")
 def _sidecar(m: Moment) -> Container | None:
     """The moment's container, if it is a sidecar that this contract may judge."""
     container = m.container
-    if container is None or container.kind != "sidecar" or not to_watch(m) or not in_place(container):
+    if (
+        container is None
+        or container.kind != "sidecar"
+        or not containers.to_watch(m)
+        or not containers.in_place(container)
+    ):
         return None
     return container
 
@@ -46,13 +42,13 @@ def _comes_next(container: Container) -> str | None:
     """What is created after this sidecar, if nothing after it has been created yet."""
     if container.pod is None or container.sandbox is None:
         return None
-    return first_missing(container.pod, container.name, container.sandbox)
+    return containers.first_missing(container.pod, container.name, container.sandbox)
 
 
 def _progress(container: Container, *others: Pattern) -> Pattern | None:
     """What must not happen: that one of `others` is created, or that the pod goes on without this sidecar."""
     following = _comes_next(container)
-    patterns = [*others, *([creation_of(following)] if following is not None else [])]
+    patterns = [*others, *([containers.creation_of(following)] if following is not None else [])]
     return patterns[0].either(*patterns[1:]) if patterns else None
 
 
@@ -70,8 +66,8 @@ def waits_for_the_first_startup_probe(m: Moment) -> Findings:
     return answered(
         by=runs_probe(container, probe),
         within=probe.initial_delay_seconds + 2 * probe.period_seconds + REACTION,
-        unless=CALLED_OFF.either(exited(), pod_set(), stop_of(container).where(_goes)),
-        not_before=_progress(container, stop_of(container)),
+        unless=containers.CALLED_OFF.either(exited(), pod_set(), containers.stop_of(container).where(_goes)),
+        not_before=_progress(container, containers.stop_of(container)),
         text=f"the startup probe of sidecar {container.name} is run, and waited for",
     )
 
@@ -89,9 +85,9 @@ def failed_startup_makes_it_again(m: Moment, pod: Pod) -> Findings:
     if container.state != "running" or is_killed_already(m, container) or _has_hooks(container):
         return None
     return answered(
-        by=stop_of(container),
+        by=containers.stop_of(container),
         within=REACTION,
-        unless=CALLED_OFF.either(exited()),
+        unless=containers.CALLED_OFF.either(exited()),
         not_before=_progress(container),
         text=f"sidecar {container.name} is stopped after its startup probe failed",
     )
@@ -103,9 +99,9 @@ def _(m: Moment) -> Findings:
     if container is None or runs_of(container, "startup", m).published is not False:
         return None
     return answered(
-        by=start_of(container.name),
+        by=containers.start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP.either(exited()),
+        unless=containers.HELD_UP.either(exited()),
         not_before=_progress(container),
         text=f"sidecar {container.name} is created again after its startup probe failed",
     )
@@ -116,7 +112,7 @@ def single_restart_has_no_turn(m: Moment, pod: Pod, spec: PodSpec, container: Co
     """A sidecar that is stopped to be created again waits for no other container: it has its whole grace."""
     if container.kind != "sidecar" or not to_run(m):
         return None
-    if at_its_end(pod) or not in_place(container) or not container.born or _has_hooks(container):
+    if at_its_end(pod) or not containers.in_place(container) or not container.born or _has_hooks(container):
         return None
     ahead = ahead_of(pod, container.name)
     if not ahead or container.state != "running" or any(stop_asked(one) for one in ahead):

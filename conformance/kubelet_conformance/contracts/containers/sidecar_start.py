@@ -7,29 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodStatus, Sandbox
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, status
-from kubelet_conformance.contracts.facts.backoff import restart_bound
-from kubelet_conformance.contracts.facts.container import (
-    HELD_UP,
-    asked,
-    awake,
-    completed,
-    creation_of,
-    failing_start,
-    following,
-    in_place,
-    is_misled,
-    made_in,
-    may_have_started,
-    recorded,
-    sidecars,
-    start_of,
-    starts_are_told,
-    to_watch,
+from kubelet_conformance.contract import (
+    Container,
+    ContainerStatus,
+    Finding,
+    Manifest,
+    Moment,
+    Pod,
+    PodStatus,
+    Sandbox,
 )
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, status
+from kubelet_conformance.contracts.facts import container as containers
+from kubelet_conformance.contracts.facts.backoff import restart_bound
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, fresh_pod, stop_asked
 from kubelet_conformance.contracts.facts.status import is_lost
@@ -55,7 +47,7 @@ def refused_without_the_gate(m: Moment, manifest: Manifest) -> Findings:
     The reason is InitContainerRestartPolicyForbidden.
     """
     pod = fresh_pod(m)
-    if pod is None or pod.source != "api" or not _gate_is_off(m) or not awake(m):
+    if pod is None or pod.source != "api" or not _gate_is_off(m) or not containers.awake(m):
         return None
     if not manifest.spec.sidecars:
         return None
@@ -84,16 +76,16 @@ def refused_without_the_gate(m: Moment, manifest: Manifest) -> Findings:
 )
 def failing_one_holds_up_no_other(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A sidecar that cannot be started does not keep the sidecars after it from being run again."""
-    name = failing_start(m)
-    if pod.kind_of(name) != "sidecar" or not to_watch(m) or at_its_end(pod):
+    name = containers.failing_start(m)
+    if pod.kind_of(name) != "sidecar" or not containers.to_watch(m) or at_its_end(pod):
         return
-    for spec in following(pod, name):
-        due = recorded(pod, spec.name)
+    for spec in containers.following(pod, name):
+        due = containers.recorded(pod, spec.name)
         if spec.is_sidecar and due is not None and _is_due(due):
             yield answered(
-                by=start_of(due.name),
+                by=containers.start_of(due.name),
                 within=restart_bound(m, due.name),
-                unless=HELD_UP.either(exited()),
+                unless=containers.HELD_UP.either(exited()),
                 text=f"sidecar {due.name} is created again though {name} cannot be started",
             )
 
@@ -102,7 +94,7 @@ def _is_due(container: Container) -> bool:
     """The kubelet knows that it ended by itself, and its sandbox is there."""
     reported = container.record is not None and container.record.state == "CONTAINER_EXITED"
     own_end = container.exit is not None and not container.exit.commanded
-    return container.state == "exited" and reported and own_end and in_place(container)
+    return container.state == "exited" and reported and own_end and containers.in_place(container)
 
 
 @contract("SIDECAR-26", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
@@ -113,27 +105,28 @@ def ended_apps_prove_nothing(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """
     if pod.spec is None or not sandbox.born or not sandbox.attempt:
         return None
-    if pod.kind_of(asked(m).metadata.name) != "app" or not any(sidecars(pod)):
+    if pod.kind_of(containers.asked(m).metadata.name) != "app" or not any(containers.sidecars(pod)):
         return None
     apps = list(pod.of_kind("app"))
     if not apps or any(one.sandbox is sandbox or one.state != "exited" for one in apps):
         return None
-    if is_misled(pod, sandbox):
+    if containers.is_misled(pod, sandbox):
         return None
     for spec in pod.spec.init_containers or ():
         if not _is_through(pod, spec, sandbox):
             return broken(
-                f"{asked(m).metadata.name} is created in the new sandbox before {spec.name} is done",
+                f"{containers.asked(m).metadata.name} is created in the new sandbox "
+                f"before {spec.name} is done",
                 pod.set_seq,
             )
     return KEPT
 
 
 def _is_through(pod: Pod, spec: ContainerSpec, sandbox: Sandbox) -> bool:
-    own = made_in(pod, spec.name, sandbox)
+    own = containers.made_in(pod, spec.name, sandbox)
     if own is None:
         return False
-    return own.started_t is not None if spec.is_sidecar else completed(own)
+    return own.started_t is not None if spec.is_sidecar else containers.completed(own)
 
 
 @contract("SIDECAR-24", on=exited(), needs=(CRI, PODS), versions=ByVersion({"1.29..1.36": True}))
@@ -149,7 +142,7 @@ def not_restarted_in_termination(m: Moment, pod: Pod, container: Container) -> F
     return answered(
         by=done("StopPodSandbox"),
         unless=pod_set().where(lambda now: now.pod is not None and not now.pod.wanted),
-        not_before=creation_of(container.name),
+        not_before=containers.creation_of(container.name),
         text=f"sidecar {container.name} is not created again in a pod that is being terminated",
     )
 
@@ -190,9 +183,9 @@ def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
     late = {one.name for one in reported if not one.started and one.name not in before}
     if not late or initialized is None or initialized.status != "True" or _app_has_run(status):
         return KEPT
-    unseen = may_have_started(pod, status) if pod else {}
+    unseen = containers.may_have_started(pod, status) if pod else {}
     if late <= unseen.keys():
-        return starts_are_told(unseen)
+        return containers.starts_are_told(unseen)
     return broken(f"Initialized is True though {min(late)} has not started")
 
 
@@ -200,7 +193,7 @@ def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
 def stays_initialized(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Once an app container has run, Initialized stays True whatever the sidecars do."""
     condition = status.condition("Initialized") if status else None
-    if condition is None or not any(sidecars(pod)) or not _app_runs_or_ended(status):
+    if condition is None or not any(containers.sidecars(pod)) or not _app_runs_or_ended(status):
         return None
     if condition.status != "True":
         return broken(f"Initialized is {condition.status} though an app container has run")

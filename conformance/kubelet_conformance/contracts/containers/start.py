@@ -8,30 +8,14 @@ from functools import lru_cache
 
 import msgspec
 
-from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, status
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.status import REFUSED
 from kubelet_conformance.contracts.facts.timing import REACTION
-from kubelet_conformance.trace.format.bodies import (
-    ContainerConfig,
-    ContainerRecord,
-    ContainerRequest,
-    ContainerStatusReply,
-    CreateContainerReply,
-    CreateContainerRequest,
-    PodSandboxMetadata,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.labels import Annotation, Label
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler
@@ -52,9 +36,8 @@ def created_container_is_started(m: Moment) -> Findings:
         return KEPT
     if not m.node.born:
         return None
-    return broken(
-        f"no CreateContainer returned {m.request(ContainerRequest).container_id[:12]}, which is started"
-    )
+    started = m.request(bodies.ContainerRequest).container_id
+    return broken(f"no CreateContainer returned {started[:12]}, which is started")
 
 
 @created_container_is_started.clause("at once", on=done("CreateContainer"))
@@ -62,11 +45,11 @@ def start_follows_creation(m: Moment) -> Findings:
     """StartContainer follows CreateContainer at once."""
     if m.pod is None:
         return None
-    made, made_t = m.response(CreateContainerReply).container_id, m.t
+    made, made_t = m.response(bodies.CreateContainerReply).container_id, m.t
     # The call may not have reached the runtime, which leaves no trace.
     unseen = _OTHER_STEPS.where(lambda n: n.node.away_t >= made_t)
     return answered(
-        by=_START.where(lambda n: n.request(ContainerRequest).container_id == made),
+        by=_START.where(lambda n: n.request(bodies.ContainerRequest).container_id == made),
         not_before=_OTHER_STEPS,
         within=REACTION,
         unless=_HOOK_FAILED.either(unseen),
@@ -77,7 +60,7 @@ def start_follows_creation(m: Moment) -> Findings:
 @created_container_is_started.clause("runs", on=done("ContainerStatus"))
 def running_container_was_started(m: Moment, container: Container) -> Findings:
     """No container runs without a StartContainer."""
-    record = m.response(ContainerStatusReply).status
+    record = m.response(bodies.ContainerStatusReply).status
     if record is None or not container.born or not record.started_at:
         return None
     if container.start is None:
@@ -145,9 +128,9 @@ def container_is_started_once(_: Moment, container: Container) -> Findings:
 
 
 def _identity(m: Moment) -> dict[str, str]:
-    request, pod = m.request(CreateContainerRequest), m.pod
+    request, pod = m.request(bodies.CreateContainerRequest), m.pod
     meta = request.sandbox_config.metadata
-    whose: PodSandboxMetadata | Pod = meta if pod is None else pod
+    whose: bodies.PodSandboxMetadata | Pod = meta if pod is None else pod
     return {
         Label.POD_NAME: whose.name,
         Label.POD_NAMESPACE: whose.namespace,
@@ -226,7 +209,7 @@ def log_path_names_container_and_attempt(m: Moment) -> Findings:
     )
 
 
-def _message_files(config: ContainerConfig) -> set[str]:
+def _message_files(config: bodies.ContainerConfig) -> set[str]:
     """The host files that the termination message path is mounted from."""
     path = config.annotations.get(Annotation.TERMINATION_MESSAGE_PATH)
     return {mount.host_path for mount in config.mounts if mount.container_path == path}
@@ -271,7 +254,7 @@ def _reported_times(one: ContainerStatus) -> list[tuple[str, str, str | None, st
     return reported
 
 
-def _wrong_time(record: ContainerRecord, started: str | None, finished: str | None) -> str | None:
+def _wrong_time(record: bodies.ContainerRecord, started: str | None, finished: str | None) -> str | None:
     if record.started_at and started is not None and _seconds(started) != record.started_at // NANOSECONDS:
         return f"startedAt is {started}, the runtime says {record.started_at} ns"
     if (

@@ -12,17 +12,8 @@ from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, event
+from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import most_delay
-from kubelet_conformance.contracts.facts.container import (
-    HELD_UP,
-    OWN_END,
-    SIDECAR_ENDS,
-    asked,
-    in_place,
-    start_of,
-    to_watch,
-    waits_for_sidecars,
-)
 from kubelet_conformance.contracts.facts.pod import will_not_run_again
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ContainerConfig
@@ -41,7 +32,7 @@ def container_carries_its_state(m: Moment, pod: Pod) -> Findings:
     """
     if pod.spec is None:
         return None
-    wrong = _lacking(asked(m), pod)
+    wrong = _lacking(containers.asked(m), pod)
     return KEPT if wrong is None else broken(wrong, pod.set_seq)
 
 
@@ -84,7 +75,7 @@ which counts up to `_LONGEST` seconds, and seconds on top."""
 
 def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
     """An app container that ended in this way is created again, at once or after a back-off."""
-    if ended is None or ended.commanded or ended.code is None or not in_place(container):
+    if ended is None or ended.commanded or ended.code is None or not containers.in_place(container):
         return False
     if container.kind != "app" or will_not_run_again(pod, container.name, ended.code):
         return False
@@ -92,7 +83,7 @@ def _comes_again(pod: Pod, container: Container, ended: Exit | None) -> bool:
     return spec is not None and spec.restart_policy is None and pod.restart_policy != "Never"
 
 
-@contract("WORK-16", on=OWN_END, needs=(CRI, PODS), versions=_LATE)
+@contract("WORK-16", on=containers.OWN_END, needs=(CRI, PODS), versions=_LATE)
 def crash_loop_is_looked_at_again(m: Moment, pod: Pod, container: Container) -> Findings:
     """A pod whose container waits in its restart back-off is synced again every 10 to 15 s, so that the
     container is created 16 s after the back-off at the latest; from 1.35 on it is synced when that is over,
@@ -101,13 +92,13 @@ def crash_loop_is_looked_at_again(m: Moment, pod: Pod, container: Container) -> 
     if not _comes_again(pod, container, m.exit):
         return None
     delay = most_delay(m, container.name)
-    if not delay or waits_for_sidecars(container):
+    if not delay or containers.waits_for_sidecars(container):
         return None
     part, seconds = _LATE.at(m.kubernetes)
     return answered(
-        by=start_of(container.name),
+        by=containers.start_of(container.name),
         within=delay + part * min(delay, _LONGEST) + seconds,
-        unless=HELD_UP.either(SIDECAR_ENDS),
+        unless=containers.HELD_UP.either(containers.SIDECAR_ENDS),
         text=f"{container.name} is created again after a back-off of {delay:g} s",
     )
 
@@ -132,12 +123,14 @@ def each_look_has_an_event(m: Moment, pod: Pod) -> Findings:
     newest = pod.newest(name)
     if newest is None or newest.state != "exited" or not _comes_again(pod, newest, newest.exit):
         return None
-    if not to_watch(m):
+    if not containers.to_watch(m):
         return None
     return answered(
-        by=_CANNOT_START.either(start_of(name)),
+        by=_CANNOT_START.either(containers.start_of(name)),
         within=RETRY + RETRY_SLACK,
-        unless=HELD_UP.either(call("StopPodSandbox")),  # A static pod that is edited away is just killed.
+        unless=containers.HELD_UP.either(
+            call("StopPodSandbox")
+        ),  # A static pod that is edited away is just killed.
         text=f"{name} waits in its back-off, and the pod is synced again",
     )
 
@@ -181,7 +174,7 @@ def environment_is_complete(m: Moment, pod: Pod) -> Findings:
 
     Where a config map or secret is missing that it cannot do without, it is not created.
     """
-    config = asked(m)
+    config = containers.asked(m)
     spec = pod.container_spec(config.metadata.name)
     if spec is None or not spec.env or pod.spec_changed_t is not None:
         return None

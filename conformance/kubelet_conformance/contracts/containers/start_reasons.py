@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, done, failed, sandbox_died, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import done, failed, sandbox_died, status
 from kubelet_conformance.contracts.facts.container import asked, told_otherwise
 from kubelet_conformance.contracts.facts.pod import FAULT, NOBODY, is_let_be, to_run, was_seen_started
 from kubelet_conformance.contracts.facts.sandbox import GONE

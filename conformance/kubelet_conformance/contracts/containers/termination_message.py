@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubelet_conformance.contract import Container, Finding, Moment, Terminated
 from kubelet_conformance.contract.applicability import CRI, STATUS
-from kubelet_conformance.contract.definition import KEPT, Finding, broken, contract
+from kubelet_conformance.contract.definition import KEPT, broken, contract
 from kubelet_conformance.contracts.facts.disk import files
 from kubelet_conformance.contracts.facts.status import END_TOLD, record_with
 from kubelet_conformance.trace.format.labels import Annotation
-from kubelet_conformance.trace.format.manifests import Terminated
-from kubelet_conformance.trace.world.moment import Moment
-from kubelet_conformance.trace.world.views import Container
 
 _FALLS_BACK = "FallbackToLogsOnError"
 _CANNOT_RUN = "ContainerCannotRun"

@@ -12,9 +12,9 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Container, Moment, Pattern, Pod
 from kubelet_conformance.contract.definition import observer
-from kubelet_conformance.contract.patterns import Pattern, failed
+from kubelet_conformance.contract.patterns import failed
 from kubelet_conformance.contracts.facts.container import REMAKING, asked, finished_t
 from kubelet_conformance.contracts.facts.node_pressure import every_pod
 from kubelet_conformance.contracts.facts.pod import post_start_may_have_failed

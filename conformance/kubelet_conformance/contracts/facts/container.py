@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract.definition import Finding, answered, observer
-from kubelet_conformance.contract.patterns import (
-    Pattern,
-    call,
-    done,
-    exited,
-    failed,
-    pod_set,
-    sandbox_died,
-    status,
-)
+from kubelet_conformance.contract import Container, Finding, Kind, Moment, Pattern, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract.definition import answered, observer
+from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, sandbox_died, status
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, to_run
 from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
-from kubelet_conformance.trace.format.bodies import (
-    ContainerConfig,
-    ContainerStatusReply,
-    CreateContainerRequest,
-    ExecSyncRequest,
-    PullImageRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Annotation
-from kubelet_conformance.trace.format.manifests import ContainerSpec, Kind, PodStatus
+from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import Reply
 from kubelet_conformance.trace.world.images import made_of
-from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.runtime_reports import event_of
-from kubelet_conformance.trace.world.views import Container, Pod, Sandbox
 
 
 def _gave_up(m: Moment) -> bool:
@@ -52,7 +36,7 @@ long, or what became of it cannot be read (WORK-18).
 
 
 def _is_hook(m: Moment) -> bool:
-    return m.request(ExecSyncRequest).timeout == 0
+    return m.request(bodies.ExecSyncRequest).timeout == 0
 
 
 HELD_UP: Pattern = CALLED_OFF.either(call("StopContainer"), call("ExecSync").where(_is_hook))
@@ -129,11 +113,13 @@ def put_off(m: Moment) -> bool:
     return was_tried or (has_failed and m.t - sandbox.ready_t > RELIST / 2)
 
 
-def asked(m: Moment) -> ContainerConfig:
+def asked(m: Moment) -> bodies.ContainerConfig:
     """The config of the container that a CreateContainer asks for."""
     body = m.call.request  # This is `m.request`, for which judges ask all the time.
-    request: CreateContainerRequest = (
-        body.parsed if body.parsed_as is CreateContainerRequest else body.view(CreateContainerRequest)
+    request: bodies.CreateContainerRequest = (
+        body.parsed
+        if body.parsed_as is bodies.CreateContainerRequest
+        else body.view(bodies.CreateContainerRequest)
     )
     return request.config
 
@@ -155,7 +141,7 @@ def start_of(name: str) -> Pattern:
     """The first step towards another instance of this name: a PullImage for it, or its CreateContainer."""
 
     def fits(m: Moment) -> bool:
-        spec, image = m.pod.container_spec(name) if m.pod else None, m.request(PullImageRequest).image
+        spec, image = m.pod.container_spec(name) if m.pod else None, m.request(bodies.PullImageRequest).image
         return spec is not None and spec.image in {image.image, image.user_specified_image}
 
     return creation_of(name).either(call("PullImage").where(fits))
@@ -203,7 +189,7 @@ def told_otherwise(container: Container) -> Pattern:
     """The runtime says that a container whose start failed is in another state than created."""
 
     def fits(m: Moment) -> bool:
-        reported = m.response(ContainerStatusReply).status
+        reported = m.response(bodies.ContainerStatusReply).status
         return m.container is container and reported is not None and reported.state != "CONTAINER_CREATED"
 
     def is_recorded(m: Moment) -> bool:
@@ -225,7 +211,7 @@ def failing_start(m: Moment) -> str:
         return asked(m).metadata.name
     if m.call.rpc == "StartContainer":
         return m.container.name if m.container is not None else ""
-    image = m.request(PullImageRequest).image
+    image = m.request(bodies.PullImageRequest).image
     names = {image.image, image.user_specified_image}
     found = [name for name, (_, spec) in m.pod.entries.items() if spec.image in names] if m.pod else []
     return found[0] if len(found) == 1 else ""
@@ -346,7 +332,7 @@ def first_missing(pod: Pod, name: str, sandbox: Sandbox) -> str | None:
     return next((one for one, record in old if record is None or wants_restart(pod, record)), None)
 
 
-def changed(container: Container, config: ContainerConfig | None = None) -> bool:
+def changed(container: Container, config: bodies.ContainerConfig | None = None) -> bool:
     """Its definition has changed: the image in the spec, or the hash in the request."""
     old, spec = container.config, container.spec
     if old is None:

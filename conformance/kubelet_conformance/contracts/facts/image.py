@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from kubelet_conformance.contract import Moment
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import done, failed, pod_set
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.sandbox.config import never_updated
 from kubelet_conformance.trace.world.kubelet_view import informed_by
-from kubelet_conformance.trace.world.moment import Moment
 
 _SYNCING = (
     *("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"),

@@ -7,17 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from kubelet_conformance.contract import Answered, Container, Moment, Pod, Stop
 from kubelet_conformance.contract.applicability import ByVersion
-from kubelet_conformance.contract.definition import Answered, answered
-from kubelet_conformance.contracts.facts.pod import (
-    NOBODY,
-    TERMINATION_ASKED,
-    at_its_end,
-    hook_command,
-    known_to_kubelet,
-    may_be_unknown,
-    post_starts,
-)
+from kubelet_conformance.contract.definition import answered
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.probe import has_other_probes
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
@@ -29,10 +22,8 @@ from kubelet_conformance.trace.world.images import made_of
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_missed
-from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 from kubelet_conformance.trace.world.previous_specs import former_container
-from kubelet_conformance.trace.world.views import Container, Pod, Stop
 
 ORPHAN_GRACE = ByVersion({"1.22..1.26": 1, ">=1.28": 2})
 """StopContainer timeout for a pod that no source knows."""
@@ -107,8 +98,8 @@ def _reasons(m: Moment) -> list[Reason]:
     pod, container = m.pod, m.container
     if pod is None or container is None:
         return []
-    found = _of_an_orphan(m) if may_be_unknown(pod, m.node) else []
-    if not known_to_kubelet(pod, m.node):
+    found = _of_an_orphan(m) if pods.may_be_unknown(pod, m.node) else []
+    if not pods.known_to_kubelet(pod, m.node):
         return found
     end = pod.termination
     if end is not None:
@@ -152,13 +143,13 @@ def _reasons_of_a_living_pod(
     lost = pod.note(PodCgroup).lost_seq
     if lost and container.create is not None and container.create.seq < lost:
         found.append(_reason("lost cgroup", "its pod's cgroup is missing", graces, lost))
-    if at_its_end(pod):
+    if pods.at_its_end(pod):
         found.append(_reason("ended", "the pod has come to its end", graces))
     if container.state == "unknown":
         found.append(_reason("unknown state", "its state is unknown", graces))
     if _may_have_changed(m, pod, container, spec):
         found.append(_reason("changed", "its image has changed", graces, pod.spec_changed_seq))
-    for hook in post_starts(container):
+    for hook in pods.post_starts(container):
         if hook.failed:
             found.append(_reason("postStart failed", "its postStart hook failed", graces, hook.call.seq))
     handler = spec.lifecycle.post_start
@@ -255,7 +246,7 @@ def wait_before_stop(m: Moment) -> Wait:
 def _goes_whole(m: Moment, pod: Pod, container: Container) -> bool:
     """The container is stopped together with the rest of its pod."""
     sandbox = container.sandbox
-    if pod.termination is not None or at_its_end(pod) or time_may_be_over(m, pod):
+    if pod.termination is not None or pods.at_its_end(pod) or time_may_be_over(m, pod):
         return True
     return sandbox is None or sandbox.state != "ready"
 
@@ -265,12 +256,12 @@ def is_killed_already(m: Moment, container: Container) -> bool:
 
     A probe that fails then leads to nothing more.
     """
-    pod, pre_stop = container.pod, hook_command(container, "pre_stop")
+    pod, pre_stop = container.pod, pods.hook_command(container, "pre_stop")
     if container.stopping or pod is None:
         return True
     if container.kind == "sidecar" and (_goes_whole(m, pod, container) or is_ended_by_the_kubelet(m, pod)):
         return True
-    first = post_starts(container)
+    first = pods.post_starts(container)
     open_ones = (one for one in container.hooks if one.call.id in container.hooks_open and one not in first)
     return any(one.cmd == pre_stop for one in open_ones)
 
@@ -285,7 +276,7 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
         return sandbox.died_t is not None and last < sandbox.died_t
     if _has_unseen_hook(container):
         return True  # The trace does not show what became of it.
-    if any(hook.failed for hook in post_starts(container)):
+    if any(hook.failed for hook in pods.post_starts(container)):
         return True
     if failing_probe(pod, container):
         return pod.restart_policy != "Never" or _left_another(pod, container)
@@ -295,7 +286,7 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
 def _has_unseen_hook(container: Container) -> bool:
     """It has a postStart hook that does not pass through the runtime."""
     handler = container.spec.lifecycle.post_start if container.spec is not None else None
-    return handler is not None and hook_command(container, "post_start") is None
+    return handler is not None and pods.hook_command(container, "post_start") is None
 
 
 def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
@@ -313,7 +304,7 @@ def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
 
 def stops_of_its_pod(container: Container) -> list[Stop]:
     """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
-    stops, failed = list(container.stops), [hook for hook in post_starts(container) if hook.failed]
+    stops, failed = list(container.stops), [hook for hook in pods.post_starts(container) if hook.failed]
     by_its_start = stops and any((hook.end_t or 0.0) <= stops[0].call.t for hook in failed)
     return stops[1:] if by_its_start else stops
 
@@ -348,7 +339,7 @@ def _went_on(one: Container, stopped: Container) -> bool:
 
 def _pre_stop_hooks(container: Container) -> list[float]:
     """When its preStop hook was begun, each time."""
-    if not container.hooks or (command := hook_command(container, "pre_stop")) is None:
+    if not container.hooks or (command := pods.hook_command(container, "pre_stop")) is None:
         return []
     return [h.call.t for h in container.hooks if h.cmd == command]
 
@@ -401,7 +392,7 @@ def _another_ended(pod: Pod, container: Container) -> bool:
 
 def to_be_explained(text: str) -> Answered:
     """A stop that nothing explains is wrong, unless a forced deletion is recorded just after it."""
-    return answered(by=NOBODY, within=API_POLL, unless=TERMINATION_ASKED, text=text)
+    return answered(by=pods.NOBODY, within=API_POLL, unless=pods.TERMINATION_ASKED, text=text)
 
 
 def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:

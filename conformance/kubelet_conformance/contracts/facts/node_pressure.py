@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 
+from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contracts.facts.pod import FAULT
-from kubelet_conformance.trace.format.manifests import PodSpec
 from kubelet_conformance.trace.format.records import Fault
-from kubelet_conformance.trace.world.moment import Moment
-from kubelet_conformance.trace.world.views import Latest, Pod
+from kubelet_conformance.trace.world.views import Latest
 
 DISK = "ephemeral-storage"
 SYSTEM_CRITICAL = 2_000_000_000

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from kubelet_conformance.contract.definition import Answered, answered
-from kubelet_conformance.contract.patterns import (
+from kubelet_conformance.contract import (
+    Answered,
+    Container,
+    Execution,
+    Moment,
+    Node,
     Pattern,
+    Pod,
+    PodStatus,
     Predicate,
+    Sandbox,
+)
+from kubelet_conformance.contract.definition import answered
+from kubelet_conformance.contract.patterns import (
     call,
     deleted,
     done,
@@ -20,19 +30,12 @@ from kubelet_conformance.contract.patterns import (
 )
 from kubelet_conformance.contracts.facts.timing import FILE_POLL
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
-from kubelet_conformance.trace.format.bodies import (
-    ContainerStatusReply,
-    ExecSyncRequest,
-    RunPodSandboxRequest,
-)
-from kubelet_conformance.trace.format.manifests import PodStatus
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import ApiWrite, Disk, Event, Fault, PodChange
 from kubelet_conformance.trace.world.disruption import REFUSALS, is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_missed
-from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.resolve import full_name
-from kubelet_conformance.trace.world.views import Container, Execution, Node, Pod, Sandbox
 
 
 def _deletes_a_pod(m: Moment) -> bool:
@@ -150,7 +153,7 @@ def told_exited(container: Container) -> Pattern:
     """The kubelet reads that this container has ended, or its record is gone."""
 
     def shows(m: Moment) -> bool:
-        record = m.response(ContainerStatusReply).status
+        record = m.response(bodies.ContainerStatusReply).status
         return record is None or record.state == "CONTAINER_EXITED"
 
     read = done("ContainerStatus").where(about(container)).where(shows)
@@ -226,7 +229,7 @@ def _runs_hook(m: Moment, hook: str) -> bool:
     container = m.container
     if container is None or m.call.rpc != "ExecSync":
         return False
-    request, spec = m.request(ExecSyncRequest), container.spec
+    request, spec = m.request(bodies.ExecSyncRequest), container.spec
     if spec is None or request.cmd != hook_command(container, hook):
         return False
     probes = (spec.liveness_probe, spec.readiness_probe, spec.startup_probe)
@@ -395,7 +398,7 @@ class Fresh(msgspec.Struct, frozen=True):
 
     def asked(self, m: Moment) -> bool:
         """The RunPodSandbox that begins here is for it."""
-        metadata = m.request(RunPodSandboxRequest).config.metadata
+        metadata = m.request(bodies.RunPodSandboxRequest).config.metadata
         if self.uid:
             return metadata.uid == self.uid
         return (metadata.namespace, metadata.name) == (self.namespace, self.name)

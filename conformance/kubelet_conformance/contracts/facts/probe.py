@@ -11,9 +11,9 @@ from typing import Literal, cast
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Moment
+from kubelet_conformance.contract import Container, Moment, Pattern, Predicate
 from kubelet_conformance.contract.definition import observer
-from kubelet_conformance.contract.patterns import Pattern, Predicate, call, done, exited, failed, happened
+from kubelet_conformance.contract.patterns import call, done, exited, failed, happened
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command, runs_pre_stop
 from kubelet_conformance.contracts.facts.timing import TOGETHER
 from kubelet_conformance.trace.format.bodies import ExecSyncReply, ExecSyncRequest

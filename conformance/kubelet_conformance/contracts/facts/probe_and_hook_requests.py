@@ -7,12 +7,10 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from kubelet_conformance.contract.patterns import Pattern, Predicate
+from kubelet_conformance.contract import Container, Moment, Pattern, Pod, Predicate
 from kubelet_conformance.contracts.facts.probe import probes_of
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler
 from kubelet_conformance.trace.format.records import Probe
-from kubelet_conformance.trace.world.moment import Moment
-from kubelet_conformance.trace.world.views import Container, Pod
 
 KNOCK = Pattern(frozenset({"probe"}))
 Sender: TypeAlias = Literal["liveness", "readiness", "startup", "post_start", "pre_stop"]

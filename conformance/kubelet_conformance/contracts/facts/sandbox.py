@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kubelet_conformance.contract.patterns import Pattern, call, done, failed, status
+from kubelet_conformance.contract import Metadata, Moment, Pattern, Pod, Sandbox
+from kubelet_conformance.contract.patterns import call, done, failed, status
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED
 from kubelet_conformance.contracts.tables.table import Row, Table
-from kubelet_conformance.trace.format.bodies import (
-    PodSandboxConfig,
-    RunPodSandboxRequest,
-    SandboxRecord,
-    StatusReply,
-)
-from kubelet_conformance.trace.format.manifests import Metadata
-from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.runtime_reports import sandbox_told
-from kubelet_conformance.trace.world.views import Pod, Sandbox
 
 BLIND: Pattern = failed("ListPodSandbox", "ListContainers")
 """The kubelet cannot see what is at the runtime."""
 
 
 def _not_ready(m: Moment) -> bool:
-    reply = m.response(StatusReply).status
+    reply = m.response(bodies.StatusReply).status
     return reply is None or not all(condition.status for condition in reply.conditions)
 
 
@@ -39,9 +32,9 @@ GONE: Pattern = TERMINATION_ASKED.either(FINISHED)
 """The pod is asked to terminate, or a terminal phase is written."""
 
 
-def sandbox_asked(m: Moment) -> PodSandboxConfig:
+def sandbox_asked(m: Moment) -> bodies.PodSandboxConfig:
     """The config of the sandbox that a RunPodSandbox asks for."""
-    return m.request(RunPodSandboxRequest).config
+    return m.request(bodies.RunPodSandboxRequest).config
 
 
 def full_names(meta: Metadata, node: str | None) -> tuple[tuple[str, str], ...]:
@@ -65,7 +58,7 @@ def standing(pod: Pod) -> list[Sandbox]:
     return [sandbox for sandbox in pod.sandboxes if sandbox.state != "removed"]
 
 
-def told_ips(record: SandboxRecord | None) -> list[str]:
+def told_ips(record: bodies.SandboxRecord | None) -> list[str]:
     """All addresses that the runtime reports for a sandbox, the primary one first."""
     network = record.network if record is not None else None
     if network is None:

@@ -7,19 +7,18 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract import ContainerStatus, Moment, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import observer
-from kubelet_conformance.contract.patterns import Pattern, call, deleted, pod_set, pod_unset
+from kubelet_conformance.contract.patterns import call, deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.facts.pod import MIRROR
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.status import is_lost
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxConfig
-from kubelet_conformance.trace.format.manifests import ContainerStatus
 from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.world.resolve import full_name
-from kubelet_conformance.trace.world.views import Latest, Sandbox
+from kubelet_conformance.trace.world.views import Latest
 
 SOURCE, HASH, SEEN = "kubernetes.io/config.source", "kubernetes.io/config.hash", "kubernetes.io/config.seen"
 """Annotations that the kubelet puts on pods (config/common.go)."""

@@ -8,19 +8,18 @@ from functools import lru_cache
 
 import msgspec
 
+from kubelet_conformance.contract import Container, ContainerStatus, Kind, Moment, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import ByVersion
 from kubelet_conformance.contract.definition import observer
-from kubelet_conformance.contract.patterns import Pattern, failed, kubelet, late, listed_all, status
+from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_all, status
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
 from kubelet_conformance.contracts.tables.table import Row
-from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Kind, PodStatus
+from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import Call, Reply
 from kubelet_conformance.trace.world.in_flight import LISTS, since_when_at_work
 from kubelet_conformance.trace.world.mirror_pods import Mirror
-from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.resolve import LATE_SECONDS
-from kubelet_conformance.trace.world.views import Container, Pod
 
 START_ERRORS = frozenset(
     {

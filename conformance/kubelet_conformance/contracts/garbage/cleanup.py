@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
-from kubelet_conformance.contracts.facts.pod import (
-    API_DELETE,
-    known_to_kubelet,
-    may_be_unknown,
-    of,
-    pod_of_write,
-)
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, SAME_MOMENT
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
@@ -45,7 +31,7 @@ def mirrors_go_before_unknown_pods(m: Moment) -> Findings:
     if not _kills_an_orphan(m) or known.api_away_t is not None or started_t is None:
         return None
     left = [pod for pod in m.world.pods.values() if pod.static and pod.mirror_uid and not pod.wanted]
-    left = [pod for pod in left if not known_to_kubelet(pod, m.node) and not _is_desired_again(m, pod)]
+    left = [pod for pod in left if not pods.known_to_kubelet(pod, m.node) and not _is_desired_again(m, pod)]
     for pod in left:
         if not pod.note(_Mirror).deleted:
             text = f"container {m.container.name if m.container else ''}, whose pod no source has, is stopped"
@@ -59,10 +45,10 @@ def _is_desired_again(m: Moment, pod: Pod) -> bool:
     return newest is not None and newest.static and newest.wanted
 
 
-@observer(on=API_DELETE.either(deleted()))
+@observer(on=pods.API_DELETE.either(deleted()))
 def _mirror_is_deleted(m: Moment) -> None:
     """Record which mirrors are gone."""
-    pod = pod_of_write(m) or m.pod
+    pod = pods.pod_of_write(m) or m.pod
     if pod is not None and pod.static:
         pod.note(_Mirror).deleted = True
 
@@ -86,14 +72,14 @@ def failed_listing_ends_housekeeping(m: Moment) -> Findings:
 
 def _orphans(m: Moment) -> bool:
     every = m.world.containers.values()
-    return any(c.state == "running" and c.pod and not known_to_kubelet(c.pod, m.node) for c in every)
+    return any(c.state == "running" and c.pod and not pods.known_to_kubelet(c.pod, m.node) for c in every)
 
 
 def _kills_an_orphan(m: Moment) -> bool:
     container, pod = m.container, m.pod
     if container is None or pod is None or container.state != "running" or container.stops:
         return False
-    return not known_to_kubelet(pod, m.node)
+    return not pods.known_to_kubelet(pod, m.node)
 
 
 @contract("CLEANUP-07", on=FINISHED, needs=(CRI, PODS, STATUS))
@@ -102,8 +88,8 @@ def finished_pod_is_not_run_again(_: Moment, pod: Pod, status: PodStatus) -> Fin
     if not status.terminal or pod.finished or not pod.born or pod.static:
         return None
     return answered(
-        by=LIFE_ENDS.either(deleted().where(of(pod))),
-        not_before=_MAKES.where(of(pod)),
+        by=LIFE_ENDS.either(deleted().where(pods.of(pod))),
+        not_before=_MAKES.where(pods.of(pod)),
         whole_node=True,
         text=f"nothing of {pod.name}, which is {status.phase}, is started again",
     )
@@ -123,7 +109,7 @@ def orphans_are_not_killed_at_once(m: Moment, pod: Pod, container: Container) ->
     the earliest; the sandbox is stopped after the containers.
     """
     started = m.node.started_t
-    if started is None or known_to_kubelet(pod, m.node):
+    if started is None or pods.known_to_kubelet(pod, m.node):
         return None
     if container.state != "running" or container.stops or container.started_t is None:
         return None
@@ -139,7 +125,7 @@ def orphans_are_not_killed_at_once(m: Moment, pod: Pod, container: Container) ->
 @orphans_are_not_killed_at_once.clause("order", on=call("StopPodSandbox"))
 def orphans_sandbox_is_stopped_last(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """The sandbox is stopped after its containers."""
-    if m.node.started_t is None or known_to_kubelet(pod, m.node):
+    if m.node.started_t is None or pods.known_to_kubelet(pod, m.node):
         return None
     if sandbox.state != "ready" or sandbox.stops or not sandbox.born:
         return None
@@ -160,7 +146,7 @@ def young_container_is_no_orphan(m: Moment, pod: Pod, container: Container) -> F
     """A container that was just started is not taken for an orphan: housekeeping does not stop it."""
     if container.started_t is None or container.stops:
         return None
-    if m.t - container.started_t > _YOUNG or may_be_unknown(pod, m.node) or explained(m):
+    if m.t - container.started_t > _YOUNG or pods.may_be_unknown(pod, m.node) or explained(m):
         return None
     return to_be_explained(f"there is a reason to stop {container.name}, which has just been started,")
 
@@ -172,5 +158,5 @@ def young_containers_live_on(m: Moment) -> Iterator[Finding]:
         begun = container.started_t
         if begun is None or container.state != "running" or container.pod is None or not container.born:
             continue
-        if known_to_kubelet(container.pod, m.node) and m.t - begun > _YOUNG and not container.stops:
+        if pods.known_to_kubelet(container.pod, m.node) and m.t - begun > _YOUNG and not container.stops:
             yield KEPT

@@ -5,17 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
     call,
     deleted,

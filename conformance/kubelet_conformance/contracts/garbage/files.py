@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Container, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, deleted, pod_set
+from kubelet_conformance.contract.patterns import deleted, pod_set
 from kubelet_conformance.contracts.facts.kills import deletion_grace, forced
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract import Moment, Pod, PodSpec, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Predicate, call, done, event, failed, status
+from kubelet_conformance.contract.patterns import call, done, event, failed, status
 from kubelet_conformance.contracts.facts.container import HELD_UP, asked, creation_of
 from kubelet_conformance.contracts.facts.pod import to_run
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK

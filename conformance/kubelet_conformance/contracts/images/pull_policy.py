@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract import Finding, Moment, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.patterns import call
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.image import former_policies, may_follow_a_former_version

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract import Moment, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, call, done, event, failed, kubelet, sandbox_died
+from kubelet_conformance.contract.patterns import call, done, event, failed, kubelet, sandbox_died
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.facts.timing import REACTION, SAME_MOMENT, TOGETHER
 from kubelet_conformance.contracts.images.pull_policy import (

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from kubelet_conformance.contract import Moment, Pod, Waiting
+from kubelet_conformance.contract import Finding, Moment, Pod, Waiting
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, sandbox_died
 from kubelet_conformance.contracts.facts.pod import to_run
 from kubelet_conformance.contracts.facts.sandbox import GONE

@@ -10,31 +10,11 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Answered, Finding, Manifest, Moment, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Predicate, call, deleted, event, kubelet, pod_set, status
-from kubelet_conformance.contracts.facts.pod import (
-    API_DELETE,
-    FAULT,
-    TERMINATION_ASKED,
-    Fresh,
-    can_start,
-    fresh_pod,
-    host_ports,
-    of,
-    pod_of_write,
-    starts_or_creates,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, deleted, event, kubelet, pod_set, status
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN
 from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, REACTION, RETRY
@@ -82,9 +62,9 @@ def update_is_not_admitted_again(m: Moment, pod: Pod, manifest: Manifest) -> Fin
         return None
     refused = status().where(_fails_for)
     return answered(
-        by=LIFE_ENDS.either(TERMINATION_ASKED.where(of(pod))),
-        unless=FAULT,
-        not_before=refused.where(of(pod)),
+        by=LIFE_ENDS.either(pods.TERMINATION_ASKED.where(pods.of(pod))),
+        unless=pods.FAULT,
+        not_before=refused.where(pods.of(pod)),
         whole_node=True,
         text=f"pod {pod.name}, which was changed, is not refused",
     )
@@ -113,8 +93,8 @@ def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatu
             f"the message {status.message[:60]!r} does not say that the pod was rejected", pod.set_seq
         )
     yield answered(
-        by=LIFE_ENDS.either(deleted().where(of(pod))),
-        not_before=starts_or_creates().where(of(pod)),
+        by=LIFE_ENDS.either(deleted().where(pods.of(pod))),
+        not_before=pods.starts_or_creates().where(pods.of(pod)),
         whole_node=True,
         text=f"nothing of {pod.name}, which was refused, is started",
     )
@@ -138,7 +118,7 @@ def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=FINISHED,
         within=_STATUS_BATCH + REACTION,
-        unless=FAULT.either(TERMINATION_ASKED),
+        unless=pods.FAULT.either(pods.TERMINATION_ASKED),
         text=f"pod {pod.name}, which is refused, is Failed",
     )
 
@@ -186,7 +166,7 @@ def _sandbox_is_tried(m: Moment) -> None:
 
 def _taken_by(m: Moment, *, leaving: bool) -> Pod | None:
     """An API pod that holds a host port that the manifest asks for: one that runs, or one that is deleted."""
-    wanted = host_ports(m)
+    wanted = pods.host_ports(m)
     if not wanted:
         return None
     for pod in m.world.pods.values():
@@ -200,7 +180,7 @@ def _taken_by(m: Moment, *, leaving: bool) -> Pod | None:
     return None
 
 
-def _is_refused(pod: Fresh, holder: Pod) -> Finding:
+def _is_refused(pod: pods.Fresh, holder: Pod) -> Finding:
     def is_its_refusal(n: Moment) -> bool:
         return n.status is not None and n.status.phase == "Failed" and pod.is_about(n)
 
@@ -208,16 +188,21 @@ def _is_refused(pod: Fresh, holder: Pod) -> Finding:
         by=status().where(is_its_refusal),
         # What was withheld at first comes with the next batch.
         within=_STATUS_BATCH + REACTION,
-        unless=FAULT.either(TERMINATION_ASKED.where(pod.is_about)),
+        unless=pods.FAULT.either(pods.TERMINATION_ASKED.where(pod.is_about)),
         not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,
         text=f"pod {pod.name}, whose host port {holder.name} has, is refused",
     )
 
 
-def _asks_for_a_port(m: Moment) -> Fresh | None:
-    pod = fresh_pod(m)
-    if pod is None or pod.source != "api" or not can_start(m, pod) or not isinstance(m.record, PodChange):
+def _asks_for_a_port(m: Moment) -> pods.Fresh | None:
+    pod = pods.fresh_pod(m)
+    if (
+        pod is None
+        or pod.source != "api"
+        or not pods.can_start(m, pod)
+        or not isinstance(m.record, PodChange)
+    ):
         return None
     # Pods may share a port on different addresses.
     return None if b'"hostIP"' in bytes(m.record.pod) else pod
@@ -323,9 +308,9 @@ def _is_finalized(m: Moment) -> Findings:
 
 def _goes_for_good(pod: Pod) -> Answered:
     return answered(
-        by=deleted().either(API_DELETE).where(lambda n: n.pod is pod or pod_of_write(n) is pod),
+        by=deleted().either(pods.API_DELETE).where(lambda n: n.pod is pod or pods.pod_of_write(n) is pod),
         within=HOUSEKEEPING + RETRY + _STATUS_BATCH + REACTION,
-        unless=FAULT,
+        unless=pods.FAULT,
         whole_node=True,
         text=f"pod {pod.name}, which was refused, is deleted for good",
     )
@@ -360,10 +345,10 @@ def _is_finalized_late(m: Moment) -> Findings:
     return _goes_for_good(pod)
 
 
-@refused_pod_is_finalized.clause("grace", on=API_DELETE)
+@refused_pod_is_finalized.clause("grace", on=pods.API_DELETE)
 def refused_pod_is_deleted_without_grace(m: Moment) -> Findings:
     """The kubelet's own DELETE has grace 0."""
-    pod = pod_of_write(m)
+    pod = pods.pod_of_write(m)
     if pod is None or pod.static or pod.sandboxes or pod.status is None or pod.status.phase != "Failed":
         return None
     if not _is_a_refusal(pod.status.reason):
@@ -414,8 +399,8 @@ def ended_pods_are_not_admitted_again(m: Moment) -> Iterator[Finding]:
         if pod.spec is not None and pod.spec.active_deadline_seconds is not None:
             reasons.add("DeadlineExceeded")
         yield answered(
-            by=LIFE_ENDS.either(deleted().where(of(pod))),
-            not_before=status().where(_says_otherwise(phase, reasons)).either(_REFUSED).where(of(pod)),
+            by=LIFE_ENDS.either(deleted().where(pods.of(pod))),
+            not_before=status().where(_says_otherwise(phase, reasons)).either(_REFUSED).where(pods.of(pod)),
             whole_node=True,
             text=f"pod {pod.name}, which is {phase}, is not refused",
         )

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Moment, Pod, PodStatus
+from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, call, event, happened, pod_set, pod_unset
-from kubelet_conformance.contracts.facts.pod import (
-    API_DELETE,
-    FAULT,
-    TERMINATION_ASKED,
-    about,
-    of,
-    pod_of_write,
-    starts_or_creates,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, event, happened, pod_set, pod_unset
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD, REACTION
@@ -99,9 +83,9 @@ def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
     for container in pod.every_container() if pod is not None else ():
         if container.state == "exited" and container.born:
             yield answered(
-                by=call("RemoveContainer").either(happened("removed")).where(about(container)),
+                by=call("RemoveContainer").either(happened("removed")).where(pods.about(container)),
                 within=GC_PERIOD + REACTION,
-                unless=FAULT.either(TERMINATION_ASKED),
+                unless=pods.FAULT.either(pods.TERMINATION_ASKED),
                 text=f"dead container {container.name} of the evicted pod is removed",
             )
 
@@ -127,8 +111,8 @@ def evicted_pods_object_stays(m: Moment) -> Findings:
     if pod is None:
         return None
     return answered(
-        by=LIFE_ENDS.either(_DELETION.where(of(pod))),
-        not_before=API_DELETE.where(lambda n: pod_of_write(n) is pod),
+        by=LIFE_ENDS.either(_DELETION.where(pods.of(pod))),
+        not_before=pods.API_DELETE.where(lambda n: pods.pod_of_write(n) is pod),
         whole_node=True,
         text=f"the kubelet does not delete pod {pod.name}, which was evicted,",
     )
@@ -141,14 +125,14 @@ def evicted_pod_stays_ended(m: Moment) -> Findings:
     if pod is None:
         return None
     return answered(
-        by=LIFE_ENDS.either(_DELETION.where(of(pod))),
-        not_before=starts_or_creates().where(of(pod)),
+        by=LIFE_ENDS.either(_DELETION.where(pods.of(pod))),
+        not_before=pods.starts_or_creates().where(pods.of(pod)),
         whole_node=True,
         text=f"nothing of pod {pod.name}, which was evicted, is started",
     )
 
 
-@evicted_pod_stays_ended.clause("next-kubelet", on=starts_or_creates())
+@evicted_pod_stays_ended.clause("next-kubelet", on=pods.starts_or_creates())
 def next_kubelet_leaves_it(m: Moment, pod: Pod) -> Findings:
     """The next kubelet instance finds the pod Failed and makes no call for it."""
     if pod.finished != "Failed" or not _is_evicted_before(m, pod):

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, STATUS, ByVersion
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, call, done, event, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, event, status
+from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
-from kubelet_conformance.contracts.facts.node_pressure import (
-    PATIENCE,
-    distress,
-    every_pod,
-    exceeds_its_limits,
-    is_critical,
-    is_hard,
-    is_soft,
-    runs,
-    setting,
-)
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
@@ -51,12 +33,12 @@ EVICTED: Pattern = event("Evicted").where(_is_eviction)
 
 
 def _is_above_its_limits(m: Moment, pod: Pod) -> bool:
-    used = distress(m).usage.get(pod.uid)
-    return used is not None and pod.spec is not None and exceeds_its_limits(pod.spec, used)
+    used = pressure.distress(m).usage.get(pod.uid)
+    return used is not None and pod.spec is not None and pressure.exceeds_its_limits(pod.spec, used)
 
 
 def _may_go(pod: Pod) -> bool:
-    return runs(pod) and not is_critical(pod) and disruption_of(pod) is None
+    return pressure.runs(pod) and not pressure.is_critical(pod) and disruption_of(pod) is None
 
 
 class _Last:
@@ -77,11 +59,11 @@ def one_pod_a_pass(m: Moment) -> Findings:
     last, pod = m.node.note(_Last), m.pod
     before, t, seq = last.pod, last.t, last.seq
     last.pod, last.t, last.seq = pod, m.t, m.seq
-    if before is None or pod is None or before is pod or not distress(m).low:
+    if before is None or pod is None or before is pod or not pressure.distress(m).low:
         return None
     if _is_above_its_limits(m, pod) or _is_above_its_limits(m, before):
         return None
-    if m.t - t < PATIENCE - REACTION and any(c.state == "running" for c in before.every_container()):
+    if m.t - t < pressure.PATIENCE - REACTION and any(c.state == "running" for c in before.every_container()):
         return broken(f"pod {pod.name} is evicted while {before.name} is still being stopped", seq)
     return KEPT
 
@@ -89,11 +71,11 @@ def one_pod_a_pass(m: Moment) -> Findings:
 @one_pod_a_pass.clause("acts", on=FAULT)
 def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
     """If a pod can be evicted, one is evicted."""
-    record, known = m.record, distress(m)
+    record, known = m.record, pressure.distress(m)
     if not isinstance(record, Fault) or not m.node.kubelet_up or shutdown_of(m.node) is not None:
         return None
     low = next((one for one in known.low.values() if one.seq == m.seq), None)
-    if low is None or low.of_disk or not is_hard(m, low):
+    if low is None or low.of_disk or not pressure.is_hard(m, low):
         return None
     if not any(_may_go(pod) for pod in m.world.pods.values()):
         return None
@@ -110,7 +92,7 @@ def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
 def the_node_helps_itself_first(m: Moment) -> Findings:
     """Dead containers of pods that have ended go before a pod that runs."""
     dead = m.node.note(_Last).dead
-    if not dead or not any(low.of_disk for low in distress(m).low.values()):
+    if not dead or not any(low.of_disk for low in pressure.distress(m).low.values()):
         return None
     left = [c.name for c in dead if c.state == "exited"]
     m.node.note(_Last).dead = []
@@ -120,7 +102,7 @@ def the_node_helps_itself_first(m: Moment) -> Findings:
 @observer(on=FAULT)
 def _what_could_be_freed(m: Moment) -> None:
     """Record which containers are not needed when the disk runs short."""
-    low = next((one for one in distress(m).low.values() if one.seq == m.seq and one.of_disk), None)
+    low = next((one for one in pressure.distress(m).low.values() if one.seq == m.seq and one.of_disk), None)
     if low is not None:
         ended = [
             pod for pod in m.world.pods.values() if pod.finished and m.t - (pod.status_t or m.t) > REACTION
@@ -131,15 +113,15 @@ def _what_could_be_freed(m: Moment) -> None:
 
 def eviction_grace(m: Moment, pod: Pod) -> int | None:
     """The seconds that an evicted pod is to get; None where that is not certain."""
-    kind, known = _GRACE.get(m.kubernetes), distress(m)
+    kind, known = _GRACE.get(m.kubernetes), pressure.distress(m)
     if kind is None or pod.spec is None or pod.termination is not None:
         return None
     own = pod.spec.grace_seconds
-    hard = [is_hard(m, low) for low in known.low.values()]
-    soft = [is_soft(m, low) for low in known.low.values()]
+    hard = [pressure.is_hard(m, low) for low in known.low.values()]
+    soft = [pressure.is_soft(m, low) for low in known.low.values()]
     if _is_above_its_limits(m, pod) or (hard and all(hard)):
         return 1 if kind == "short" else own
-    most = setting(m, "evictionMaxPodGracePeriod", 0)
+    most = pressure.setting(m, "evictionMaxPodGracePeriod", 0)
     if not soft or not all(soft) or most is None:
         return None
     if most < 0:
@@ -177,10 +159,10 @@ def _has_another_hook(container: Container) -> bool:
 @contract("EVICT-04", on=EVICTED, needs=(CRI, PODS, EVENTS))
 def critical_pods_are_spared(m: Moment, pod: Pod) -> Findings:
     """A static pod, or one of system priority, is not evicted, however much it uses."""
-    if is_critical(pod):
+    if pressure.is_critical(pod):
         return broken(f"pod {pod.name} is critical to the node, and is evicted")
-    others = [one for one in every_pod(m) if one is not pod]
-    return KEPT if any(is_critical(one) and runs(one) for one in others) else None
+    others = [one for one in pressure.every_pod(m) if one is not pod]
+    return KEPT if any(pressure.is_critical(one) and pressure.runs(one) for one in others) else None
 
 
 @contract("EVICT-08", on=FAULT, needs=(CRI, PODS, EVERY_EVENT), clause="goes")
@@ -204,7 +186,7 @@ def pod_above_its_limits_goes(m: Moment) -> Findings:
 @pod_above_its_limits_goes.clause("alone", on=EVICTED)
 def others_stay(m: Moment, pod: Pod) -> Findings:
     """Without any pressure on the node no other pod is evicted."""
-    known = distress(m)
+    known = pressure.distress(m)
     if not known.told or known.low or m.t - known.eased_t < EVICTION_PASS + REACTION:
         return None
     if _is_above_its_limits(m, pod):
@@ -238,10 +220,10 @@ def _patience(m: Moment, pod: Pod) -> float | None:
     if pod.spec is None or not isinstance(m.record, Event):
         return None
     if m.record.reason == "Preempting":
-        return max(PATIENCE, 1.5 * pod.spec.grace_seconds)
+        return max(pressure.PATIENCE, 1.5 * pod.spec.grace_seconds)
     # Up to 1.30 the eviction manager waits as if the pod were to go at once.
     grace = eviction_grace(m, pod) if _GRACE.get(m.kubernetes) == "short" else None
-    return None if grace is None else max(PATIENCE, 1.5 * grace)
+    return None if grace is None else max(pressure.PATIENCE, 1.5 * grace)
 
 
 @kill_is_not_awaited_for_ever.clause("not-early", on=event("ExceededGracePeriod"))
@@ -250,7 +232,7 @@ def nobody_gives_up_early(m: Moment, pod: Pod) -> Findings:
     disruption = disruption_of(pod)
     if disruption is None or pod.spec is None or not pod.born:
         return None
-    if m.t - disruption.t < PATIENCE - 1:
+    if m.t - disruption.t < pressure.PATIENCE - 1:
         return broken(f"given up {m.t - disruption.t:.1f} s after the kill began", disruption.seq)
     return KEPT
 

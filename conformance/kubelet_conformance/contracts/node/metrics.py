@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract import Finding, Moment, Pattern
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, call, done, failed, kubelet
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, failed, kubelet
 from kubelet_conformance.contracts.facts.status import START_ERRORS
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest
 from kubelet_conformance.trace.format.records import Metrics

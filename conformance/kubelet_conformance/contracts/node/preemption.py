@@ -6,32 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract import Answered, Finding, Manifest, Moment, Pattern, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, call, event, pod_set, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, event, pod_set, status
+from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
-from kubelet_conformance.contracts.facts.node_pressure import (
-    PATIENCE,
-    SYSTEM_CRITICAL,
-    amount,
-    demand,
-    distress,
-    every_pod,
-    is_best_effort,
-    is_critical,
-    is_hard,
-    runs,
-)
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, Fresh, can_start, fresh_pod
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
@@ -94,7 +74,7 @@ def unknown_resources_do_not_count(m: Moment, manifest: Manifest) -> Findings:
         return None
     asked = {name for one in manifest.spec.containers for name in one.resources.requests or {}}
     unknown = sorted(name for name in asked - known.keys() if "/" in name and "kubernetes.io/" not in name)
-    if not unknown or asked & known.keys() or distress(m).low:
+    if not unknown or asked & known.keys() or pressure.distress(m).low:
         return None
     new = _new(m)
     if new is None:
@@ -105,7 +85,7 @@ def unknown_resources_do_not_count(m: Moment, manifest: Manifest) -> Findings:
 def _on_the_node(m: Moment) -> list[Pod]:
     return [
         pod
-        for pod in every_pod(m)
+        for pod in pressure.every_pod(m)
         if pod.wanted and pod.spec is not None and pod.sandboxes and not pod.finished
     ]
 
@@ -115,24 +95,28 @@ def _room_is_made(m: Moment, *, static: bool) -> Findings:
     has, fresh = m.header.allocatable, fresh_pod(m)
     if fresh is None or m.manifest is None or has is None or (fresh.source != "api") is not static:
         return None
-    if not static and (m.manifest.spec.priority or 0) < SYSTEM_CRITICAL:
+    if not static and (m.manifest.spec.priority or 0) < pressure.SYSTEM_CRITICAL:
         return None
     new = _new(m)
     if new is None:
         return None
     pod, spec = new
     there = _on_the_node(m)
-    lower = [one for one in there if runs(one) and not is_critical(one)]
-    lacks = [r for r in _COUNTED if demand(spec, r) + _taken(there, r) > amount(has.get(r, ""))]
-    if not any(demand(spec, r) for r in lacks) or any(_taken(lower, r) < demand(spec, r) for r in lacks):
+    lower = [one for one in there if pressure.runs(one) and not pressure.is_critical(one)]
+    lacks = [
+        r for r in _COUNTED if pressure.demand(spec, r) + _taken(there, r) > pressure.amount(has.get(r, ""))
+    ]
+    if not any(pressure.demand(spec, r) for r in lacks) or any(
+        _taken(lower, r) < pressure.demand(spec, r) for r in lacks
+    ):
         return None
-    patience = sum(max(PATIENCE, 1.5 * (one.spec.grace_seconds if one.spec else 0)) for one in lower)
+    patience = sum(max(pressure.PATIENCE, 1.5 * (one.spec.grace_seconds if one.spec else 0)) for one in lower)
     text = f"pod {pod.name}, which is critical, gets its room"
     return _is_started(pod, FILE_POLL + REACTION + patience, text)
 
 
 def _taken(pods: list[Pod], resource: str) -> float:
-    return sum(demand(pod.spec, resource) for pod in pods if pod.spec is not None)
+    return sum(pressure.demand(pod.spec, resource) for pod in pods if pod.spec is not None)
 
 
 @contract("ADMIT-08", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS), clause="room")
@@ -148,7 +132,7 @@ def only_lesser_pods_have_to_go(_: Moment, pod: Pod) -> Findings:
     """No critical pod is preempted."""
     if not pod.sandboxes:
         return None
-    return broken(f"pod {pod.name} is critical, and is preempted") if is_critical(pod) else KEPT
+    return broken(f"pod {pod.name} is critical, and is preempted") if pressure.is_critical(pod) else KEPT
 
 
 @critical_pod_gets_its_room.clause("grace", on=STOP)
@@ -205,12 +189,12 @@ def short_node_takes_little(m: Moment) -> Iterator[Finding]:
     if new is None or new[0].source != "api":
         return
     pod, spec = new
-    low = [one for one in distress(m).low.values() if is_hard(m, one)]
+    low = [one for one in pressure.distress(m).low.values() if pressure.is_hard(m, one)]
     if not low or not all(_is_known_by_now(m, one.t) for one in low) or _lacks_room(m, spec):
         return
     of_memory = all(one.signal.startswith("memory") for one in low)
-    modest = of_memory and (not is_best_effort(spec) or _tolerates(spec))
-    if modest or (spec.priority or 0) >= SYSTEM_CRITICAL:
+    modest = of_memory and (not pressure.is_best_effort(spec) or _tolerates(spec))
+    if modest or (spec.priority or 0) >= pressure.SYSTEM_CRITICAL:
         yield _is_started(pod, REACTION, f"pod {pod.name} starts in spite of the pressure")
     else:
         yield answered(
@@ -226,7 +210,9 @@ def short_node_takes_little(m: Moment) -> Iterator[Finding]:
 def _lacks_room(m: Moment, spec: PodSpec) -> bool:
     has = m.header.allocatable
     there = _on_the_node(m)
-    return has is None or any(demand(spec, r) + _taken(there, r) > amount(has.get(r, "")) for r in _COUNTED)
+    return has is None or any(
+        pressure.demand(spec, r) + _taken(there, r) > pressure.amount(has.get(r, "")) for r in _COUNTED
+    )
 
 
 def _is_known_by_now(m: Moment, t: float) -> bool:
@@ -246,5 +232,5 @@ def _tolerates(spec: PodSpec) -> bool:
 @observer(on=EVICTED)
 def _somebody_is_evicted(m: Moment) -> None:
     """Remember an eviction for which no observed pressure is the reason."""
-    if not any(one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in distress(m).low.values()):
+    if not any(one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in pressure.distress(m).low.values()):
         m.node.note(_Lately).t = m.t

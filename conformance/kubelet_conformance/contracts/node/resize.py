@@ -4,42 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Manifest, Moment, Pod, PodSpec
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
+from kubelet_conformance.contract import (
+    Container,
     Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
+    Manifest,
+    Moment,
     Pattern,
+    Pod,
+    PodSpec,
     Predicate,
-    call,
-    deleted,
-    done,
-    failed,
-    pod_set,
-    status,
 )
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, deleted, done, failed, pod_set, status
+from kubelet_conformance.contracts.facts import resources
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, of, to_run, worker_is_busy
-from kubelet_conformance.contracts.facts.resources import (
-    GATE,
-    MEMORY,
-    Caps,
-    asks_the_impossible,
-    caps_of,
-    caps_told,
-    changed,
-    has_now,
-    pending,
-    restarts,
-    updated,
-    wants,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.format.bodies import ContainerStatsReply, CreateContainerRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -60,13 +39,13 @@ def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
         return
     for spec in manifest.spec.containers:
         old, container = pod.container_spec(spec.name), pod.newest(spec.name)
-        has = has_now(container) if container is not None and _runs(container) else None
+        has = resources.has_now(container) if container is not None and _runs(container) else None
         if container is None or has is None or old is None or old.image != spec.image:
             continue
-        wanted = wants(spec)
+        wanted = resources.wants(spec)
         shrinks = bool(wanted.memory) and (not has.memory or wanted.memory < has.memory)
         # Memory that a container uses is not taken from it, and how much that is may be unknown.
-        if wants(old) != wanted and not shrinks and (what := changed(has, wanted)):
+        if resources.wants(old) != wanted and not shrinks and (what := resources.changed(has, wanted)):
             yield container, spec, what
 
 
@@ -90,13 +69,13 @@ def _says_pending(m: Moment) -> bool:
 _CALLED_OFF: Pattern = TERMINATION_ASKED.either(status().where(_says_pending), _UPDATE_FAILED, pod_set())
 
 
-@contract("RESIZE-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
+@contract("RESIZE-01", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=resources.GATE)
 def container_is_resized_while_it_runs(m: Moment) -> Iterator[Finding]:
     """A container whose CPU changes, or that gets more memory, is updated while it runs and is not
     stopped.
     """
     for container, spec, what in _resized(m):
-        if restarts(spec, what):
+        if resources.restarts(spec, what):
             continue
         yield answered(
             by=_UPDATE.where(about(container)),
@@ -107,12 +86,12 @@ def container_is_resized_while_it_runs(m: Moment) -> Iterator[Finding]:
         )
 
 
-@contract("RESIZE-03", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
+@contract("RESIZE-03", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=resources.GATE)
 def container_is_made_anew_where_its_policy_says(m: Moment) -> Iterator[Finding]:
     """A container is stopped for its resize, and made again at once, where its resize policy says so."""
     for container, spec, what in _resized(m):
         stopped, changes = call("StopContainer", "ExecSync"), _UPDATE
-        anew = restarts(spec, what)
+        anew = resources.restarts(spec, what)
         yield answered(
             by=(stopped if anew else changes).where(about(container)),
             not_before=(changes if anew else stopped).where(about(container)),
@@ -126,14 +105,14 @@ class _Anew:
     """The containers that are stopped to be resized."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Caps] = {}
+        self.names: dict[str, resources.Caps] = {}
 
 
 @observer(on=pod_set())
 def _(m: Moment) -> None:
     for container, spec, what in _resized(m):
-        if restarts(spec, what) and m.pod is not None:
-            m.pod.note(_Anew).names[container.id] = wants(spec)
+        if resources.restarts(spec, what) and m.pod is not None:
+            m.pod.note(_Anew).names[container.id] = resources.wants(spec)
 
 
 @container_is_made_anew_where_its_policy_says.clause("again", on=done("StopContainer"))
@@ -150,19 +129,19 @@ def resized_container_comes_again(m: Moment, pod: Pod, container: Container) -> 
     )
 
 
-def _makes(name: str, wanted: Caps) -> Predicate:
+def _makes(name: str, wanted: resources.Caps) -> Predicate:
     def makes(m: Moment) -> bool:
         config = m.request(CreateContainerRequest).config
-        resources = config.linux.resources
-        return config.metadata.name == name and resources is not None and caps_of(resources) == wanted
+        given = config.linux.resources
+        return config.metadata.name == name and given is not None and resources.caps_of(given) == wanted
 
     return makes
 
 
-@contract("RESIZE-02", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
+@contract("RESIZE-02", on=pod_set(), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=resources.GATE)
 def impossible_resize_is_refused(m: Moment, manifest: Manifest) -> Findings:
     """A resize that no node could grant is called infeasible, and one that is called pending is not made."""
-    if not asks_the_impossible(manifest.spec) or not any(_resized(m)):
+    if not resources.asks_the_impossible(manifest.spec) or not any(_resized(m)):
         return None
     return answered(
         by=status().where(_says_infeasible),
@@ -183,15 +162,15 @@ def _says_infeasible(m: Moment) -> bool:
 @impossible_resize_is_refused.clause("pending", on=_UPDATE)
 def pending_resize_is_not_made(m: Moment, pod: Pod, container: Container) -> Findings:
     """Resources that are pending by the pod's own status are not given to its containers."""
-    if pending(pod) != "Infeasible" or worker_is_busy(pod):
+    if resources.pending(pod) != "Infeasible" or worker_is_busy(pod):
         return None
-    spec, has = container.spec, has_now(container)
+    spec, has = container.spec, resources.has_now(container)
     if spec is None or has is None or pod.spec_changed_t is None or pod.status_t is None:
         return None
     if pod.spec_changed_t > pod.status_t:
         return None
-    new = updated(m)
-    grows = any(has.grows_to(new, what) for what in changed(has, new))
+    new = resources.updated(m)
+    grows = any(has.grows_to(new, what) for what in resources.changed(has, new))
     return broken(f"{container.name} is given what is infeasible", pod.status_seq) if grows else None
 
 
@@ -203,7 +182,12 @@ def deferred_resize_is_tried_again(m: Moment) -> Iterator[Finding]:
         return
     freed = _asked(gone.spec)
     for pod in list(m.world.pods.values()):
-        if pod is gone or pending(pod) != "Deferred" or pod.spec is None or pod.termination is not None:
+        if (
+            pod is gone
+            or resources.pending(pod) != "Deferred"
+            or pod.spec is None
+            or pod.termination is not None
+        ):
             continue
         lack = [want - have for want, have in zip(_asked(pod.spec), _had(pod), strict=True)]
         if all(free >= more for free, more in zip(freed, lack, strict=True)):
@@ -218,18 +202,18 @@ def deferred_resize_is_tried_again(m: Moment) -> Iterator[Finding]:
 
 def _asked(spec: PodSpec) -> tuple[int, int]:
     """The CPU and the memory that a pod's containers request together."""
-    every = [wants(one) for one in spec.containers]
+    every = [resources.wants(one) for one in spec.containers]
     return sum(one.shares for one in every), sum(one.memory for one in every)
 
 
 def _had(pod: Pod) -> tuple[int, int]:
     """The CPU and the memory that a pod's containers have together."""
     newest = [pod.newest(one.name) for one in pod.spec.containers] if pod.spec else []
-    every = [has for one in newest if one is not None and (has := has_now(one)) is not None]
+    every = [has for one in newest if one is not None and (has := resources.has_now(one)) is not None]
     return sum(one.shares for one in every), sum(one.memory for one in every)
 
 
-@contract("RESIZE-05", on=done("ContainerStats"), needs=(CRI, PODS), versions=_IN_PLACE, gate=GATE)
+@contract("RESIZE-05", on=done("ContainerStats"), needs=(CRI, PODS), versions=_IN_PLACE, gate=resources.GATE)
 def memory_in_use_is_not_taken(m: Moment, container: Container) -> Findings:
     """A memory limit below what the container uses is not set, however often that is tried."""
     pod, reported = m.pod, m.response(ContainerStatsReply).stats.memory
@@ -241,7 +225,7 @@ def memory_in_use_is_not_taken(m: Moment, container: Container) -> Findings:
     spec = container.spec
     if pod is None or spec is None or not to_run(m) or not used:
         return None
-    has, wanted = has_now(container), wants(spec)
+    has, wanted = resources.has_now(container), resources.wants(spec)
     if has is None or not wanted.memory or wanted.memory >= min(has.memory or used, used):
         return None
     return answered(
@@ -254,8 +238,8 @@ def memory_in_use_is_not_taken(m: Moment, container: Container) -> Findings:
 
 def _sets_memory(m: Moment) -> bool:
     container = m.container
-    has = has_now(container) if container is not None else None
-    return has is not None and MEMORY in changed(has, updated(m))
+    has = resources.has_now(container) if container is not None else None
+    return has is not None and resources.MEMORY in resources.changed(has, resources.updated(m))
 
 
 class _Pending:
@@ -263,21 +247,27 @@ class _Pending:
 
     def __init__(self) -> None:
         self.seq = 0
-        self.reported: dict[str, Caps] = {}
+        self.reported: dict[str, resources.Caps] = {}
 
 
-@contract("RESIZE-07", on=call("CreateContainer"), needs=(CRI, PODS, STATUS), versions=_IN_PLACE, gate=GATE)
+@contract(
+    "RESIZE-07",
+    on=call("CreateContainer"),
+    needs=(CRI, PODS, STATUS),
+    versions=_IN_PLACE,
+    gate=resources.GATE,
+)
 def what_is_allocated_counts(m: Moment, pod: Pod) -> Findings:
     """As long as a resize is pending, containers are made with the resources that they had."""
     config = m.request(CreateContainerRequest).config
     old = pod.newest(config.metadata.name)
     spec = pod.container_spec(config.metadata.name)
-    if old is None or spec is None or config.linux.resources is None or not pending(pod):
+    if old is None or spec is None or config.linux.resources is None or not resources.pending(pod):
         return None
-    was, made = pod.note(_Pending).reported.get(spec.name), caps_of(config.linux.resources)
-    if was is None or was == wants(spec):
+    was, made = pod.note(_Pending).reported.get(spec.name), resources.caps_of(config.linux.resources)
+    if was is None or was == resources.wants(spec):
         return None
-    if made == wants(spec):
+    if made == resources.wants(spec):
         return broken(f"{spec.name} is made with resources that are pending", pod.status_seq)
     return KEPT
 
@@ -290,5 +280,5 @@ def _(_: Moment, pod: Pod, spec: PodSpec) -> None:
     newest = {one.name: pod.newest(one.name) for one in spec.containers}
     noted.seq = pod.spec_changed_seq
     noted.reported = {
-        name: has for name, one in newest.items() if one is not None and (has := caps_told(one))
+        name: has for name, one in newest.items() if one is not None and (has := resources.caps_told(one))
     }

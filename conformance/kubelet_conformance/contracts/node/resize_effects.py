@@ -6,27 +6,20 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodSpec, PodStatus
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
+from kubelet_conformance.contract import (
+    Container,
+    ContainerStatus,
     Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
+    Manifest,
+    Moment,
+    Pod,
+    PodSpec,
+    PodStatus,
     Predicate,
-    call,
-    done,
-    failed,
-    happened,
-    kubelet,
-    pod_set,
-    status,
 )
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, pod_set, status
 from kubelet_conformance.contracts.facts.node_pressure import amount
 from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, to_run, worker_is_busy
 from kubelet_conformance.contracts.facts.resources import (

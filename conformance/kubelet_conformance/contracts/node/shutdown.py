@@ -6,26 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, Predicate, call, done, exited, pod_set, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, exited, pod_set, status
+from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
-from kubelet_conformance.contracts.facts.node_pressure import (
-    SYSTEM_CRITICAL,
-    every_pod,
-    runs,
-    seconds,
-    setting,
-)
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, Fresh, fresh_pod, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
@@ -63,15 +49,18 @@ class Group(msgspec.Struct, frozen=True):
 def groups(m: Moment) -> list[Group] | None:
     """The groups by rising priority, none where nothing is set; None where the setting is unknown."""
     total, critical = (
-        setting(m, "shutdownGracePeriod", "0s"),
-        setting(m, "shutdownGracePeriodCriticalPods", "0s"),
+        pressure.setting(m, "shutdownGracePeriod", "0s"),
+        pressure.setting(m, "shutdownGracePeriodCriticalPods", "0s"),
     )
-    by_priority = setting(m, "shutdownGracePeriodByPodPriority", [])
+    by_priority = pressure.setting(m, "shutdownGracePeriodByPodPriority", [])
     if total is None or by_priority is None:
         return None
     pairs = sorted((one["priority"], float(one["shutdownGracePeriodSeconds"])) for one in by_priority)
-    if not pairs and seconds(total) > 0:
-        pairs = [(0, seconds(total) - seconds(critical)), (SYSTEM_CRITICAL, seconds(critical))]
+    if not pairs and pressure.seconds(total) > 0:
+        pairs = [
+            (0, pressure.seconds(total) - pressure.seconds(critical)),
+            (pressure.SYSTEM_CRITICAL, pressure.seconds(critical)),
+        ]
     begins = [sum(each for _, each in pairs[:place]) for place in range(len(pairs))]
     return [Group(priority, most, begin) for (priority, most), begin in zip(pairs, begins, strict=True)]
 
@@ -117,9 +106,9 @@ def pods_are_ended_in_groups(m: Moment) -> Iterator[Finding]:
     group or its own grace, whichever is less, and no new pod is admitted.
     """
     every = groups(m)
-    for pod in every_pod(m) if every and m.node.kubelet_up else ():
+    for pod in pressure.every_pod(m) if every and m.node.kubelet_up else ():
         group = _group_of(pod, every or [])
-        if group is not None and runs(pod):
+        if group is not None and pressure.runs(pod):
             yield answered(
                 by=_KILL.where(of(pod)),
                 within=group.begins + REACTION,
@@ -196,9 +185,9 @@ def no_new_pod_is_taken(m: Moment) -> Findings:
 @observer(on=ANNOUNCED)
 def _how_pods_are(m: Moment) -> None:
     """Record which pods run, and which have succeeded by themselves."""
-    for pod in every_pod(m):
+    for pod in pressure.every_pod(m):
         then = pod.note(_Then)
-        then.ran = then.ran or runs(pod)
+        then.ran = then.ran or pressure.runs(pod)
         then.had_succeeded = _has_succeeded(m, pod)
 
 
@@ -350,7 +339,7 @@ def shutdown_is_not_graceful_by_itself(m: Moment) -> Iterator[Finding]:
     if groups(m) != [] or not m.node.kubelet_up:
         return
     for pod in m.world.pods.values():
-        if runs(pod):
+        if pressure.runs(pod):
             ended = status().where(lambda n: n.status is not None and n.status.reason == "Terminated")
             yield answered(
                 by=LIFE_ENDS.either(TERMINATION_ASKED.where(of(pod)), exited().where(_by_itself(pod))),

@@ -5,34 +5,13 @@ SYNC: a healthy pod is left alone, and a kill that fails ends the sync.
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract import Answered, Container, Exit, Moment, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, call, event, exited, failed
-from kubelet_conformance.contracts.facts.container import (
-    REMAKING,
-    asked,
-    creation_of,
-    failed_run,
-    regular_inits,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, event, exited, failed
+from kubelet_conformance.contracts.facts import container as containers
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import fails_as_a_whole, reasons
-from kubelet_conformance.contracts.facts.pod import (
-    NOBODY,
-    at_its_end,
-    end_is_forgotten,
-    has_ended,
-    starts_or_creates,
-    to_run,
-)
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import went_unheard
 from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK
@@ -56,7 +35,7 @@ def revives_a_sidecar(m: Moment) -> bool:
     if newest is not None and newest.state == "running" and last.startup_probe is None:
         return False
     if m.call.rpc == "CreateContainer":
-        return pod.kind_of(asked(m).metadata.name) == "sidecar"
+        return pod.kind_of(containers.asked(m).metadata.name) == "sidecar"
     return m.call.rpc == "PullImage" or (m.container is not None and m.container.kind == "sidecar")
 
 
@@ -95,20 +74,20 @@ def _a_container_ended(m: Moment, container: Container, ended: Exit) -> None:
     if pod is None or container.kind != "app":
         return
     # One that is killed for its probe or for a change may be made again, whatever its exit code.
-    if not ended.commanded and at_its_end(pod, container, ended.code) and to_run(m):
+    if not ended.commanded and pods.at_its_end(pod, container, ended.code) and pods.to_run(m):
         pod.note(_End).seq = m.seq
 
 
 def _is_of_an_ephemeral(m: Moment) -> bool:
     pod = m.pod
     if pod is not None and m.call.rpc == "CreateContainer":
-        return pod.kind_of(asked(m).metadata.name) == "ephemeral"
+        return pod.kind_of(containers.asked(m).metadata.name) == "ephemeral"
     if pod is not None and m.call.rpc == "PullImage":
         return "ephemeral" in (pod.traits or ())
     return m.container is not None and m.container.kind == "ephemeral"
 
 
-@observer(on=starts_or_creates())
+@observer(on=pods.starts_or_creates())
 def _something_is_begun(m: Moment, pod: Pod) -> None:
     end = pod.note(_End)
     if not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
@@ -117,10 +96,10 @@ def _something_is_begun(m: Moment, pod: Pod) -> None:
         end.begun = m.call
 
 
-@nothing_is_started_for_a_finished_pod.clause("after", on=starts_or_creates().where(has_ended))
+@nothing_is_started_for_a_finished_pod.clause("after", on=pods.starts_or_creates().where(pods.has_ended))
 def nothing_follows_the_terminal_phase(m: Moment, pod: Pod) -> Findings:
     """After the terminal phase of a pod was written nothing of it is begun either."""
-    if not pod.born or not pod.finished or end_is_forgotten(pod, m.node):
+    if not pod.born or not pod.finished or pods.end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)
 
@@ -132,7 +111,7 @@ TOLD = GONE.either(event("Evicted", "Preempting", "TerminationByKubelet", "Deadl
 
 
 def _explained_late(text: str) -> Answered:
-    return answered(by=TOLD, within=TOLD_LATE, unless=NOBODY, text=text)
+    return answered(by=TOLD, within=TOLD_LATE, unless=pods.NOBODY, text=text)
 
 
 def _unseen_probe(spec: ContainerSpec) -> bool:
@@ -146,12 +125,12 @@ def _unseen_probe(spec: ContainerSpec) -> bool:
 
 def _pod_is_over(pod: Pod) -> bool:
     """Nothing of the pod is left to run, or its end was set beforehand."""
-    if pod.spec is None or pod.spec.active_deadline_seconds is not None or at_its_end(pod):
+    if pod.spec is None or pod.spec.active_deadline_seconds is not None or pods.at_its_end(pod):
         return True
     if pod.restart_policy != "Never":
         return False
-    inits = (pod.newest(spec.name) for spec in regular_inits(pod))
-    return any(one is not None and failed_run(one) for one in inits)
+    inits = (pod.newest(spec.name) for spec in containers.regular_inits(pod))
+    return any(one is not None and containers.failed_run(one) for one in inits)
 
 
 def _may_be_stopped(m: Moment, container: Container) -> bool:
@@ -177,7 +156,7 @@ def running_container_is_stopped_for_a_reason(m: Moment, container: Container) -
     """
     if not container.born or container.state != "running":
         return None
-    if not to_run(m) or _may_be_stopped(m, container):
+    if not pods.to_run(m) or _may_be_stopped(m, container):
         return KEPT
     return _explained_late(f"{container.name}, which runs, is stopped for a reason that the trace shows")
 
@@ -187,7 +166,7 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox)
     """A ready sandbox is stopped only with its pod."""
     if not sandbox.born or sandbox.state != "ready":
         return None
-    if not to_run(m) or _pod_is_over(pod) or why_replaced(pod) is not None or sandbox is not pod.sandbox:
+    if not pods.to_run(m) or _pod_is_over(pod) or why_replaced(pod) is not None or sandbox is not pod.sandbox:
         return KEPT
     if sandbox.run is not None and pod.note(PodCgroup).lost_seq > sandbox.run.seq:
         return KEPT
@@ -196,10 +175,10 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox)
     return _explained_late("the ready sandbox is stopped for a reason that the trace shows")
 
 
-@running_container_is_stopped_for_a_reason.clause("container", on=REMAKING)
+@running_container_is_stopped_for_a_reason.clause("container", on=containers.REMAKING)
 def running_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
     """A container that runs is not made a second time."""
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     newest = pod.newest(name)
     if newest is None or not newest.born:
         return None
@@ -225,7 +204,7 @@ def image_of_running_containers_is_not_pulled(m: Moment, pod: Pod, spec: PodSpec
 def _failed_kill(m: Moment) -> Container | None:
     """The running container of which a kill has failed in a sync that goes on to restart it."""
     container, error = m.container, m.reply.error
-    if container is None or container.sandbox is None or not to_run(m) or container.state != "running":
+    if container is None or container.sandbox is None or not pods.to_run(m) or container.state != "running":
         return None
     if error is None or error.code == "NOT_FOUND" or container.sandbox.state != "ready":
         return None
@@ -250,7 +229,7 @@ def container_is_not_replaced_after_a_failed_kill(m: Moment) -> Findings:
         return None
     return answered(
         by=_again(container),
-        not_before=creation_of(container.name),
+        not_before=containers.creation_of(container.name),
         within=RETRY + RETRY_SLACK,
         unless=GONE,
         text=f"the failed kill of {container.name} is tried again",

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Answered, Container, Finding, Moment, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, pod_set
 from kubelet_conformance.contracts.facts.kills import ORPHAN_GRACE
 from kubelet_conformance.contracts.facts.pod import FAULT, about, known_to_kubelet, of

@@ -7,17 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus, Sandbox, Stop
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
     call,
     deleted,
@@ -28,44 +20,19 @@ from kubelet_conformance.contract.patterns import (
     read_as,
     status,
 )
+from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.container import REMAKING
 from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itself
-from kubelet_conformance.contracts.facts.pod import (
-    END,
-    FAULT,
-    TERMINATION_ASKED,
-    about,
-    believed_running,
-    end_is_forgotten,
-    has_ended,
-    is_dead_orphan,
-    may_be_unknown,
-    of,
-    post_start_may_have_failed,
-    runs_pre_stop,
-    starts_or_creates,
-    stop_asked,
-    told_exited,
-    worker_is_busy,
-)
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
-from kubelet_conformance.contracts.facts.timing import (
-    CALL_TIMEOUT,
-    FILE_POLL,
-    REACTION,
-    RETRY,
-    RETRY_SLACK,
-    TOGETHER,
-)
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, CreateContainerRequest
 from kubelet_conformance.trace.format.records import Call, Reply
 from kubelet_conformance.trace.world.in_flight import is_the_workers
 from kubelet_conformance.trace.world.kubelet_view import informed_by
-from kubelet_conformance.trace.world.views import Stop
 
 _ENDLESS = frozenset({"PullImage", "ExecSync"})
-_LONGEST_SYNC = 4 * CALL_TIMEOUT
+_LONGEST_SYNC = 4 * timing.CALL_TIMEOUT
 """How long the rest of a sync may take that pulls nothing and runs no hook: a sandbox and a container."""
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
@@ -92,7 +59,7 @@ def update_does_not_undo_a_kill(m: Moment, pod: Pod) -> Findings:
     """A pod that was asked to go goes, though an update is sent while its worker is busy."""
     if not pod.born or pod.termination is None or not pod.wanted or not m.node.kubelet_up:
         return None
-    if not worker_is_busy(pod) or any(c.stopping for c in pod.every_container()):
+    if not pods.worker_is_busy(pod) or any(c.stopping for c in pod.every_container()):
         return None
     if any(stop.call.t >= pod.termination.t for s in pod.sandboxes for stop in s.stops):
         return None
@@ -109,7 +76,7 @@ def _sent_as_ended(m: Moment) -> bool:
     return sent is not None and sent.terminal
 
 
-_TO_GO = TERMINATION_ASKED.either(pod_set().where(_sent_as_ended))
+_TO_GO = pods.TERMINATION_ASKED.either(pod_set().where(_sent_as_ended))
 
 
 @contract("WORK-05", on=_TO_GO.either(_ANSWERED), needs=(CRI, PODS), versions=since("1.22"))
@@ -123,7 +90,7 @@ def pod_that_is_to_go_is_stopped(m: Moment, pod: Pod) -> Findings:
         return None
     if m.keys[0] == "deleted" and pod.static:
         return None  # Only its mirror has gone.
-    if may_be_unknown(pod, m.node) or _is_busy_beyond(m, pod):
+    if pods.may_be_unknown(pod, m.node) or _is_busy_beyond(m, pod):
         return None
     return _stops_of(pod, pod.termination.t if pod.termination else m.t)
 
@@ -134,21 +101,21 @@ def _is_answer(m: Moment) -> bool:
 
 def _stops_of(pod: Pod, since_t: float) -> Iterator[Finding]:
     for container in pod.of_kind("app", "init"):
-        if not believed_running(container) or stop_asked(container, since_t) or container.stopping:
+        if not pods.believed_running(container) or pods.stop_asked(container, since_t) or container.stopping:
             continue
-        goes_on = starts_or_creates().either(_KILL.where(_is_for_itself)).where(of(pod))
-        called_off = told_exited(container).either(goes_on)
+        goes_on = pods.starts_or_creates().either(_KILL.where(_is_for_itself)).where(pods.of(pod))
+        called_off = pods.told_exited(container).either(goes_on)
         yield answered(
-            by=call("StopContainer", "ExecSync").where(about(container)),
+            by=call("StopContainer", "ExecSync").where(pods.about(container)),
             # A folder or a URL may be read only then; a kubelet that has just started waits for all sources.
-            within=REACTION + (FILE_POLL if pod.static else 0.0),
-            unless=called_off.either(FAULT, pod_set().where(of(pod))) if pod.static else called_off,
+            within=timing.REACTION + (timing.FILE_POLL if pod.static else 0.0),
+            unless=called_off.either(pods.FAULT, pod_set().where(pods.of(pod))) if pod.static else called_off,
             whole_node=pod.static,
             text=f"container {container.name} is stopped",
         )
 
 
-_KILL = call("StopContainer").either(call("ExecSync").where(runs_pre_stop))
+_KILL = call("StopContainer").either(call("ExecSync").where(pods.runs_pre_stop))
 _ALONE = frozenset({"changed", "postStart failed", "probe failed", "unknown state"})
 
 
@@ -165,7 +132,7 @@ def _is_busy_beyond(m: Moment, pod: Pod) -> bool:
     """The worker waits for another call than the one that is answered here."""
     if _is_answer(m):
         return any(one is not m.call and one.rpc in _STEPS for one in pod.calls_open.values())
-    return worker_is_busy(pod)
+    return pods.worker_is_busy(pod)
 
 
 @contract("WORK-10", on=failed("StopPodSandbox"), needs=(CRI, PODS))
@@ -176,13 +143,15 @@ def failed_termination_is_tried_again(m: Moment, pod: Pod) -> Findings:
         return None
     if is_left_to_itself(m, pod):
         return None
-    if _was_stopped(pod, m.sandbox) or (m.sandbox is not None and is_dead_orphan(pod, m.sandbox, m.node)):
+    if _was_stopped(pod, m.sandbox) or (
+        m.sandbox is not None and pods.is_dead_orphan(pod, m.sandbox, m.node)
+    ):
         return None
     graceful = pod.termination.cause == "deleted" and bool(pod.termination.grace) and pod.deleted_t is None
     sandbox = m.sandbox
     return answered(
         by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
-        within=RETRY + RETRY_SLACK,
+        within=timing.RETRY + timing.RETRY_SLACK,
         not_before=deleted() if graceful else None,
         text=f"the kill of {pod.name} is tried again",
     )
@@ -211,9 +180,9 @@ def stop_is_not_believed_blindly(m: Moment, pod: Pod, container: Container) -> F
     if stop.end_t is None or m.call.t < stop.end_t:
         return None
     return answered(
-        by=call("StopContainer").where(about(container)),
-        within=RETRY + RETRY_SLACK,
-        unless=exited().where(about(container)),
+        by=call("StopContainer").where(pods.about(container)),
+        within=timing.RETRY + timing.RETRY_SLACK,
+        unless=exited().where(pods.about(container)),
         not_before=deleted().either(status().where(lambda n: bool(n.status and n.status.terminal))),
         text=f"container {container.name}, read as running, is stopped again",
     )
@@ -231,9 +200,9 @@ def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
         return None
     return answered(
         by=deleted(),
-        within=RETRY + RETRY_SLACK,
+        within=timing.RETRY + timing.RETRY_SLACK,
         # The sync that was under way may have stopped a sandbox only to replace it.
-        unless=FAULT.either(done("StopPodSandbox").either(call("RunPodSandbox")).where(of(pod))),
+        unless=pods.FAULT.either(done("StopPodSandbox").either(call("RunPodSandbox")).where(pods.of(pod))),
         whole_node=True,
         text=f"the object of {pod.name} goes",
     )
@@ -250,7 +219,7 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
         return None
     if container.sandbox is None or not container.sandbox.born:
         return None
-    if container.sandbox.state != "ready" and may_be_unknown(pod, m.node):
+    if container.sandbox.state != "ready" and pods.may_be_unknown(pod, m.node):
         return None  # Nothing of it runs and no source knows it: it is not killed.
     if not any(stop.succeeded or stop.not_found for stop in container.sandbox.stops):
         return broken(
@@ -281,14 +250,14 @@ def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> I
 
 @contract(
     "WORK-14",
-    on=_MAKING.where(has_ended),
+    on=_MAKING.where(pods.has_ended),
     needs=(CRI, PODS, STATUS),
     versions=since("1.22"),
     clause="nothing",
 )
 def finished_pod_is_left_alone(m: Moment, pod: Pod) -> Findings:
     """Nothing of a pod with a terminal phase is made or started again, whatever is sent about it."""
-    if not pod.finished or not pod.born or end_is_forgotten(pod, m.node):
+    if not pod.finished or not pod.born or pods.end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
 
@@ -297,16 +266,16 @@ def _is_dead(m: Moment) -> bool:
     return m.container is not None and m.container.state == "exited"
 
 
-@finished_pod_is_left_alone.clause("no-stop", on=call("StopContainer").where(has_ended).where(_is_dead))
+@finished_pod_is_left_alone.clause("no-stop", on=call("StopContainer").where(pods.has_ended).where(_is_dead))
 def finished_pod_is_not_stopped_again(m: Moment, pod: Pod) -> Findings:
     """No container of a pod that has ended is stopped (1.23 and 1.26 may do so, by a stale view)."""
     is_old = m.kubernetes is None or m.kubernetes < (1, 28)
-    if is_old or not pod.finished or not pod.born or may_be_unknown(pod, m.node):
+    if is_old or not pod.finished or not pod.born or pods.may_be_unknown(pod, m.node):
         return None
     return broken(f"StopContainer for pod {pod.name}, which has ended", pod.status_seq)
 
 
-@finished_pod_is_left_alone.clause("stays", on=END)
+@finished_pod_is_left_alone.clause("stays", on=pods.END)
 def finished_pods_stayed_finished(m: Moment) -> Iterator[Finding]:
     """A pod with a terminal phase keeps it to the end of the trace."""
     for pod in m.world.pods.values():
@@ -324,12 +293,14 @@ def container_is_not_made_twice(m: Moment, pod: Pod) -> Findings:
     newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
     if newest is None or not newest.born or newest.create is None:
         return None
-    if newest.state == "running" or (believed_running(newest) and not newest.stops and _is_there(newest)):
+    if newest.state == "running" or (
+        pods.believed_running(newest) and not newest.stops and _is_there(newest)
+    ):
         start = newest.start.seq if newest.start else newest.create.seq
         return broken(f"container {newest.name} is created while another one runs, for all it knows", start)
     life = m.node.started_t or 0.0
     if newest.state == "created" and newest.start is None and newest.create.t >= max(life, m.node.away_t):
-        if newest.created_t is not None and m.t - newest.created_t < REACTION:
+        if newest.created_t is not None and m.t - newest.created_t < timing.REACTION:
             return broken(f"container {newest.name} was just created and not started", newest.create.seq)
         return None
     return KEPT
@@ -390,14 +361,14 @@ def termination_is_irreversible(m: Moment) -> Findings:
     died_around = any(_died_around(s, asked.t) for s in pod.sandboxes[-2:])
     if m.call.rpc == "RunPodSandbox" and not work.replaced_seq and (work.killing_when_asked or died_around):
         work.replaced_seq = m.seq
-    begun = informed_by(m, asked.t) + (TOGETHER if work.busy_when_asked else 0.0)
+    begun = informed_by(m, asked.t) + (timing.TOGETHER if work.busy_when_asked else 0.0)
     if died_around:
-        begun += REACTION
+        begun += timing.REACTION
     kill = _first_kill(m, pod, begun, work.replaced_seq)
     if kill is not None:
         text = f"{m.call.rpc} after the pod was asked to go and its termination had begun"
         return broken(text, asked.seq, kill.seq)
-    if m.t - max(informed_by(m, asked.t), work.t) > REACTION:
+    if m.t - max(informed_by(m, asked.t), work.t) > timing.REACTION:
         return broken(f"{m.call.rpc} long after the pod was asked to go", asked.seq)
     return None
 
@@ -405,7 +376,7 @@ def termination_is_irreversible(m: Moment) -> Findings:
 def _died_around(sandbox: Sandbox, asked_t: float) -> bool:
     """A sandbox that died before the pod was asked to go, or just then, may be replaced by the next sync."""
     died_t, stopped_before = sandbox.died_t, any(stop.call.t < asked_t for stop in sandbox.stops)
-    return died_t is not None and died_t <= asked_t + TOGETHER and not stopped_before
+    return died_t is not None and died_t <= asked_t + timing.TOGETHER and not stopped_before
 
 
 def _first_kill(m: Moment, pod: Pod, since_t: float, since_seq: int) -> Call | None:
@@ -419,7 +390,7 @@ def _kills_of(container: Container) -> list[Stop]:
     """A container's stops, except the one that ends its start when the postStart hook fails: the sync goes
     on.
     """
-    return list(container.stops)[1 if post_start_may_have_failed(container) else 0 :]
+    return list(container.stops)[1 if pods.post_start_may_have_failed(container) else 0 :]
 
 
 class _LastStep:
@@ -434,12 +405,12 @@ class _LastStep:
         """Where it did so."""
 
 
-@observer(on=TERMINATION_ASKED)
+@observer(on=pods.TERMINATION_ASKED)
 def sync_under_way_is_remembered(m: Moment) -> None:
     """Remember whether a sync may be under way: its remaining steps are still allowed."""
     if m.pod is not None and m.pod.termination is None:
         work = m.pod.note(_LastStep)
-        work.busy_when_asked = worker_is_busy(m.pod) or m.t - work.t < TOGETHER
+        work.busy_when_asked = pods.worker_is_busy(m.pod) or m.t - work.t < timing.TOGETHER
         sandbox, open_calls = m.pod.sandbox, m.pod.calls_open.values()
         # A sandbox that has died may be replaced by the sync that was begun for that.
         is_dead = sandbox is not None and sandbox.died_t is not None
@@ -460,10 +431,10 @@ def waits_are_remembered(m: Moment) -> None:
         m.pod.note(_LastStep).t = m.t
 
 
-@termination_is_irreversible.clause("gone", on=deleted().either(END))
+@termination_is_irreversible.clause("gone", on=deleted().either(pods.END))
 def pod_went_without_another_start(m: Moment) -> Iterator[Finding]:
     """A pod that had something running was asked to go, and went."""
-    pods = [m.pod] if m.pod is not None else list(m.world.pods.values()) if "end" in m.keys else []
-    for pod in pods:
+    every = [m.pod] if m.pod is not None else list(m.world.pods.values()) if "end" in m.keys else []
+    for pod in every:
         if pod.born and pod.termination is not None and pod.sandbox is not None and pod.sandbox.stopped:
             yield KEPT

@@ -5,38 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, call, done, failed, sandbox_died, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, failed, sandbox_died, status
+from kubelet_conformance.contracts.facts import container as containers
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
-from kubelet_conformance.contracts.facts.container import (
-    asked,
-    creation_of,
-    creation_of_kind,
-    made_in,
-    recorded,
-    regular_inits,
-    told_otherwise,
-    wants_restart,
-)
-from kubelet_conformance.contracts.facts.pod import (
-    API_BACK,
-    NOBODY,
-    runs_post_start,
-    starts_or_creates,
-    to_run,
-    told_anew,
-    was_seen_started,
-)
 from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD, GONE, standing, told_of
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.trace.format.bodies import PullImageRequest, StatusReply
@@ -118,7 +93,7 @@ def first_status_shows_nothing_done(m: Moment, pod: Pod, status: PodStatus) -> F
     return broken("the first status has no startTime") if status.start_time is None else KEPT
 
 
-@observer(on=API_BACK)
+@observer(on=pods.API_BACK)
 def _somebody_hears(m: Moment) -> None:
     """Record that the API server was unreachable."""
     m.node.note(_Unheard).until_t = m.t
@@ -129,7 +104,7 @@ _STEPS = frozenset(
 )
 
 
-@contract("SYNC-03", on=starts_or_creates(), needs=(CRI, PODS, STATUS))
+@contract("SYNC-03", on=pods.starts_or_creates(), needs=(CRI, PODS, STATUS))
 def steps_of_a_sync_follow_one_another(m: Moment, pod: Pod) -> Findings:
     """One step of a pod's sync begins when the one before was answered.
 
@@ -159,7 +134,7 @@ def first_container_follows_the_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -
     """A new sandbox is followed by its first container."""
     if sandbox.status_t is not None or not sandbox.born or pod.spec is None:
         return None
-    if sandbox.stops or sandbox.containers or sandbox.state != "ready" or not to_run(m):
+    if sandbox.stops or sandbox.containers or sandbox.state != "ready" or not pods.to_run(m):
         return None
     if any(one.rpc == "RunPodSandbox" for one in pod.calls_open.values()):
         return None  # The sync is still at its step before: the sandbox is one that it had given up on.
@@ -188,7 +163,7 @@ def _app_names(pod: Pod) -> list[str]:
 @steps_of_a_sync_follow_one_another.clause("made", on=done("PullImage"))
 def container_follows_its_image(m: Moment) -> Findings:
     """A pulled image is followed by its container."""
-    if not to_run(m) or m.pod is None or m.pod.spec is None:
+    if not pods.to_run(m) or m.pod is None or m.pod.spec is None:
         return None
     return answered(
         by=call("CreateContainer"),
@@ -214,7 +189,7 @@ def containers_come_in_spec_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Find
     names = []
     if not pod.born:
         return None
-    names, name = _app_names(pod), asked(m).metadata.name
+    names, name = _app_names(pod), containers.asked(m).metadata.name
     if name not in names or _tried(pod, name) or sandbox.status_t is None:
         return None
     place = names.index(name)
@@ -240,10 +215,10 @@ def _next_due(pod: Pod, name: str, sandbox: Sandbox | None) -> ContainerSpec | N
     pulls = pod.pulls.get(following.image)
     if following.name in pod.create_failed or (pulls is not None and pulls.failed_seq):
         return None
-    if made_in(pod, following.name, sandbox) is not None:
+    if containers.made_in(pod, following.name, sandbox) is not None:
         return None
-    old = recorded(pod, following.name)
-    return following if old is None or wants_restart(pod, old) else None
+    old = containers.recorded(pod, following.name)
+    return following if old is None or containers.wants_restart(pod, old) else None
 
 
 def _runs_its_hook_first(container: Container | None) -> bool:
@@ -254,7 +229,7 @@ def _runs_its_hook_first(container: Container | None) -> bool:
 
 _OUTCOMES = failed("StartContainer", "CreateContainer", "PullImage").either(
     done("StartContainer").where(lambda m: not _runs_its_hook_first(m.container)),
-    done("ExecSync").where(runs_post_start),
+    done("ExecSync").where(pods.runs_post_start),
 )
 
 
@@ -274,14 +249,14 @@ def _cut_off(name: str) -> Pattern:
 def next_container_is_tried(m: Moment, pod: Pod) -> Findings:
     """The next container is tried, whether or not the one before failed."""
     following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
-    if following is None or not to_run(m):
+    if following is None or not pods.to_run(m):
         return None
     if m.call.rpc == "PullImage" and _image(m) == following.image:
         return None
     # One whose hook has failed is killed first, with its grace.
     kill = pod.spec.grace_seconds + STOP_SLACK if pod.spec is not None and m.call.rpc == "ExecSync" else 0
     return answered(
-        by=creation_of(following.name).either(call("PullImage")),
+        by=containers.creation_of(following.name).either(call("PullImage")),
         within=retry_bound(m, following.name) + kill,
         unless=_cut_off(following.name),
         text=f"the next container, {following.name}, is tried",
@@ -297,7 +272,7 @@ def _name_at(m: Moment, pod: Pod) -> str:
     if m.call.rpc in {"StartContainer", "ExecSync"}:
         return m.container.name if m.container is not None else ""
     if m.call.rpc == "CreateContainer":
-        return asked(m).metadata.name
+        return containers.asked(m).metadata.name
     specs = pod.spec.containers if pod.spec is not None else []
     return next((spec.name for spec in specs if spec.image == _image(m) and not _tried(pod, spec.name)), "")
 
@@ -305,17 +280,17 @@ def _name_at(m: Moment, pod: Pod) -> str:
 @contract("SYNC-05", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS))
 def failed_init_start_ends_the_sync(m: Moment, pod: Pod) -> Findings:
     """An init container that cannot be started is tried again before any app container is made."""
-    if not to_run(m):
+    if not pods.to_run(m):
         return None
     name = _name_at(m, pod)
-    is_init = name in [spec.name for spec in regular_inits(pod)]
-    if not is_init or (m.container is not None and was_seen_started(m.container)):
+    is_init = name in [spec.name for spec in containers.regular_inits(pod)]
+    if not is_init or (m.container is not None and pods.was_seen_started(m.container)):
         return None
     # A start whose answer was lost may have taken place.
-    started = told_otherwise(m.container) if m.container and m.reply.effect else NOBODY
+    started = containers.told_otherwise(m.container) if m.container and m.reply.effect else pods.NOBODY
     return answered(
-        by=creation_of(name),
-        not_before=creation_of_kind("app"),
+        by=containers.creation_of(name),
+        not_before=containers.creation_of_kind("app"),
         unless=GONE.either(sandbox_died(), started),
         text=f"init container {name}, which could not be started, is tried again",
     )
@@ -330,7 +305,7 @@ def sandbox_is_read_before_its_containers(m: Moment, pod: Pod) -> Findings:
     sandbox = m.sandbox
     if not pod.born:
         return None
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     if sandbox is None:
         return None if standing(pod) else broken(f"{name} is made, and the pod has no sandbox", pod.set_seq)
     if not sandbox.born:
@@ -348,7 +323,7 @@ def unread_sandbox_is_read_again(m: Moment, sandbox: Sandbox) -> Findings:
     Until then no container is made and no second sandbox is run. A container event that reports the sandbox
     is as good as reading it.
     """
-    if not to_run(m) or not sandbox.born or sandbox.record is not None or sandbox.stops:
+    if not pods.to_run(m) or not sandbox.born or sandbox.record is not None or sandbox.stops:
         return None
     if m.reply.error is not None and m.reply.error.code == "NOT_FOUND":
         return None
@@ -384,7 +359,7 @@ def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
     return KEPT if pod.set_t < memory.up_t else None
 
 
-@observer(on=done("Status").where(told_anew))
+@observer(on=done("Status").where(pods.told_anew))
 def _network_is_reported(m: Moment) -> None:
     """Record whether the runtime reports that its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract import Container, Moment, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, call, deleted, done, event, failed, sandbox_died
+from kubelet_conformance.contract.patterns import call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.container import asked, creation_of, told_otherwise
 from kubelet_conformance.contracts.facts.disk import files

@@ -4,40 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Manifest, Moment, Pod
+from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
-    Predicate,
-    call,
-    deleted,
-    exited,
-    kubelet,
-    pod_set,
-    pod_unset,
-    status,
-)
-from kubelet_conformance.contracts.facts.pod import (
-    API_BACK,
-    DISK,
-    END,
-    FAULT,
-    TERMINATION_ASKED,
-    about,
-    of,
-    starts_or_creates,
-    told_exited,
-    will_not_run_again,
-    worker_is_busy,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, deleted, exited, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import (
     CALL_TIMEOUT,
     FILE_POLL,
@@ -59,12 +30,17 @@ _GOES_WITHIN = ByVersion({"<=1.26": CALL_TIMEOUT + RETRY + RETRY_SLACK, ">=1.27"
 """How long a deleted pod that waits for its volumes may stay: up to 1.26 until that wait gives up."""
 
 
-@contract("WORK-06", on=TERMINATION_ASKED, needs=(CRI, PODS), versions=_GOES_WITHIN)
+@contract("WORK-06", on=pods.TERMINATION_ASKED, needs=(CRI, PODS), versions=_GOES_WITHIN)
 def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
     """A deletion ends the wait of a sync for volumes at once (up to 1.26 that ends by its own limit)."""
     if not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
-    if pod.termination is not None or pod.sandboxes or worker_is_busy(pod) or not _waits_for_volumes(pod, m):
+    if (
+        pod.termination is not None
+        or pod.sandboxes
+        or pods.worker_is_busy(pod)
+        or not _waits_for_volumes(pod, m)
+    ):
         return None
     if (
         m.node.started_t is None
@@ -75,7 +51,7 @@ def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=deleted(),
         within=_GOES_WITHIN.at(m.kubernetes),
-        unless=FAULT.either(starts_or_creates().where(of(pod))),
+        unless=pods.FAULT.either(pods.starts_or_creates().where(pods.of(pod))),
         text=f"{pod.name}, which waits for its volumes, goes",
     )
 
@@ -106,7 +82,7 @@ def ended_pod_does_not_come_again(m: Moment, pod: Pod) -> Findings:
     return broken(f"{m.call.rpc} for a pod that had ended before it came back", kept.again_seq)
 
 
-@ended_pod_does_not_come_again.clause("stays", on=END)
+@ended_pod_does_not_come_again.clause("stays", on=pods.END)
 def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
     """A pod that had ended stays so to the end of the trace."""
     for pod in m.world.pods.values():
@@ -141,7 +117,7 @@ def _is_over(pod: Pod) -> bool:
     return (
         bool(every)
         and len(ends) == len(every)
-        and all(end is not None and will_not_run_again(pod, name, end.code) for name, end in ends)
+        and all(end is not None and pods.will_not_run_again(pod, name, end.code) for name, end in ends)
     )
 
 
@@ -156,27 +132,27 @@ class _Lost:
         self.pods: list[Pod] = []
 
 
-@contract("WORK-27", on=API_BACK, needs=(CRI, PODS), versions=since("1.27"))
+@contract("WORK-27", on=pods.API_BACK, needs=(CRI, PODS), versions=since("1.27"))
 def worker_is_notified_by_housekeeping(m: Moment) -> Iterator[Finding]:
     """A pod that left its source, of which its worker was not notified as other sources were not ready yet,
     is ended by housekeeping, with the grace of its spec.
     """
     lost = m.node.note(_Lost)
-    pods, lost.pods = lost.pods, []
-    for pod in pods:
+    removed, lost.pods = lost.pods, []
+    for pod in removed:
         for container in pod.every_container():
             spec = container.spec
             if container.state != "running" or pod.wanted or container.stopping or pod.spec is None:
                 continue
             if spec is None or spec.lifecycle.pre_stop is not None or container.kind == "sidecar":
                 continue
-            stop = call("StopContainer").where(about(container))
+            stop = call("StopContainer").where(pods.about(container))
             grace = max(pod.spec.grace_seconds, MINIMUM_GRACE)
             yield answered(
                 by=stop.where(_gives(grace)),
                 not_before=stop.where(_gives_not(grace)),
                 within=KUBELET_START + RETRY,
-                unless=FAULT.either(pod_set().where(of(pod)), told_exited(container)),
+                unless=pods.FAULT.either(pod_set().where(pods.of(pod)), pods.told_exited(container)),
                 whole_node=True,
                 text=f"container {container.name} of {pod.name} is stopped with a grace of {grace} s",
             )
@@ -231,7 +207,7 @@ def nothing_is_stopped_for_it(m: Moment) -> Findings:
     return broken(f"{m.call.rpc} without an id", *(seq for _, seq in left.values()))
 
 
-@waiting_pod_ends_without_a_call.clause("never", on=END)
+@waiting_pod_ends_without_a_call.clause("never", on=pods.END)
 def waiting_pods_never_began(m: Moment) -> Iterator[Finding]:
     """Such a pod is never started."""
     for t, _ in m.node.note(_Waiters).left.values():
@@ -268,7 +244,7 @@ def pod_sent_as_ended_is_not_started(m: Moment, pod: Pod) -> Findings:
     return broken(f"{m.call.rpc} for pod {pod.name}, sent as {sent.phase}", pod.set_seq)
 
 
-@pod_sent_as_ended_is_not_started.clause("stays", on=END)
+@pod_sent_as_ended_is_not_started.clause("stays", on=pods.END)
 def pods_sent_as_ended_stayed_so(m: Moment) -> Iterator[Finding]:
     """A pod that had ended stays so to the end of the trace."""
     for pod in m.world.pods.values():
@@ -294,9 +270,11 @@ def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
             continue
         if sent.condition("Ready") is None:
             yield answered(
-                by=status().where(of(pod)),
+                by=status().where(pods.of(pod)),
                 within=KUBELET_START + REACTION,
-                unless=FAULT.either(LIFE_ENDS, pod_unset().where(of(pod)), deleted().where(of(pod))),
+                unless=pods.FAULT.either(
+                    LIFE_ENDS, pod_unset().where(pods.of(pod)), deleted().where(pods.of(pod))
+                ),
                 whole_node=True,
                 text=f"a status of {pod.name} says that it is not ready",
             )
@@ -316,9 +294,11 @@ def leftovers_of_an_ended_pod_are_stopped(m: Moment) -> Iterator[Finding]:
         for container in pod.every_container():
             if container.state == "running" and container.born and _is_quiet(container):
                 yield answered(
-                    by=call("StopContainer").where(about(container)),
+                    by=call("StopContainer").where(pods.about(container)),
                     within=KUBELET_START + RETRY,
-                    unless=FAULT.either(exited().where(about(container)), told_exited(container)),
+                    unless=pods.FAULT.either(
+                        exited().where(pods.about(container)), pods.told_exited(container)
+                    ),
                     whole_node=True,
                     text=f"container {container.name} of {pod.name}, which is {sent.phase}, is stopped",
                 )
@@ -337,7 +317,7 @@ def _removed_of(m: Moment) -> tuple[Pod | None, str]:
     return m.world.pods.get(uid), below
 
 
-@contract("WORK-31", on=DISK, needs=(CRI, PODS), versions=since("1.22"))
+@contract("WORK-31", on=pods.DISK, needs=(CRI, PODS), versions=since("1.22"))
 def folders_outlast_the_containers(m: Moment) -> Findings:
     """A pod's volumes go only when nothing of it runs, and its folder only when the pod is to go too."""
     pod, below = _removed_of(m)

@@ -6,37 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kubelet_conformance.contract import Container, Manifest, Moment, Pod
+from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
-    Pattern,
-    Predicate,
-    call,
-    done,
-    event,
-    failed,
-    pod_set,
-    pod_unset,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, pod_unset
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import asked
-from kubelet_conformance.contracts.facts.pod import (
-    API_BACK,
-    FAULT,
-    TERMINATION_ASKED,
-    of,
-    starts_or_creates,
-    to_run,
-    worker_is_busy,
-)
 from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
@@ -141,7 +116,7 @@ def _shorter_graces_are_remembered(m: Moment, pod: Pod) -> None:
 
 
 def _is_alive(m: Moment) -> bool:
-    return m.node.kubelet_up and to_run(m)
+    return m.node.kubelet_up and pods.to_run(m)
 
 
 @contract("WORK-15", on=failed("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS), clause="retry")
@@ -150,14 +125,14 @@ def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
     if not _is_alive(m) or pod.static:
         return None
     return answered(
-        by=starts_or_creates().either(call("StopPodSandbox")),
+        by=pods.starts_or_creates().either(call("StopPodSandbox")),
         within=RETRY + RETRY_SLACK,
-        unless=FAULT.either(TERMINATION_ASKED).where(lambda n: n.pod is None or n.pod is pod),
+        unless=pods.FAULT.either(pods.TERMINATION_ASKED).where(lambda n: n.pod is None or n.pod is pod),
         text=f"{m.call.rpc} of {pod.name} failed, and its sync comes again",
     )
 
 
-@failed_sync_is_repeated.clause("resync", on=API_BACK)
+@failed_sync_is_repeated.clause("resync", on=pods.API_BACK)
 def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
     """A mirror pod that could not be made, which fails no sync, is made with the next one."""
     if not m.node.kubelet_up or kubelet_view(m).node_gone:
@@ -169,7 +144,7 @@ def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
         yield answered(
             by=Pattern(frozenset({"api"})).where(_makes_mirror_of(pod)),
             within=RESYNC,
-            unless=FAULT.either(pod_unset()),
+            unless=pods.FAULT.either(pod_unset()),
             whole_node=True,
             text=f"{pod.name} is synced again, and has its mirror",
         )
@@ -212,15 +187,15 @@ def unreadable_pod_is_told(m: Moment, pod: Pod) -> Findings:
     """A sync that cannot read the state of its pod does nothing, sends a FailedSync event, and is
     tried again.
     """
-    if pod.static or not _is_alive(m) or worker_is_busy(pod) or not _is_blind(m, pod):
+    if pod.static or not _is_alive(m) or pods.worker_is_busy(pod) or not _is_blind(m, pod):
         return None
     if kubelet_view(m).api_away_t is not None:
         return None
     return answered(
         by=event("FailedSync"),
         within=RETRY + RETRY_SLACK,
-        unless=FAULT.either(done("PodSandboxStatus").where(of(pod))),
-        not_before=_ACTIONS.where(of(pod)),
+        unless=pods.FAULT.either(done("PodSandboxStatus").where(pods.of(pod))),
+        not_before=_ACTIONS.where(pods.of(pod)),
         text=f"a FailedSync event says that {pod.name} cannot be read",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, ContainerStatus, Moment, Pod
+from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Pod, Predicate
 from kubelet_conformance.contract.applicability import (
     CRI,
     EVERY_EVENT,
@@ -14,28 +14,16 @@ from kubelet_conformance.contract.applicability import (
     ByVersion,
     since,
 )
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import Predicate, call, event, exited, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, event, exited, status
+from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.kills import explained, is_killed_already, to_be_explained
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is_first_of_this_life
-from kubelet_conformance.contracts.facts.probe import (
-    PROBED,
-    PROBES,
-    Name,
-    ever_succeeded,
-    exec_probes,
-    kill_begins,
-    probe_at,
-    probes_have_ended,
-    runs_of,
-    runs_probe,
-    unseen_hook_seconds,
-)
 from kubelet_conformance.contracts.facts.status import AGAIN, is_late, tells_of_others, tells_of_probes_only
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.trace.format.records import Event
 
-_KILLING: tuple[Name, ...] = ("liveness", "startup")
+_KILLING: tuple[probes.Name, ...] = ("liveness", "startup")
 
 
 def _reported(m: Moment) -> list[tuple[ContainerStatus, Container]]:
@@ -56,12 +44,12 @@ def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
     success of its own probe changes that.
     """
     for one, container in _reported(m):
-        probes = exec_probes(container)
+        by_name = probes.exec_probes(container)
         for name, says in (("readiness", one.ready), ("startup", bool(one.started))):
-            if name not in probes:
+            if name not in by_name:
                 continue
-            if says and not ever_succeeded(container, name):
-                if _workers_are_to_come(m, container) or probes_have_ended(m):
+            if says and not probes.ever_succeeded(container, name):
+                if _workers_are_to_come(m, container) or probes.probes_have_ended(m):
                     continue
                 said = "ready" if name == "readiness" else "started"
                 text = f"{one.name} is shown as {said}, and its {name} probe has never succeeded"
@@ -85,15 +73,15 @@ def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
     """
     if explained(m, probes=False):
         return None
-    probes = exec_probes(container)
-    names: list[Name] = [name for name in _KILLING if name in probes]
+    by_name = probes.exec_probes(container)
+    names: list[probes.Name] = [name for name in _KILLING if name in by_name]
     if not names:
         return None
-    tallies = [runs_of(container, name, m) for name in names]
+    tallies = [probes.runs_of(container, name, m) for name in names]
     if any(runs.published is False for runs in tallies):
         return KEPT
     reported = ", ".join(
-        f"the {name} probe failed {0 if runs.last else runs.count} of {probes[name].failure_threshold} times"
+        f"the {name} probe failed {0 if runs.last else runs.count} of {by_name[name].failure_threshold} times"
         for name, runs in zip(names, tallies, strict=True)
     )
     return to_be_explained(f"there is a reason to stop container {container.name} ({reported} in a row)")
@@ -105,23 +93,23 @@ def readiness_flips_at_its_threshold(m: Moment) -> Iterator[Finding]:
     pod = m.pod
     old = {one.name: one for one in pod.status.every_container} if pod is not None and pod.status else {}
     for one, container in _reported(m):
-        before, readiness = old.get(one.name), exec_probes(container).get("readiness")
+        before, readiness = old.get(one.name), probes.exec_probes(container).get("readiness")
         if before is None or readiness is None or before.runtime_id != one.runtime_id:
             continue
-        runs = runs_of(container, "readiness", m)
+        runs = probes.runs_of(container, "readiness", m)
         if before.ready is one.ready or runs.published is None:
             continue
         if runs.published is one.ready or m.t - runs.ended_t <= API_POLL:
             yield KEPT
-        elif not probes_have_ended(m):
+        elif not probes.probes_have_ended(m):
             text = f"{one.name} is shown as {'' if one.ready else 'not '}ready, its probe says otherwise"
             yield broken(text, runs.published_seq)
 
 
-@contract("PROBE-09", on=PROBES, needs=(CRI, PODS))
+@contract("PROBE-09", on=probes.PROBES, needs=(CRI, PODS))
 def failed_startup_kills(m: Moment, pod: Pod) -> Findings:
     """A startup probe that has failed as often in a row as its threshold says gets its container killed."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.name != "startup" or not probed.reached or probed.outcome != "failure":
         return None
     container = probed.container
@@ -130,17 +118,17 @@ def failed_startup_kills(m: Moment, pod: Pod) -> Findings:
     if container.state != "running" or is_killed_already(m, container):
         return None
     return answered(
-        by=kill_begins(container).either(call("StopPodSandbox")),
-        within=REACTION + unseen_hook_seconds(container),
+        by=probes.kill_begins(container).either(call("StopPodSandbox")),
+        within=REACTION + probes.unseen_hook_seconds(container),
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after its startup probe failed",
     )
 
 
-@contract("PROBE-10", on=PROBES, needs=(CRI, PODS), clause="lives")
+@contract("PROBE-10", on=probes.PROBES, needs=(CRI, PODS), clause="lives")
 def unready_container_lives_on(m: Moment) -> Findings:
     """A readiness probe that fails never gets its container killed."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.name != "readiness" or probed.outcome != "begins":
         return None
     return KEPT if probed.before.published is False and probed.runs.last is False else None
@@ -149,7 +137,7 @@ def unready_container_lives_on(m: Moment) -> Findings:
 @unready_container_lives_on.clause("no-kill", on=call("StopContainer"))
 def readiness_kills_nobody(m: Moment, container: Container) -> Findings:
     """The container is not stopped for that result."""
-    if runs_of(container, "readiness", m).published is not False:
+    if probes.runs_of(container, "readiness", m).published is not False:
         return None
     if not without_reason(m):
         return None
@@ -163,7 +151,7 @@ def without_reason(m: Moment) -> bool:
 
 
 def _fails(m: Moment, container: Container) -> bool:
-    return any(runs_of(container, name, m).published is False for name in _KILLING)
+    return any(probes.runs_of(container, name, m).published is False for name in _KILLING)
 
 
 @contract("PROBE-11", on=status(), needs=(CRI, PODS, STATUS))
@@ -192,11 +180,11 @@ def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
         if container.state != "running" or not container.born:
             continue
         ends = exited().where(about(container))
-        for name, probe in exec_probes(container).items():
-            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
+        for name, probe in probes.exec_probes(container).items():
+            late = probes.runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
             if name == "readiness" and _ready_to_go_on(m, container):
                 yield answered(
-                    by=runs_probe(container, probe),
+                    by=probes.runs_probe(container, probe),
                     within=probe.period_seconds + REACTION,
                     unless=ends.either(call("StopPodSandbox")),
                     text=f"the readiness probe of {container.name} goes on while it is stopped",
@@ -210,13 +198,13 @@ def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 
 def _ready_to_go_on(m: Moment, container: Container) -> bool:
-    return runs_of(container, "readiness", m).total > 0
+    return probes.runs_of(container, "readiness", m).total > 0
 
 
-@contract("PROBE-22", on=PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
+@contract("PROBE-22", on=probes.PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))
 def each_failure_is_reported(m: Moment, pod: Pod) -> Findings:
     """Each failed execution gives a Warning event Unhealthy on its container."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.outcome != "failure" or pod.termination is not None:
         return None
     return answered(
@@ -265,20 +253,20 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
     probe has succeeded again; from 1.35 it stays ready.
     """
     node, kept = m.node, _READY_AFTER_START.at(m.kubernetes)
-    if node.lives < 2 or node.started_t is None or probes_have_ended(m):  # noqa: PLR2004 - it started again
+    if node.lives < 2 or node.started_t is None or probes.probes_have_ended(m):  # noqa: PLR2004 - it started again
         return
     for one, container in _reported(m):
         was = _was_ready(m, one)
         if was is None and is_first_of_this_life(m):
             container.note(_Unprobed).reported_seq = m.seq
-        if was is None or "readiness" not in exec_probes(container):
+        if was is None or "readiness" not in probes.exec_probes(container):
             continue
         started = container.started_t
         if started is None or started > node.started_t - (_LONG_BEFORE if kept else 0.0):
             continue
-        runs = runs_of(container, "readiness", m)
+        runs = probes.runs_of(container, "readiness", m)
         has_kept = kept and m.pod is not None and not m.pod.static  # A manifest file has no readiness.
-        if has_kept and was and runs.published is not False and ever_succeeded(container, "readiness"):
+        if has_kept and was and runs.published is not False and probes.ever_succeeded(container, "readiness"):
             yield (
                 KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
             )
@@ -328,10 +316,10 @@ class _Late:
         self.seq = 0
 
 
-@contract("PROBE-26", on=PROBES, needs=(CRI, PODS), clause="lives")
+@contract("PROBE-26", on=probes.PROBES, needs=(CRI, PODS), clause="lives")
 def late_result_hits_nobody_else(m: Moment, pod: Pod) -> Findings:
     """A result that comes when its container is gone leaves the next instance alone."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.name == "readiness":
         return None
     newest = pod.newest(probed.container.name)

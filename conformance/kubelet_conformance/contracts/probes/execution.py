@@ -4,36 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Answered, Container, Finding, Moment, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-)
-from kubelet_conformance.contract.patterns import Predicate, call, done, exited, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, done, exited, status
+from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.kills import is_killed_already
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, runs_post_start
-from kubelet_conformance.contracts.facts.probe import (
-    PROBE_TRIES,
-    PROBED,
-    PROBES,
-    Name,
-    ever_succeeded,
-    exec_probes,
-    kill_begins,
-    no_more_probed,
-    probe_at,
-    probes_have_ended,
-    probes_of,
-    runs_of,
-    runs_probe,
-    unseen_hook_seconds,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.contracts.tables.container import TICKS, ProbeSeen
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest
@@ -76,15 +53,15 @@ def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding
     """
     if not container.born or container.ended or not _to_watch(m) or container.kind not in {"app", "sidecar"}:
         return
-    probes = exec_probes(container)
+    followed = probes.exec_probes(container)
     if m.pod is not None and _has_unseen_hook(m.pod):
         return
-    if any(name == "startup" for name, _ in probes_of(container.spec)):
+    if any(name == "startup" for name, _ in probes.probes_of(container.spec)):
         for later in ("liveness", "readiness"):
-            probes.pop(later, None)
+            followed.pop(later, None)
     if m.pod is not None and _still_probed(m.pod, container):
         return
-    for name, probe in probes.items():
+    for name, probe in followed.items():
         yield _first_run(container, name, probe)
 
 
@@ -94,12 +71,12 @@ def _still_probed(pod: Pod, container: Container) -> bool:
     return any(one is not None and one.call.id in pod.calls_open for one in earlier)
 
 
-def _first_run(container: Container, name: Name, probe: Probe) -> Answered:
+def _first_run(container: Container, name: probes.Name, probe: Probe) -> Answered:
     # Shortly after a kubelet's start the grid may begin up to one period later.
     return answered(
-        by=runs_probe(container, probe),
+        by=probes.runs_probe(container, probe),
         within=probe.initial_delay_seconds + 2 * probe.period_seconds + RELIST + REACTION,
-        unless=no_more_probed(container).either(_POST_START),
+        unless=probes.no_more_probed(container).either(_POST_START),
         text=f"the {name} probe of {container.name} is executed",
     )
 
@@ -107,10 +84,10 @@ def _first_run(container: Container, name: Name, probe: Probe) -> Answered:
 @contract("PROBE-03", on=_BEGINS, needs=(CRI, PODS))
 def startup_probe_goes_first(m: Moment) -> Findings:
     """As long as its startup probe has not succeeded, no liveness or readiness probe of a container runs."""
-    probed = probe_at(m)
-    if probed is None or probed.name == "startup" or "startup" not in exec_probes(probed.container):
+    probed = probes.probe_at(m)
+    if probed is None or probed.name == "startup" or "startup" not in probes.exec_probes(probed.container):
         return None
-    row = TICKS.row(ProbeSeen(probed.name, started=ever_succeeded(probed.container, "startup")))
+    row = TICKS.row(ProbeSeen(probed.name, started=probes.ever_succeeded(probed.container, "startup")))
     return (
         KEPT
         if row.then == "execute"
@@ -121,7 +98,7 @@ def startup_probe_goes_first(m: Moment) -> Findings:
 @contract("PROBE-04", on=_BEGINS, needs=(CRI, PODS))
 def probes_wait_for_the_initial_delay(m: Moment) -> Findings:
     """A container is not probed before initialDelaySeconds have passed since its start."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or not probed.probe.initial_delay_seconds or probed.before.total:
         return None
     started = probed.container.started_t
@@ -138,7 +115,7 @@ def probes_wait_for_the_initial_delay(m: Moment) -> Findings:
 @contract("PROBE-05", on=_BEGINS, needs=(CRI, PODS), clause="period")
 def probes_keep_their_period(m: Moment) -> Findings:
     """A probe is executed every periodSeconds, as long as its container runs."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or not probed.before.total or probed.before.call is not None or probed.before.errors:
         return None
     before, period = probed.before, probed.probe.period_seconds
@@ -151,29 +128,29 @@ def probes_keep_their_period(m: Moment) -> Findings:
     return KEPT if gap <= period + _LATE_SLACK else None
 
 
-@probes_keep_their_period.clause("goes-on", on=PROBED)
+@probes_keep_their_period.clause("goes-on", on=probes.PROBED)
 def probes_go_on(m: Moment) -> Findings:
     """A good result is followed by the next execution."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.outcome != "success" or probed.name == "startup" or not _to_watch(m):
         return None
     container = probed.container
     if container.state != "running" or container.stopping:
         return None
     return answered(
-        by=runs_probe(container, probed.probe),
+        by=probes.runs_probe(container, probed.probe),
         within=probed.probe.period_seconds + _LATE_SLACK,
-        unless=no_more_probed(container),
+        unless=probes.no_more_probed(container),
         text=f"the {probed.name} probe of {container.name} is executed again",
     )
 
 
-@contract("PROBE-08", on=PROBED, needs=(CRI, PODS), clause="failure")
+@contract("PROBE-08", on=probes.PROBED, needs=(CRI, PODS), clause="failure")
 def failed_probe_rests(m: Moment) -> Findings:
     """A probe that has failed as often as its threshold says is not executed again in that container; from
     1.28 neither is a startup probe that has succeeded.
     """
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or not probed.reached or probed.outcome != "failure" or probed.name == "readiness":
         return None
     container = probed.container
@@ -182,7 +159,7 @@ def failed_probe_rests(m: Moment) -> Findings:
     return answered(
         by=exited().where(about(container)).either(done("StopContainer").where(about(container))),
         unless=TERMINATION_ASKED,
-        not_before=runs_probe(container, probed.probe),
+        not_before=probes.runs_probe(container, probed.probe),
         text=f"container {container.name} ends",
     )
 
@@ -191,14 +168,14 @@ _HOLD_AFTER_SUCCESS = ByVersion({"<=1.26": REACTION, ">=1.28": 0.0})
 """For how long after its success a startup probe may still be executed."""
 
 
-@failed_probe_rests.clause("startup-success", on=PROBES)
+@failed_probe_rests.clause("startup-success", on=probes.PROBES)
 def successful_startup_probe_rests(m: Moment) -> Findings:
     """A startup probe that has succeeded is not executed again."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     allowed = _HOLD_AFTER_SUCCESS.get(m.kubernetes)
     if probed is None or probed.outcome != "begins" or allowed is None:
         return None
-    startup = runs_of(probed.container, "startup", m)
+    startup = probes.runs_of(probed.container, "startup", m)
     if startup.published is not True:
         return None
     if probed.name != "startup":
@@ -211,29 +188,31 @@ def successful_startup_probe_rests(m: Moment) -> Findings:
 @contract("PROBE-14", on=_BEGINS, needs=(CRI, PODS), clause="three")
 def probe_without_result_is_tried_thrice(m: Moment) -> Findings:
     """A probe execution without a result is repeated at once, three times in all, and else left out."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or not probed.before.errors:
         return None
     if m.t - probed.before.ended_t > min(TOGETHER, probed.probe.period_seconds / 2):
         return None
-    if probed.before.errors % PROBE_TRIES == 0 and probed.name != "readiness":
-        return broken(f"the {probed.name} probe is tried more often than {PROBE_TRIES} times in one period")
+    if probed.before.errors % probes.PROBE_TRIES == 0 and probed.name != "readiness":
+        return broken(
+            f"the {probed.name} probe is tried more often than {probes.PROBE_TRIES} times in one period"
+        )
     return KEPT
 
 
-@probe_without_result_is_tried_thrice.clause("again", on=PROBED)
+@probe_without_result_is_tried_thrice.clause("again", on=probes.PROBED)
 def probe_without_result_is_tried_again(m: Moment) -> Findings:
     """The first execution without a result is repeated at once."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.outcome != "error" or probed.runs.errors != 1 or not _to_watch(m):
         return None
     container = probed.container
     if container.state != "running" or container.stopping:
         return None
     return answered(
-        by=runs_probe(container, probed.probe),
+        by=probes.runs_probe(container, probed.probe),
         within=TOGETHER,
-        unless=no_more_probed(container),
+        unless=probes.no_more_probed(container),
         text=f"the {probed.name} probe of {container.name} is tried again at once",
     )
 
@@ -241,7 +220,7 @@ def probe_without_result_is_tried_again(m: Moment) -> Findings:
 @contract("PROBE-15", on=_BEGINS, needs=(CRI, PODS), versions=since("1.20"), clause="timeout")
 def probe_passes_its_timeout_on(m: Moment) -> Findings:
     """An exec probe gives the runtime its timeoutSeconds, and one that times out has failed."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None:
         return None
     expected, got = probed.probe.timeout_seconds, m.request(ExecSyncRequest).timeout
@@ -250,35 +229,35 @@ def probe_passes_its_timeout_on(m: Moment) -> Findings:
     return KEPT
 
 
-@probe_passes_its_timeout_on.clause("counts", on=PROBED)
+@probe_passes_its_timeout_on.clause("counts", on=probes.PROBED)
 def probe_out_of_time_has_failed(m: Moment) -> Findings:
     """The last of as many failures in a row as the threshold says leads to a kill."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or not probed.reached or m.reply.error is None or probed.name == "readiness":
         return None
     container = probed.container
     if container.state != "running" or is_killed_already(m, container) or not _to_watch(m):
         return None
     return answered(
-        by=kill_begins(container).either(call("StopPodSandbox")),
-        within=REACTION + unseen_hook_seconds(container),
+        by=probes.kill_begins(container).either(call("StopPodSandbox")),
+        within=REACTION + probes.unseen_hook_seconds(container),
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after its {probed.name} probe timed out",
     )
 
 
-@probe_passes_its_timeout_on.clause("not-ready", on=PROBED)
+@probe_passes_its_timeout_on.clause("not-ready", on=probes.PROBED)
 def readiness_out_of_time_has_failed(m: Moment) -> Findings:
     """A readiness probe that timed out does not make its container ready."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or m.reply.error is None or probed.outcome != "failure" or probed.name != "readiness":
         return None
     container = probed.container
     if container.state != "running" or not _to_watch(m) or probed.runs.published:
         return None
     return answered(
-        by=runs_probe(container, probed.probe),
-        unless=no_more_probed(container),
+        by=probes.runs_probe(container, probed.probe),
+        unless=probes.no_more_probed(container),
         not_before=status().where(_is_ready(container)),
         text=f"container {container.name} is probed again",
     )
@@ -288,7 +267,7 @@ def _is_ready(container: Container) -> Predicate:
     def says(m: Moment) -> bool:
         every = m.status.every_container if m.status is not None else ()
         shown_ready = any(one.runtime_id == container.id and one.ready for one in every)
-        return shown_ready and not probes_have_ended(m)
+        return shown_ready and not probes.probes_have_ended(m)
 
     return says
 
@@ -304,19 +283,19 @@ def readiness_is_asked_without_waiting(m: Moment, container: Container) -> Findi
     """A started container that is not ready is probed for readiness at once, whatever the period."""
     if not container.born or not _to_watch(m):
         return None
-    probe = exec_probes(container).get("readiness")
+    probe = probes.exec_probes(container).get("readiness")
     if probe is None or probe.initial_delay_seconds or probe.period_seconds <= _AT_ONCE:
         return None
     if _is_put_off(m, probe):
         return None
-    if any(name == "startup" for name, _ in probes_of(container.spec)):
+    if any(name == "startup" for name, _ in probes.probes_of(container.spec)):
         return None
     if m.pod is not None and _has_unseen_hook(m.pod):
         return None
     return answered(
-        by=runs_probe(container, probe),
+        by=probes.runs_probe(container, probe),
         within=_AT_ONCE,
-        unless=no_more_probed(container).either(_POST_START),
+        unless=probes.no_more_probed(container).either(_POST_START),
         text=f"the readiness probe of {container.name} is executed at once",
     )
 
@@ -331,7 +310,7 @@ def period_begins_anew(m: Moment) -> Findings:
 
     A run that was asked for while the one before was under way follows it at once.
     """
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.name != "readiness" or not _ANEW.get(m.kubernetes):
         return None
     before, period = probed.before, probed.probe.period_seconds
@@ -349,7 +328,7 @@ def period_begins_anew(m: Moment) -> Findings:
 @contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
 def one_worker_executes_a_probe(m: Moment) -> Findings:
     """A probe has one worker: an execution does not begin while the one before is under way."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or not probed.before.total:
         return None
     if probed.before.call is not None:

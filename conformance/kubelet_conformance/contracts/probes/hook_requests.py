@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from kubelet_conformance.contract import Container, Execution, Moment, Pod, Sandbox
-from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
-from kubelet_conformance.contract.definition import KEPT, Answered, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import Pattern, Predicate, call, done, event, exited, status
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command
-from kubelet_conformance.contracts.facts.probe_and_hook_requests import (
-    KNOCK,
-    Asked,
-    answered_with,
-    asked_by,
-    askers_anywhere,
-    is_nobodys,
-    is_of,
-    knock,
-    named_host,
-    running,
+from kubelet_conformance.contract import (
+    Answered,
+    Container,
+    Execution,
+    Moment,
+    Pattern,
+    Pod,
+    Predicate,
+    Sandbox,
 )
+from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, done, event, exited, status
+from kubelet_conformance.contracts.facts import probe_and_hook_requests as requests
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.contracts.probes.hooks import EVENT_SLACK
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
@@ -32,12 +30,12 @@ _GRACE_MIN = 2
 """Seconds that a container has to end even when its hook has taken all the time there was."""
 
 
-def _hook(m: Moment) -> Asked | None:
+def _hook(m: Moment) -> requests.Asked | None:
     """The one hook that sent the request; None where it is not certain."""
-    record, pod = knock(m), m.pod
+    record, pod = requests.knock(m), m.pod
     if record is None or pod is None or not m.node.kubelet_up:
         return None
-    asked = asked_by(pod, record)
+    asked = requests.asked_by(pod, record)
     return asked[0] if len(asked) == 1 and asked[0].is_hook else None
 
 
@@ -53,31 +51,31 @@ def _is_running(name: str) -> Predicate:
     return says
 
 
-@contract("HOOK-08", on=KNOCK, needs=(CRI, PODS), clause="host")
+@contract("HOOK-08", on=requests.KNOCK, needs=(CRI, PODS), clause="host")
 def hook_asks_its_own_pod(m: Moment) -> Findings:
     """An httpGet hook goes to its pod's address unless it names a host, to the port that it names by number
     or by name, and any answer is a success.
     """
-    record = knock(m)
+    record = requests.knock(m)
     if record is None:
         return None
     if m.pod is not None:
         one = _hook(m)
-        return KEPT if one is not None and not named_host(one.handler) else None
-    asked = askers_anywhere(m, record)
-    if not asked or not all(one.is_hook for one in asked) or not is_nobodys(m, record.host):
+        return KEPT if one is not None and not requests.named_host(one.handler) else None
+    asked = requests.askers_anywhere(m, record)
+    if not asked or not all(one.is_hook for one in asked) or not requests.is_nobodys(m, record.host):
         return None
-    if any(named_host(one.handler) == record.host for one in asked):
+    if any(requests.named_host(one.handler) == record.host for one in asked):
         return KEPT
     return broken(f"a hook goes to {record.host}, which is no pod's address")
 
 
-@hook_asks_its_own_pod.clause("any-answer", on=KNOCK)
+@hook_asks_its_own_pod.clause("any-answer", on=requests.KNOCK)
 def any_answer_is_a_success(m: Moment, pod: Pod) -> Findings:
     """The HTTP status does not matter."""
-    record, one = knock(m), _hook(m)
-    container = running(pod, one.spec.name) if one is not None else None
-    if record is None or one is None or container is None or answered_with(record) < _BAD:
+    record, one = requests.knock(m), _hook(m)
+    container = requests.running(pod, one.spec.name) if one is not None else None
+    if record is None or one is None or container is None or requests.answered_with(record) < _BAD:
         return None
     if one.what == "post_start":
         by: Pattern = status().where(_is_running(container.name)).either(call("CreateContainer"))
@@ -92,16 +90,16 @@ def any_answer_is_a_success(m: Moment, pod: Pod) -> Findings:
     )
 
 
-@contract("HOOK-09", on=KNOCK, needs=(CRI, PODS), versions=since("1.26"), clause="again")
+@contract("HOOK-09", on=requests.KNOCK, needs=(CRI, PODS), versions=since("1.26"), clause="again")
 def plain_answer_is_asked_for(m: Moment) -> Findings:
     """An HTTPS hook that is answered in plain HTTP is sent once more as such, without its credentials; a
     LifecycleHTTPFallback event reports it.
     """
-    one = _hook(m) if _is_plain(knock(m)) else None
+    one = _hook(m) if _is_plain(requests.knock(m)) else None
     if one is None:
         return None
     return answered(
-        by=KNOCK.where(is_of(one)).where(_is_http),
+        by=requests.KNOCK.where(requests.is_of(one)).where(_is_http),
         within=TOGETHER,
         unless=TERMINATION_ASKED,
         text=f"the hook of {one.spec.name} is sent in plain HTTP",
@@ -113,14 +111,14 @@ def _is_plain(record: Probe | None) -> bool:
 
 
 def _is_http(m: Moment) -> bool:
-    record = knock(m)
+    record = requests.knock(m)
     return record is not None and urlsplit(record.url).scheme == "http"
 
 
-@plain_answer_is_asked_for.clause("told", on=KNOCK)
+@plain_answer_is_asked_for.clause("told", on=requests.KNOCK)
 def fallback_is_reported(m: Moment) -> Findings:
     """The event is sent."""
-    one = _hook(m) if _is_plain(knock(m)) else None
+    one = _hook(m) if _is_plain(requests.knock(m)) else None
     if one is None or m.header.channels.events == "none":
         return None
     return answered(
@@ -130,10 +128,10 @@ def fallback_is_reported(m: Moment) -> Findings:
     )
 
 
-@plain_answer_is_asked_for.clause("bare", on=KNOCK)
+@plain_answer_is_asked_for.clause("bare", on=requests.KNOCK)
 def credentials_are_left_out(m: Moment) -> Findings:
     """A request in plain HTTP has no credentials."""
-    record, one = knock(m), _hook(m)
+    record, one = requests.knock(m), _hook(m)
     if record is None or one is None or not _is_http(m):
         return None
     action = one.handler.http_get or {}
@@ -159,7 +157,7 @@ def hook_without_an_address_fails(m: Moment, pod: Pod, sandbox: Sandbox) -> Find
     container = m.container
     spec = container.spec if container is not None else None
     handler = spec.lifecycle.post_start if spec is not None else None
-    if handler is None or handler.http_get is None or named_host(handler):
+    if handler is None or handler.http_get is None or requests.named_host(handler):
         return None
     if pod.spec is None or pod.spec.host_network or pod.termination is not None:
         return None

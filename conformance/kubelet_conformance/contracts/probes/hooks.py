@@ -4,52 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Execution, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Execution, Finding, Moment, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
-    Predicate,
-    call,
-    done,
-    event,
-    exited,
-    failed,
-    read_as,
-    status,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, event, exited, failed, read_as, status
+from kubelet_conformance.contracts.facts import container as containers
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
-from kubelet_conformance.contracts.facts.container import (
-    HELD_UP,
-    SIDECAR_ENDS,
-    creation_of,
-    waits_for_sidecars,
-)
 from kubelet_conformance.contracts.facts.kills import failing_probe, forced, reasons
-from kubelet_conformance.contracts.facts.pod import (
-    about,
-    another_image,
-    hook_command,
-    may_be_unknown,
-    post_starts,
-    runs_post_start,
-    runs_pre_stop,
-    to_run,
-    told_exited,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.format.records import Event
 
-POST_START = call("ExecSync").where(runs_post_start)
-PRE_STOP = call("ExecSync").where(runs_pre_stop)
+POST_START = call("ExecSync").where(pods.runs_post_start)
+PRE_STOP = call("ExecSync").where(pods.runs_pre_stop)
 EVENT_SLACK = 10.0
 """How late a Kubernetes event may be recorded: they are sent in the background and rate limited."""
 
@@ -73,8 +41,8 @@ def post_start_runs_once(_: Moment, container: Container) -> Findings:
         return None
     if container.started_t is None:
         return broken("expected StartContainer to be answered before the postStart hook")
-    earlier = _of_container(hook_command(container, "post_start"), container)
-    if earlier and hook_command(container, "post_start") != hook_command(container, "pre_stop"):
+    earlier = _of_container(pods.hook_command(container, "post_start"), container)
+    if earlier and pods.hook_command(container, "post_start") != pods.hook_command(container, "pre_stop"):
         return broken("the postStart hook ran already for this instance", earlier[0].call.seq)
     return KEPT
 
@@ -82,10 +50,10 @@ def post_start_runs_once(_: Moment, container: Container) -> Findings:
 @post_start_runs_once.clause("follows", on=done("StartContainer"))
 def post_start_follows_the_start(_: Moment, container: Container) -> Findings:
     """A container with an exec postStart hook gets it before anything else is made in its pod."""
-    if not container.born or hook_command(container, "post_start") is None:
+    if not container.born or pods.hook_command(container, "post_start") is None:
         return None
     return answered(
-        by=POST_START.where(about(container)),
+        by=POST_START.where(pods.about(container)),
         within=REACTION,
         not_before=call("CreateContainer", "StartContainer", "RunPodSandbox"),
         text=f"the postStart hook of {container.name} runs",
@@ -96,7 +64,7 @@ def _post_start_under_way(pod: Pod) -> Execution | None:
     """The postStart hook that some container of the pod is running."""
     running = (container for container in pod.every_container() if container.state == "running")
     for container in running:
-        for hook in post_starts(container):
+        for hook in pods.post_starts(container):
             if hook.end_t is None and hook.call.id in container.hooks_open:
                 return hook
     return None
@@ -110,7 +78,7 @@ def next_container_waits_for_the_hook(_: Moment, pod: Pod) -> Findings:
     hook = _post_start_under_way(pod)
     if hook is not None:
         return broken("expected the running postStart hook to be awaited", hook.call.seq)
-    with_hook = (c for c in pod.every_container() if hook_command(c, "post_start") is not None)
+    with_hook = (c for c in pod.every_container() if pods.hook_command(c, "post_start") is not None)
     return KEPT if any(c.hooks for c in with_hook) else None
 
 
@@ -121,7 +89,7 @@ def exec_hook_has_no_timeout(m: Moment) -> Findings:
     return KEPT if timeout == 0 else broken(f"expected timeout 0 for a hook, got {timeout}")
 
 
-@contract("HOOK-03", on=_ENDED.where(runs_post_start), needs=(CRI, PODS), clause="kill")
+@contract("HOOK-03", on=_ENDED.where(pods.runs_post_start), needs=(CRI, PODS), clause="kill")
 def failed_post_start_kills(m: Moment, container: Container) -> Findings:
     """A container whose postStart hook fails is killed with its grace, its preStop hook first, and a
     FailedPostStartHook event reports it.
@@ -129,15 +97,15 @@ def failed_post_start_kills(m: Moment, container: Container) -> Findings:
     if container.state != "running" or _succeeded(m):
         return None
     return answered(
-        by=call("StopContainer").where(about(container)).either(PRE_STOP.where(about(container))),
+        by=call("StopContainer").where(pods.about(container)).either(PRE_STOP.where(pods.about(container))),
         within=REACTION,
-        unless=exited().where(about(container)),
+        unless=exited().where(pods.about(container)),
         not_before=call("CreateContainer"),
         text=f"container {container.name} is killed after its postStart hook failed",
     )
 
 
-@failed_post_start_kills.clause("event", on=_ENDED.where(runs_post_start))
+@failed_post_start_kills.clause("event", on=_ENDED.where(pods.runs_post_start))
 def failed_post_start_is_reported(m: Moment) -> Findings:
     """The event is sent."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
@@ -150,14 +118,14 @@ def killed_one_is_made_again(m: Moment, pod: Pod, container: Container) -> Findi
     """Under the policy Always it is made again, after its back-off."""
     if container.kind != "app" or pod.restart_policy != "Always":
         return None
-    if not any(hook.failed for hook in post_starts(container)) or not to_run(m):
+    if not any(hook.failed for hook in pods.post_starts(container)) or not pods.to_run(m):
         return None
-    if waits_for_sidecars(container):
+    if containers.waits_for_sidecars(container):
         return None
     return answered(
-        by=creation_of(container.name),
+        by=containers.creation_of(container.name),
         within=retry_bound(m, container.name),
-        unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
+        unless=containers.HELD_UP.either(containers.SIDECAR_ENDS, pods.another_image(container)),
         text=f"{container.name} is made again after its postStart hook failed",
     )
 
@@ -176,11 +144,11 @@ def container_is_not_published_running_in_its_hook(_: Moment, pod: Pod, status: 
 
 
 def _gets_a_hook(container: Container, pod: Pod, m: Moment) -> bool:
-    if container.state != "running" or hook_command(container, "pre_stop") is None:
+    if container.state != "running" or pods.hook_command(container, "pre_stop") is None:
         return False
     if forced(pod) and m.kubernetes is not None and m.kubernetes < _FORCED_HAS_HOOK_SINCE:
         return False  # The grace of 0 that was asked for leaves no time for it, though the stop gets more.
-    return not may_be_unknown(pod, m.node) and all(reason.seconds > 0 for reason in reasons(m))
+    return not pods.may_be_unknown(pod, m.node) and all(reason.seconds > 0 for reason in reasons(m))
 
 
 @contract("HOOK-05", on=call("StopContainer"), needs=(CRI, PODS), clause="first")
@@ -189,9 +157,9 @@ def pre_stop_before_the_stop(m: Moment, pod: Pod, container: Container) -> Findi
     if not _gets_a_hook(container, pod, m):
         return None
     started = container.started_t or 0.0
-    command = hook_command(container, "pre_stop")
+    command = pods.hook_command(container, "pre_stop")
     ran = [hook for hook in _of_container(command, container) if hook.call.t >= started]
-    if command == hook_command(container, "post_start"):
+    if command == pods.hook_command(container, "post_start"):
         ran = ran[1:]
     if not ran and container.born:
         start = container.start.seq if container.start else None
@@ -204,14 +172,14 @@ def pre_stop_runs_once_a_kill(m: Moment, container: Container) -> Findings:
     """One kill runs the hook once; another kubelet may run it anew."""
     stopped = container.stops[-1].call.t if container.stops else 0.0
     since = max(stopped, m.node.started_t or 0.0, container.started_t or 0.0)
-    commands = hook_command(container, "pre_stop"), hook_command(container, "post_start")
+    commands = pods.hook_command(container, "pre_stop"), pods.hook_command(container, "post_start")
     earlier = [hook for hook in _of_container(commands[0], container) if hook.call.t >= since]
     if earlier and commands[0] != commands[1]:
         return broken(f"the preStop hook of {container.name} runs a second time", earlier[-1].call.seq)
     return KEPT
 
 
-@pre_stop_before_the_stop.clause("then-the-stop", on=_ENDED.where(runs_pre_stop))
+@pre_stop_before_the_stop.clause("then-the-stop", on=_ENDED.where(pods.runs_pre_stop))
 def stop_follows_the_hook(m: Moment) -> Findings:
     """The stop follows the hook at once."""
     return _stop_is_due(m) if _succeeded(m) else None
@@ -226,19 +194,19 @@ def _stop_is_due(m: Moment) -> Findings:
     if container.state == "removed":
         return None  # Its record vanished meanwhile; whether it is the one stopped then is not known.
     return answered(
-        by=call("StopContainer").where(about(container)),
+        by=call("StopContainer").where(pods.about(container)),
         within=REACTION,
         text=f"container {container.name} is stopped after its preStop hook",
     )
 
 
-@contract("HOOK-06", on=_ENDED.where(runs_pre_stop), needs=(CRI, PODS), clause="stop")
+@contract("HOOK-06", on=_ENDED.where(pods.runs_pre_stop), needs=(CRI, PODS), clause="stop")
 def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
     """When a preStop hook fails, the stop follows all the same, and a FailedPreStopHook event reports it."""
     return None if _succeeded(m) else _stop_is_due(m)
 
 
-@failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(runs_pre_stop))
+@failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(pods.runs_pre_stop))
 def failed_pre_stop_is_reported(m: Moment, pod: Pod) -> Findings:
     """The event is sent."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
@@ -262,7 +230,9 @@ def hook_command_is_not_touched(m: Moment, container: Container) -> Findings:
     request = m.request(ExecSyncRequest)
     if request.timeout != 0:
         return None
-    hooks = [c for c in (hook_command(container, "post_start"), hook_command(container, "pre_stop")) if c]
+    hooks = [
+        c for c in (pods.hook_command(container, "post_start"), pods.hook_command(container, "pre_stop")) if c
+    ]
     if not hooks:
         return None
     return KEPT if request.cmd in hooks else broken(f"expected {hooks}, got {request.cmd}")
@@ -277,14 +247,14 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
         return
     since = max(pod.termination.t, m.node.started_t or 0.0)
     for sibling in pod.every_container():
-        command = hook_command(sibling, "pre_stop")
+        command = pods.hook_command(sibling, "pre_stop")
         if sibling is container or sibling.kind == "sidecar" or sibling.state != "running" or command is None:
             continue
         if all(hook.call.t < since for hook in _of_container(command, sibling)):
             yield answered(
-                by=PRE_STOP.where(about(sibling)),
+                by=PRE_STOP.where(pods.about(sibling)),
                 within=TOGETHER,
-                unless=told_exited(sibling),
+                unless=pods.told_exited(sibling),
                 text=f"the preStop hook of {sibling.name} runs together with that of {container.name}",
             )
 

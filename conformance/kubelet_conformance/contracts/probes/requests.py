@@ -5,31 +5,13 @@ from __future__ import annotations
 import re
 from urllib.parse import urljoin, urlsplit
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Answered, Container, Moment, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Predicate, call, event
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, event
+from kubelet_conformance.contracts.facts import probe_and_hook_requests as requests
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED
 from kubelet_conformance.contracts.facts.probe import probes_of
-from kubelet_conformance.contracts.facts.probe_and_hook_requests import (
-    KNOCK,
-    Asked,
-    answered_with,
-    asked_by,
-    askers_anywhere,
-    is_nobodys,
-    is_of,
-    knock,
-    named_host,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.sandbox.config import never_updated
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest
@@ -42,16 +24,16 @@ _STATUS_TOLD = re.compile(r"HTTP probe failed with statuscode: \d+")
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
-def _asker(m: Moment, handler: str) -> Asked | None:
+def _asker(m: Moment, handler: str) -> requests.Asked | None:
     """The one probe that sent the request; None where it is not certain."""
-    record, pod = knock(m), m.pod
+    record, pod = requests.knock(m), m.pod
     if record is None or record.handler != handler or pod is None or not m.node.kubelet_up:
         return None
-    asked = asked_by(pod, record)
+    asked = requests.asked_by(pod, record)
     return asked[0] if len(asked) == 1 and not asked[0].is_hook else None
 
 
-def _tells(one: Asked, start: str) -> Predicate:
+def _tells(one: requests.Asked, start: str) -> Predicate:
     def tells(m: Moment) -> bool:
         record = m.record
         return (
@@ -63,7 +45,7 @@ def _tells(one: Asked, start: str) -> Predicate:
     return tells
 
 
-def _has_failed(one: Asked, what: str) -> Answered:
+def _has_failed(one: requests.Asked, what: str) -> Answered:
     return answered(
         by=event("Unhealthy").where(_tells(one, "failed")),
         within=REACTION,
@@ -72,9 +54,9 @@ def _has_failed(one: Asked, what: str) -> Answered:
     )
 
 
-def _has_not_failed(one: Asked, what: str) -> Answered:
+def _has_not_failed(one: requests.Asked, what: str) -> Answered:
     return answered(
-        by=KNOCK.where(is_of(one)),
+        by=requests.KNOCK.where(requests.is_of(one)),
         unless=TERMINATION_ASKED,
         not_before=event("Unhealthy").where(_tells(one, "failed")),
         text=f"the {one.what} probe of {one.spec.name}, {what}, does not fail",
@@ -86,15 +68,15 @@ def _leads_away(record: Probe) -> bool:
     return urlsplit(onward).hostname != urlsplit(record.url).hostname
 
 
-@contract("PROBE-16", on=KNOCK, needs=(CRI, PODS, EVERY_EVENT), clause="status")
+@contract("PROBE-16", on=requests.KNOCK, needs=(CRI, PODS, EVERY_EVENT), clause="status")
 def status_of_http_decides(m: Moment) -> Findings:
     """An httpGet probe succeeds with a status from 200 to 399 and fails with any other, and without an
     answer. A redirect to another host is not followed: it is a success with a ProbeWarning.
     """
-    record, one = knock(m), _asker(m, "httpGet")
+    record, one = requests.knock(m), _asker(m, "httpGet")
     if record is None or one is None:
         return None
-    status = answered_with(record)
+    status = requests.answered_with(record)
     if not _OK <= status < _BAD:
         return _has_failed(one, f"answered with {record.outcome}")
     if status >= _REDIRECT and record.location and not _leads_away(record):
@@ -102,11 +84,11 @@ def status_of_http_decides(m: Moment) -> Findings:
     return _has_not_failed(one, f"answered with {status}")
 
 
-@status_of_http_decides.clause("redirect", on=KNOCK)
+@status_of_http_decides.clause("redirect", on=requests.KNOCK)
 def redirect_away_is_reported(m: Moment) -> Findings:
     """A ProbeWarning event reports the redirect to another host."""
-    record, one = knock(m), _asker(m, "httpGet")
-    if record is None or one is None or not _REDIRECT <= answered_with(record) < _BAD:
+    record, one = requests.knock(m), _asker(m, "httpGet")
+    if record is None or one is None or not _REDIRECT <= requests.answered_with(record) < _BAD:
         return None
     if not record.location or not _leads_away(record):
         return None
@@ -142,28 +124,28 @@ def body_of_a_failure_is_not_reported(m: Moment, pod: Pod) -> Findings:
     return broken(f"after the status the event has {rest!r}") if rest else KEPT
 
 
-@observer(on=KNOCK)
+@observer(on=requests.KNOCK)
 def _what_was_said(m: Moment) -> None:
     """Remember what came with a status of 400 or more."""
-    record = knock(m)
-    if record is not None and m.pod is not None and answered_with(record) >= _BAD:
+    record = requests.knock(m)
+    if record is not None and m.pod is not None and requests.answered_with(record) >= _BAD:
         said = m.pod.note(_Said)
         said.text, said.seq = record.text, m.seq
 
 
-@contract("PROBE-18", on=KNOCK, needs=(CRI, PODS, EVERY_EVENT))
+@contract("PROBE-18", on=requests.KNOCK, needs=(CRI, PODS, EVERY_EVENT))
 def connection_is_enough(m: Moment) -> Findings:
     """A tcpSocket probe succeeds where a connection can be opened, and fails where none can."""
-    record, one = knock(m), _asker(m, "tcpSocket")
+    record, one = requests.knock(m), _asker(m, "tcpSocket")
     if record is None or one is None:
         return None
     return (_has_not_failed if record.outcome == "open" else _has_failed)(one, f"to a port {record.outcome}")
 
 
-@contract("PROBE-19", on=KNOCK, needs=(CRI, PODS, EVERY_EVENT), versions=since("1.24"))
+@contract("PROBE-19", on=requests.KNOCK, needs=(CRI, PODS, EVERY_EVENT), versions=since("1.24"))
 def serving_is_healthy(m: Moment) -> Findings:
     """A gRPC probe succeeds when the health service answers SERVING, and with nothing else."""
-    record, one = knock(m), _asker(m, "grpc")
+    record, one = requests.knock(m), _asker(m, "grpc")
     if record is None or one is None:
         return None
     healthy = record.outcome == "SERVING"
@@ -172,10 +154,10 @@ def serving_is_healthy(m: Moment) -> Findings:
 
 def _is_meant(m: Moment, record: Probe) -> Findings:
     """A host that is no pod's address must be named by a probe."""
-    probes = [one for one in askers_anywhere(m, record) if not one.is_hook]
-    if not probes or not is_nobodys(m, record.host) or _may_be_the_nodes(m, record):
+    probes = [one for one in requests.askers_anywhere(m, record) if not one.is_hook]
+    if not probes or not requests.is_nobodys(m, record.host) or _may_be_the_nodes(m, record):
         return None
-    if any(named_host(one.handler) == record.host for one in probes):
+    if any(requests.named_host(one.handler) == record.host for one in probes):
         return KEPT
     return broken(f"a probe goes to {record.host}, which is no pod's address")
 
@@ -184,7 +166,7 @@ def _may_be_the_nodes(m: Moment, record: Probe) -> bool:
     """A pod that asks is in the node's network, and no status has reported its address yet."""
     untold = (pod for pod in m.world.pods.values() if pod.status is None or not pod.status.pod_ip)
     hosted = (pod for pod in untold if pod.spec is not None and pod.spec.host_network)
-    return not record.host.startswith(_LOOPBACK) and any(asked_by(pod, record) for pod in hosted)
+    return not record.host.startswith(_LOOPBACK) and any(requests.asked_by(pod, record) for pod in hosted)
 
 
 class _Redirected:
@@ -194,28 +176,28 @@ class _Redirected:
         self.urls: set[str] = set()
 
 
-@contract("PROBE-20", on=KNOCK, needs=(CRI, PODS))
+@contract("PROBE-20", on=requests.KNOCK, needs=(CRI, PODS))
 def pod_itself_is_asked(m: Moment) -> Findings:
     """Probes over the network go to the pod's address unless they name a host, and to the port that they
     name by number or by its name in the container.
     """
-    record, pod = knock(m), m.pod
+    record, pod = requests.knock(m), m.pod
     if record is None:
         return None
     if pod is None:
         return _is_meant(m, record)
-    asked = asked_by(pod, record)
+    asked = requests.asked_by(pod, record)
     if record.url in pod.note(_Redirected).urls:
         return None
     if not asked and never_updated(pod):
         return broken(f"no probe or hook of the pod asks {record.url or record.port}", pod.set_seq)
-    return KEPT if any(not one.is_hook and not named_host(one.handler) for one in asked) else None
+    return KEPT if any(not one.is_hook and not requests.named_host(one.handler) for one in asked) else None
 
 
-@observer(on=KNOCK, last=True)
+@observer(on=requests.KNOCK, last=True)
 def _redirects(m: Moment) -> None:
     """Remember where redirects lead."""
-    record = knock(m)
+    record = requests.knock(m)
     if record is not None and m.pod is not None and record.location:
         m.pod.note(_Redirected).urls.add(urljoin(record.url, record.location))
 

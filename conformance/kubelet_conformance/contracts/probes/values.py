@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, event, exited, status
+from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.container import REMAKING
 from kubelet_conformance.contracts.facts.kills import is_killed_already, to_be_explained
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about
-from kubelet_conformance.contracts.facts.probe import (
-    PROBES,
-    exec_probes,
-    kill_begins,
-    probe_at,
-    runs_of,
-    runs_probe,
-    unseen_hook_seconds,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.probes.effects import liveness_ends_with_the_deletion, without_reason
 from kubelet_conformance.contracts.probes.execution import probe_without_result_is_tried_thrice
@@ -34,12 +26,12 @@ one.
 """
 
 
-@contract("PROBE-07", on=PROBES, needs=(CRI, PODS))
+@contract("PROBE-07", on=probes.PROBES, needs=(CRI, PODS))
 def failing_liveness_kills_at_once(m: Moment, pod: Pod) -> Findings:
     """When a liveness probe has failed as often in a row as its threshold says, the container is killed at
     once, not at the next resync.
     """
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.name != "liveness" or probed.outcome != "failure" or not probed.reached:
         return None
     container = probed.container
@@ -50,8 +42,8 @@ def failing_liveness_kills_at_once(m: Moment, pod: Pod) -> Findings:
     begun = m.t
     soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY)
     return answered(
-        by=kill_begins(container),
-        within=REACTION + unseen_hook_seconds(container),
+        by=probes.kill_begins(container),
+        within=REACTION + probes.unseen_hook_seconds(container),
         unless=soon.either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after {probed.runs.count} failed probes",
     )
@@ -62,7 +54,7 @@ def probe_without_result_kills_nobody(m: Moment, container: Container) -> Findin
     """No container is stopped for an execution without a result."""
     if not without_reason(m):
         return None
-    if not any(runs_of(container, name, m).errors for name in ("liveness", "startup")):
+    if not any(probes.runs_of(container, name, m).errors for name in ("liveness", "startup")):
         return None
     return to_be_explained(f"there is a reason to stop {container.name} beside a probe without a result")
 
@@ -76,10 +68,10 @@ def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
     for container in pod.every_container() if pod is not None and pod.born else ():
         if container.state != "running" or not container.born:
             continue
-        for name, probe in exec_probes(container).items():
+        for name, probe in probes.exec_probes(container).items():
             if name == "readiness":
                 continue
-            late = runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
+            late = probes.runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
             yield answered(
                 by=exited().where(about(container)).either(call("RemoveContainer", "StopPodSandbox")),
                 not_before=late,
@@ -108,19 +100,19 @@ def nothing_of_a_stopped_pod_is_probed(m: Moment) -> Iterator[Finding]:
 
 def _is_not_probed(pod: Pod, since: float = 0) -> Iterator[Finding]:
     for container in pod.every_container():
-        for name, probe in exec_probes(container).items():
+        for name, probe in probes.exec_probes(container).items():
             yield answered(
                 by=LIFE_ENDS.either(call("RemoveContainer").where(about(container))),
-                not_before=runs_probe(container, probe).where(lambda n: n.t > since),
+                not_before=probes.runs_probe(container, probe).where(lambda n: n.t > since),
                 whole_node=True,
                 text=f"container {container.name} is not probed for {name}",
             )
 
 
-@contract("PROBE-28", on=PROBES, needs=(CRI, PODS), clause="kill")
+@contract("PROBE-28", on=probes.PROBES, needs=(CRI, PODS), clause="kill")
 def failed_liveness_under_never(m: Moment, pod: Pod) -> Findings:
     """Under restartPolicy Never a container whose liveness probe has failed is killed, and not run again."""
-    probed = probe_at(m)
+    probed = probes.probe_at(m)
     if probed is None or probed.outcome != "failure" or not probed.reached:
         return None
     spec, container = probed.container.spec, probed.container
@@ -130,8 +122,8 @@ def failed_liveness_under_never(m: Moment, pod: Pod) -> Findings:
         return None
     container.note(_Killed).by_probe = True
     return answered(
-        by=kill_begins(container).either(call("StopPodSandbox")),
-        within=RELIST + REACTION + unseen_hook_seconds(container),
+        by=probes.kill_begins(container).either(call("StopPodSandbox")),
+        within=RELIST + REACTION + probes.unseen_hook_seconds(container),
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
         text=f"container {container.name} is killed after its {probed.name} probe failed",
     )

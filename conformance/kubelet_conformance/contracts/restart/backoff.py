@@ -5,52 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Kind, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Finding, Kind, Moment, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import Pattern, failed, kubelet
-from kubelet_conformance.contracts.facts.backoff import (
-    ATTEMPTS,
-    BASE,
-    CAP,
-    EXPIRY,
-    Restart,
-    delay_before,
-    has_series,
-    is_usual,
-    most_delay,
-    pulls_are_held_up,
-    restart_at,
-    retry_bound,
-    was_killed,
-)
-from kubelet_conformance.contracts.facts.container import (
-    FREE_CHANGE,
-    HELD_UP,
-    OWN_END,
-    SIDECAR_ENDS,
-    asked,
-    awake,
-    failed_run,
-    in_place,
-    newly_imaged,
-    start_of,
-    waits_for_sidecars,
-    wants_restart,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import failed, kubelet
+from kubelet_conformance.contracts.facts import backoff as backoffs
+from kubelet_conformance.contracts.facts import container as containers
+from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.pod import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.static_pod import has_come_back
 from kubelet_conformance.contracts.facts.status import REFUSED
-from kubelet_conformance.contracts.facts.timing import (
-    KUBELET_START,
-    REACTION,
-    RETRY,
-    RETRY_SLACK,
-    SAME_MOMENT,
-)
 
-_CALLED_OFF = HELD_UP.either(SIDECAR_ENDS)
-_SIDECAR_CALLED_OFF = HELD_UP.either(LAST_END)
+_CALLED_OFF = containers.HELD_UP.either(containers.SIDECAR_ENDS)
+_SIDECAR_CALLED_OFF = containers.HELD_UP.either(LAST_END)
 _TOLD = re.compile(r"back-off (?:(\d+)m)?(\d+)s restarting failed container=(\S+) pod=(\S+)_(\S+)\((\S+)\)")
 
 
@@ -64,7 +31,11 @@ def _crashed(m: Moment, *kinds: Kind) -> Container | None:
     container = m.container
     if container is None or m.exit is None or m.pod is None or container.kind not in kinds:
         return None
-    if not in_place(container) or _is_left(m, container) or waits_for_sidecars(container):
+    if (
+        not containers.in_place(container)
+        or _is_left(m, container)
+        or containers.waits_for_sidecars(container)
+    ):
         return None
     return None if at_its_end(m.pod, container, m.exit.code) else container
 
@@ -84,9 +55,9 @@ def _is_left(m: Moment, container: Container) -> bool:
     )
 
 
-def _early(restart: Restart) -> str:
+def _early(restart: backoffs.Restart) -> str:
     """What is wrong with a restart that comes before its time; empty where nothing is."""
-    if restart.passed >= restart.least - SAME_MOMENT:
+    if restart.passed >= restart.least - timing.SAME_MOMENT:
         return ""
     name = restart.ended.name
     return f"{name} is made {restart.passed:.2f} s after it finished, expected {restart.least:g} s at least"
@@ -94,98 +65,108 @@ def _early(restart: Restart) -> str:
 
 def _not_early(m: Moment, *kinds: Kind) -> Findings:
     """A restart that a back-off holds up comes no earlier than the back-off allows."""
-    restart = restart_at(m)
+    restart = backoffs.restart_at(m)
     if restart is None or not restart.least or restart.ended.exit is None:
         return None
-    if was_killed(restart.ended) or restart.ended.kind not in kinds:
+    if backoffs.was_killed(restart.ended) or restart.ended.kind not in kinds:
         return None
     wrong = _early(restart)
     return broken(wrong, restart.ended.exit.seq) if wrong else KEPT
 
 
-@contract("BACKOFF-01", on=ATTEMPTS, needs=(CRI, PODS))
+@contract("BACKOFF-01", on=backoffs.ATTEMPTS, needs=(CRI, PODS))
 def doubles_from_ten_seconds(m: Moment) -> Findings:
     """After a first crash the restart is immediate; the next waits 10 s, then 20, 40, 80, 160 and 300 s."""
     return _not_early(m, "app")
 
 
-@doubles_from_ten_seconds.clause("first-at-once", on=OWN_END)
+@doubles_from_ten_seconds.clause("first-at-once", on=containers.OWN_END)
 def _(m: Moment) -> Findings:
-    if m.container is None or most_delay(m, m.container.name):
+    if m.container is None or backoffs.most_delay(m, m.container.name):
         return None
     container = _crashed(m, "app")
     if container is None:
         return None
     return answered(
-        by=start_of(container.name),
-        within=REACTION,
+        by=containers.start_of(container.name),
+        within=timing.REACTION,
         unless=_called_off(container),
         text=f"{container.name} is made again at once after its first crash",
     )
 
 
-@contract("BACKOFF-02", on=OWN_END, needs=(CRI, PODS))
+@contract("BACKOFF-02", on=containers.OWN_END, needs=(CRI, PODS))
 def counts_from_the_end(m: Moment) -> Findings:
     """The delay is measured from the end of the newest exited instance, not from a refused attempt.
 
     So the restart comes with the first retry after it.
     """
-    delay = most_delay(m, m.container.name) if m.container is not None else 0.0
+    delay = backoffs.most_delay(m, m.container.name) if m.container is not None else 0.0
     container = _crashed(m, "app", "init", "sidecar") if delay else None
     if container is None:
         return None
     return answered(
-        by=start_of(container.name),
-        within=retry_bound(m, container.name),
+        by=containers.start_of(container.name),
+        within=backoffs.retry_bound(m, container.name),
         unless=_called_off(container),
         text=f"{container.name} is made again after a back-off of {delay:g} s",
     )
 
 
-@contract("BACKOFF-03", on=OWN_END.either(ATTEMPTS), needs=(CRI, PODS))
+@contract("BACKOFF-03", on=containers.OWN_END.either(backoffs.ATTEMPTS), needs=(CRI, PODS))
 def long_run_begins_anew(m: Moment) -> Findings:
     """A run that ends over 600 s after the last attempt begins the series anew; a shorter one does not."""
-    restart = restart_at(m)
-    if restart is not None and restart.least >= BASE and CAP < restart.since_last <= EXPIRY:
+    restart = backoffs.restart_at(m)
+    if (
+        restart is not None
+        and restart.least >= backoffs.BASE
+        and backoffs.CAP < restart.since_last <= backoffs.EXPIRY
+    ):
         wrong = _early(restart)
         return broken(wrong) if wrong else KEPT
     container = m.container
     if container is None or not container.attempt or container.created_t is None:
         return None
     lasted = m.t - container.created_t
-    if lasted <= EXPIRY or not _crashed(m, "app", "init", "sidecar") or most_delay(m, container.name):
+    if (
+        lasted <= backoffs.EXPIRY
+        or not _crashed(m, "app", "init", "sidecar")
+        or backoffs.most_delay(m, container.name)
+    ):
         return None
     return answered(
-        by=start_of(container.name),
-        within=REACTION,
+        by=containers.start_of(container.name),
+        within=timing.REACTION,
         unless=_called_off(container),
         text=f"{container.name} is made again at once after a run of {lasted:.0f} s",
     )
 
 
-@contract("BACKOFF-04", on=ATTEMPTS, needs=(CRI, PODS))
+@contract("BACKOFF-04", on=backoffs.ATTEMPTS, needs=(CRI, PODS))
 def success_is_held_up_too(m: Moment) -> Findings:
     """Under policy Always, ends with code 0 are subject to the same back-off."""
-    restart = restart_at(m)
-    if restart is None or failed_run(restart.ended):
+    restart = backoffs.restart_at(m)
+    if restart is None or containers.failed_run(restart.ended):
         return None
     return _not_early(m, "app", "sidecar")
 
 
-@contract("BACKOFF-05", on=FREE_CHANGE, needs=(CRI, PODS))
+@contract("BACKOFF-05", on=containers.FREE_CHANGE, needs=(CRI, PODS))
 def change_begins_anew(m: Moment) -> Iterator[Finding]:
     """The back-off belongs to one pod, container and definition: a changed image is started at once."""
-    for newest in newly_imaged(m, "exited"):
+    for newest in containers.newly_imaged(m, "exited"):
         pod = newest.pod
         sent = m.manifest.spec.entries.get(newest.name) if m.manifest is not None else None
-        if pod is None or sent is None or waits_for_sidecars(newest):
+        if pod is None or sent is None or containers.waits_for_sidecars(newest):
             continue
-        if sent[1].pull_policy == "Never" or pulls_are_held_up(m, pod, sent[1].image):
+        if sent[1].pull_policy == "Never" or backoffs.pulls_are_held_up(m, pod, sent[1].image):
             continue
-        if wants_restart(pod, newest) and not has_series(m, pod, newest.name, sent[1].image):
+        if containers.wants_restart(pod, newest) and not backoffs.has_series(
+            m, pod, newest.name, sent[1].image
+        ):
             yield answered(
-                by=start_of(newest.name),
-                within=REACTION,
+                by=containers.start_of(newest.name),
+                within=timing.REACTION,
                 unless=_CALLED_OFF,
                 text=f"{newest.name} is made at once with its new image",
             )
@@ -226,22 +207,22 @@ def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
     if found is None or found[3] != name or (found[5], found[4]) != (pod.namespace, pod.name):
         return f"the message {message!r} does not name delay, container {name} and pod {pod.name}"
     seconds = 60 * int(found[1] or 0) + int(found[2])
-    if is_usual(m) and seconds not in {10, 20, 40, 80, 160, 300}:
+    if backoffs.is_usual(m) and seconds not in {10, 20, 40, 80, 160, 300}:
         return f"a delay of {seconds} s is not of the series 10, 20, 40, 80, 160, 300 s"
     return ""
 
 
-@contract("BACKOFF-07", on=OWN_END, needs=(CRI, PODS))
+@contract("BACKOFF-07", on=containers.OWN_END, needs=(CRI, PODS))
 def siblings_are_not_held_up(m: Moment, pod: Pod, container: Container) -> Findings:
     """The back-off of one container does not delay another: its first crash is answered at once."""
     others = [c for c in pod.of_kind("app", "sidecar") if c.name != container.name and c.state == "exited"]
-    if not any(most_delay(m, other.name) > REACTION for other in others):
+    if not any(backoffs.most_delay(m, other.name) > timing.REACTION for other in others):
         return None
-    if _crashed(m, "app", "sidecar") is None or most_delay(m, container.name):
+    if _crashed(m, "app", "sidecar") is None or backoffs.most_delay(m, container.name):
         return None
     return answered(
-        by=start_of(container.name),
-        within=REACTION,
+        by=containers.start_of(container.name),
+        within=timing.REACTION,
         unless=_called_off(container),
         text=f"{container.name} is made at once while another container is held up",
     )
@@ -263,20 +244,20 @@ def forgotten_with_the_kubelet(m: Moment) -> Iterator[Finding]:
             newest = pod.newest(name)
             if newest is None or newest.kind != "app" or newest.state != "exited" or newest.exit is None:
                 continue
-            if _waits_for_inits(pod, newest) or waits_for_sidecars(newest):
+            if _waits_for_inits(pod, newest) or containers.waits_for_sidecars(newest):
                 continue
-            held_up = delay_before(m, pod, name) - (m.t - newest.exit.t)
-            if held_up > KUBELET_START + RETRY and wants_restart(pod, newest):
+            held_up = backoffs.delay_before(m, pod, name) - (m.t - newest.exit.t)
+            if held_up > timing.KUBELET_START + timing.RETRY and containers.wants_restart(pod, newest):
                 yield answered(
-                    by=start_of(name).where(of(pod)),
-                    within=KUBELET_START,
-                    unless=HELD_UP.where(of(pod)),
+                    by=containers.start_of(name).where(of(pod)),
+                    within=timing.KUBELET_START,
+                    unless=containers.HELD_UP.where(of(pod)),
                     whole_node=True,
                     text=f"{name} of {pod.name} is made at once by the new kubelet",
                 )
 
 
-@contract("BACKOFF-10", on=ATTEMPTS, needs=(CRI, PODS))
+@contract("BACKOFF-10", on=backoffs.ATTEMPTS, needs=(CRI, PODS))
 def init_containers_and_sidecars_too(m: Moment) -> Findings:
     """Init containers and sidecars are held up by the same series."""
     return _not_early(m, "init", "sidecar")
@@ -285,16 +266,16 @@ def init_containers_and_sidecars_too(m: Moment) -> Findings:
 @contract("BACKOFF-13", on=failed("CreateContainer"), needs=(CRI, PODS))
 def failed_creation_is_only_retried(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A container that could not be made has no back-off: it is tried again within the 16 s of a retry."""
-    if not to_run(m) or not awake(m):
+    if not to_run(m) or not containers.awake(m):
         return None
-    name = asked(m).metadata.name
+    name = containers.asked(m).metadata.name
     if pod.kind_of(name) not in {"app", "init", "sidecar"} or sandbox.state != "ready":
         return None
     if any(one.state == "exited" for one in pod.containers.get(name, ())):
         return None
     return answered(
-        by=start_of(name),
-        within=RETRY + RETRY_SLACK,
+        by=containers.start_of(name),
+        within=timing.RETRY + timing.RETRY_SLACK,
         unless=_CALLED_OFF,
         text=f"{name} is tried again",
     )

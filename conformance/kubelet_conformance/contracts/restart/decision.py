@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import (
-    Pattern,
     call,
     done,
     event,
@@ -21,45 +20,10 @@ from kubelet_conformance.contract.patterns import (
     pod_set,
     read_as,
 )
-from kubelet_conformance.contracts.facts.backoff import (
-    may_stay_stopped,
-    most_delay,
-    restart_bound,
-    retry_bound,
-)
-from kubelet_conformance.contracts.facts.container import (
-    CALLED_OFF,
-    FREE_CHANGE,
-    HELD_UP,
-    INIT_FIRST,
-    OWN_END,
-    REMAKING,
-    SIDECAR_ENDS,
-    asked,
-    changed,
-    creation_of,
-    given_up_with_its_pod,
-    in_place,
-    newly_imaged,
-    recorded,
-    start_of,
-    stop_of,
-    to_watch,
-    told_otherwise,
-    unread_end,
-    waits_for_sidecars,
-    wants_restart,
-    was_changed,
-    was_going,
-)
+from kubelet_conformance.contracts.facts import backoff as backoffs
+from kubelet_conformance.contracts.facts import container as containers
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
-from kubelet_conformance.contracts.facts.pod import (
-    NOBODY,
-    another_image,
-    at_its_end,
-    was_seen_started,
-    will_not_run_again,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, RESYNC, SAME_MOMENT
 from kubelet_conformance.contracts.tables.container import APPS, AppAct, AppSeen
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -73,7 +37,9 @@ def _app_exit(m: Moment) -> Container | None:
     container = m.container
     if container is None or m.exit is None or m.exit.code is None or container.kind != "app":
         return None
-    return container if in_place(container) and not waits_for_sidecars(container) else None
+    return (
+        container if containers.in_place(container) and not containers.waits_for_sidecars(container) else None
+    )
 
 
 def _has_kill_probe(container: Container) -> bool:
@@ -88,36 +54,40 @@ def _seq(container: Container) -> int | None:
 @contract("RESTART-01", on=happened("removed"), needs=(CRI, PODS))
 def no_record_means_start(m: Moment, pod: Pod, container: Container) -> Findings:
     """An app container that has no record is started, even if it ran before and its record was lost."""
-    if container.kind != "app" or not to_watch(m):
+    if container.kind != "app" or not containers.to_watch(m):
         return None
-    if container is not pod.newest(container.name) or not in_place(container) or at_its_end(pod):
+    if (
+        container is not pod.newest(container.name)
+        or not containers.in_place(container)
+        or pods.at_its_end(pod)
+    ):
         return None
     return answered(
-        by=start_of(container.name),
+        by=containers.start_of(container.name),
         within=REACTION,
-        unless=HELD_UP.either(INIT_FIRST),
+        unless=containers.HELD_UP.either(containers.INIT_FIRST),
         text=f"{container.name} is made again after its record was lost",
     )
 
 
-@contract("RESTART-02", on=REMAKING, needs=(CRI, PODS))
+@contract("RESTART-02", on=containers.REMAKING, needs=(CRI, PODS))
 def running_one_is_left(m: Moment, pod: Pod) -> Findings:
     """A running app container is replaced only for a reason, and stopped before.
 
     Reasons are a changed definition, a failing liveness or startup probe, a failed postStart hook, an unknown
     state, a resize policy, and the end of its sandbox.
     """
-    newest = recorded(pod, asked(m).metadata.name)
+    newest = containers.recorded(pod, containers.asked(m).metadata.name)
     if newest is None or not newest.born or newest.kind != "app":
         return None
     if newest.state == "running":
         return broken(f"{newest.name} is made though its instance {newest.attempt} runs", _seq(newest))
     # It may end by itself just before it is stopped for a reason.
-    if unread_end(m, newest):
+    if containers.unread_end(m, newest):
         return broken(f"{newest.name} is made though the kubelet has not read its end", _seq(newest))
     if newest.exit is None or not newest.exit.commanded or not newest.stops:
         return None
-    if newest.sandbox is not m.sandbox or _reason_to_replace(newest, asked(m)):
+    if newest.sandbox is not m.sandbox or _reason_to_replace(newest, containers.asked(m)):
         return KEPT
     return broken(f"{newest.name} was stopped and is made again for no reason in sight", _seq(newest))
 
@@ -127,7 +97,11 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
     hook = spec is None or spec.lifecycle.post_start is not None
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
-    stopped_for = was_changed(container) or was_going(container) or changed(container, config)
+    stopped_for = (
+        containers.was_changed(container)
+        or containers.was_going(container)
+        or containers.changed(container, config)
+    )
     return hook or unknown or dead or resized or _has_kill_probe(container) or stopped_for
 
 
@@ -135,22 +109,22 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
 def created_one_is_started_again(m: Moment, container: Container) -> Findings:
     """An app container that was made but could not be started gets a new instance under every policy."""
     pod = m.pod
-    if pod is None or container.kind != "app" or not to_watch(m):
+    if pod is None or container.kind != "app" or not containers.to_watch(m):
         return None
-    if not in_place(container) or container.state != "created" or was_seen_started(container):
+    if not containers.in_place(container) or container.state != "created" or pods.was_seen_started(container):
         return None
     return answered(
-        by=start_of(container.name),
-        within=retry_bound(m, container.name),
-        unless=HELD_UP.either(told_otherwise(container), another_image(container)),
+        by=containers.start_of(container.name),
+        within=backoffs.retry_bound(m, container.name),
+        unless=containers.HELD_UP.either(containers.told_otherwise(container), pods.another_image(container)),
         text=f"{container.name} is made again after its start failed",
     )
 
 
-@contract("RESTART-04", on=REMAKING, needs=(CRI, PODS))
+@contract("RESTART-04", on=containers.REMAKING, needs=(CRI, PODS))
 def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """A container whose state is unknown is stopped before another instance of it is made."""
-    newest = recorded(pod, asked(m).metadata.name)
+    newest = containers.recorded(pod, containers.asked(m).metadata.name)
     if newest is None or newest.record is None or newest.record.state != "CONTAINER_UNKNOWN":
         return None
     if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
@@ -165,15 +139,15 @@ def _(m: Moment, container: Container) -> Findings:
     reported = m.response(ContainerStatusReply).status
     if reported is None or reported.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
-    if _was_unknown(container) or not to_watch(m) or not in_place(container):
+    if _was_unknown(container) or not containers.to_watch(m) or not containers.in_place(container):
         return None
     return answered(
         # A pod of policy Never in which nothing else runs has failed, and is killed as it is (PHASE-07).
-        by=stop_of(container).either(given_up_with_its_pod(container)),
+        by=containers.stop_of(container).either(containers.given_up_with_its_pod(container)),
         # No event reports an unknown state (PLEG-03): the next resync finds it.
         within=RESYNC,
-        unless=HELD_UP,
-        not_before=creation_of(container.name),
+        unless=containers.HELD_UP,
+        not_before=containers.creation_of(container.name),
         text=f"{container.name}, whose state is unknown, is stopped",
     )
 
@@ -184,10 +158,10 @@ def _was_unknown(container: Container) -> bool:
 
 def _replaced(container: Container) -> Pattern:
     """Another instance is made though the record of this one forbids it."""
-    return creation_of(container.name).where(lambda _: container.state == "exited")
+    return containers.creation_of(container.name).where(lambda _: container.state == "exited")
 
 
-@contract("RESTART-05", on=OWN_END, needs=(CRI, PODS))
+@contract("RESTART-05", on=containers.OWN_END, needs=(CRI, PODS))
 def policy_and_code_decide(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """An app container that exited is run again under Always, and under OnFailure after a failure."""
     container = _app_exit(m)
@@ -196,32 +170,38 @@ def policy_and_code_decide(m: Moment, pod: Pod, ended: Exit) -> Findings:
     spec = container.spec
     if spec is None or spec.restart_policy is not None:
         return None
-    if will_not_run_again(pod, container.name, ended.code):
+    if pods.will_not_run_again(pod, container.name, ended.code):
         return answered(
             by=done("StopPodSandbox"),
             # It may end by itself just before it is killed for its probe, and is made again by that.
-            unless=pod_set().either(stop_of(container)) if _has_kill_probe(container) else pod_set(),
+            unless=pod_set().either(containers.stop_of(container))
+            if _has_kill_probe(container)
+            else pod_set(),
             not_before=_replaced(container),
             text=f"{container.name} is left after code {ended.code} under {pod.restart_policy}",
         )
     return answered(
-        by=start_of(container.name),
-        within=restart_bound(m, container.name),
-        unless=HELD_UP.either(SIDECAR_ENDS, another_image(container)),
+        by=containers.start_of(container.name),
+        within=backoffs.restart_bound(m, container.name),
+        unless=containers.HELD_UP.either(containers.SIDECAR_ENDS, pods.another_image(container)),
         text=f"{container.name} is made again after code {ended.code} under {pod.restart_policy}",
     )
 
 
-@policy_and_code_decide.clause("left", on=REMAKING)
+@policy_and_code_decide.clause("left", on=containers.REMAKING)
 def _(m: Moment, pod: Pod) -> Findings:
-    newest = recorded(pod, asked(m).metadata.name)
+    newest = containers.recorded(pod, containers.asked(m).metadata.name)
     if newest is None or newest.exit is None:
         return None
     if newest.state != "exited" or newest.kind != "app":
         return None
-    if newest.exit.commanded or newest.sandbox is not m.sandbox or wants_restart(pod, newest) is not False:
+    if (
+        newest.exit.commanded
+        or newest.sandbox is not m.sandbox
+        or containers.wants_restart(pod, newest) is not False
+    ):
         return None
-    if (newest.stops or unread_end(m, newest)) and changed(newest, asked(m)):
+    if (newest.stops or containers.unread_end(m, newest)) and containers.changed(newest, containers.asked(m)):
         return None  # For all the kubelet knows it ran until it was stopped for its new definition.
     if newest.stops and _has_kill_probe(newest):
         return None  # It ended while it was being killed for its probe, if only by its preStop hook.
@@ -231,16 +211,16 @@ def _(m: Moment, pod: Pod) -> Findings:
     )
 
 
-@contract("RESTART-07", on=FREE_CHANGE, needs=(CRI, PODS))
+@contract("RESTART-07", on=containers.FREE_CHANGE, needs=(CRI, PODS))
 def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
     """A running app container whose definition changed is stopped and made again, under every policy."""
-    for newest in newly_imaged(m, "running"):
-        if in_place(newest):
+    for newest in containers.newly_imaged(m, "running"):
+        if containers.in_place(newest):
             yield answered(
-                by=stop_of(newest),
+                by=containers.stop_of(newest),
                 within=REACTION,
-                unless=HELD_UP.either(exited()),
-                not_before=creation_of(newest.name),
+                unless=containers.HELD_UP.either(exited()),
+                not_before=containers.creation_of(newest.name),
                 text=f"{newest.name} is stopped for its new image",
             )
 
@@ -248,11 +228,11 @@ def changed_definition_restarts(m: Moment) -> Iterator[Finding]:
 def _is_restart(m: Moment) -> bool:
     """A running app container was stopped in a pod that goes on."""
     pod, container = m.pod, m.container
-    if pod is None or container is None or container.kind != "app" or not in_place(container):
+    if pod is None or container is None or container.kind != "app" or not containers.in_place(container):
         return False
     if container.start is None or container.start_failed or container is not pod.newest(container.name):
         return False
-    return to_watch(m) and not may_stay_stopped(m, container)
+    return containers.to_watch(m) and not backoffs.may_stay_stopped(m, container)
 
 
 _STOPPED = done("StopContainer").where(_is_restart)
@@ -261,14 +241,14 @@ _STOPPED = done("StopContainer").where(_is_restart)
 @changed_definition_restarts.clause("replaced", on=_STOPPED)
 def _(m: Moment) -> Findings:
     container = m.container
-    is_changed = container is not None and changed(container)
+    is_changed = container is not None and containers.changed(container)
     return _made_again(container, REACTION, "for its new image") if container and is_changed else None
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
-    called_off = HELD_UP.either(call("StopPodSandbox"), another_image(container))
+    called_off = containers.HELD_UP.either(call("StopPodSandbox"), pods.another_image(container))
     return answered(
-        by=start_of(container.name),
+        by=containers.start_of(container.name),
         within=within,
         unless=called_off if or_not is None else called_off.either(or_not),
         text=f"{container.name} is made again {why}",
@@ -280,7 +260,7 @@ def _probe_kill(m: Moment) -> Container | None:
     container, spec = m.container, m.container.spec if m.container is not None else None
     if container is None or spec is None or spec.lifecycle.post_start is not None:
         return None
-    return container if _has_kill_probe(container) and not changed(container) else None
+    return container if _has_kill_probe(container) and not containers.changed(container) else None
 
 
 def _becomes(m: Moment) -> AppAct:
@@ -288,7 +268,9 @@ def _becomes(m: Moment) -> AppAct:
     if m.pod is None or m.container is None:
         return "nothing"
     given_up = _probe_kill(m) is not None
-    seen = AppSeen("running", m.pod.restart_policy, changed=changed(m.container), given_up=given_up)
+    seen = AppSeen(
+        "running", m.pod.restart_policy, changed=containers.changed(m.container), given_up=given_up
+    )
     return APPS.decide(seen)
 
 
@@ -302,12 +284,14 @@ def probe_kill_restarts(m: Moment) -> Findings:
     refused = event("BackOff").either(failed("CreateContainer", "StartContainer", "PullImage", "ImageStatus"))
     may_be_done = m.pod is not None and m.pod.restart_policy == "OnFailure"
     ended_well = container.exit is None or container.exit.code in {0, None}
-    or_not = refused if may_be_done and ended_well else NOBODY
-    if most_delay(m, container.name):  # It may be left to a later sync, for which the sidecars come first.
-        if waits_for_sidecars(container):
+    or_not = refused if may_be_done and ended_well else pods.NOBODY
+    if backoffs.most_delay(
+        m, container.name
+    ):  # It may be left to a later sync, for which the sidecars come first.
+        if containers.waits_for_sidecars(container):
             return None
-        or_not = or_not.either(SIDECAR_ENDS)
-    return _made_again(container, restart_bound(m, container.name), "after its probe failed", or_not)
+        or_not = or_not.either(containers.SIDECAR_ENDS)
+    return _made_again(container, backoffs.restart_bound(m, container.name), "after its probe failed", or_not)
 
 
 @contract("RESTART-10", on=_STOPPED, needs=(CRI, PODS))
@@ -331,7 +315,9 @@ def kill_and_restart_in_one_sync(m: Moment, pod: Pod, container: Container) -> F
     # Its back-off is that of the instance before, if the sync has seen a record of that, which may be gone.
     every, took = pod.containers.get(container.name, ()), m.t - since_when_at_work(pod, m.t)
     is_held_up = any(one.state == "exited" for one in every if one is not container)
-    if not changed(container) and (is_held_up or (took > SAME_MOMENT and most_delay(m, container.name))):
+    if not containers.changed(container) and (
+        is_held_up or (took > SAME_MOMENT and backoffs.most_delay(m, container.name))
+    ):
         return None
     return _made_again(container, RELIST, "in the same sync")
 
@@ -352,32 +338,32 @@ def _goes_on(m: Moment) -> bool:
     return m.pod is not None and m.pod.termination is None and not time_may_be_over(m, m.pod)
 
 
-@contract("RESTART-17", on=OWN_END, needs=(CRI, PODS))
+@contract("RESTART-17", on=containers.OWN_END, needs=(CRI, PODS))
 def siblings_are_untouched(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """The restart of one app container does not touch the others."""
     container = _app_exit(m)
     if container is None:
         return None
     others = [one for one in pod.of_kind("app") if one.name != container.name and one.state == "running"]
-    if not others or will_not_run_again(pod, container.name, ended.code):
+    if not others or pods.will_not_run_again(pod, container.name, ended.code):
         return None
     return [
         answered(
-            by=start_of(container.name),
-            unless=CALLED_OFF.either(exited(), pod_set()),
-            not_before=stop_of(other).where(_goes_on),
+            by=containers.start_of(container.name),
+            unless=containers.CALLED_OFF.either(exited(), pod_set()),
+            not_before=containers.stop_of(other).where(_goes_on),
             text=f"{other.name} is not stopped while {container.name} is made again",
         )
         for other in others
-        if not other.stops and not _has_kill_probe(other) and not changed(other)
+        if not other.stops and not _has_kill_probe(other) and not containers.changed(other)
     ]
 
 
-@contract("RESTART-18", on=OWN_END, needs=(CRI, PODS))
+@contract("RESTART-18", on=containers.OWN_END, needs=(CRI, PODS))
 def pod_without_work_is_killed(m: Moment, pod: Pod, ended: Exit) -> Findings:
     """When every app container has ended for good, the pod is killed: its sandbox is stopped."""
     container = _app_exit(m)
-    if container is None or not at_its_end(pod, container, ended.code):
+    if container is None or not pods.at_its_end(pod, container, ended.code):
         return None
     still = [one for one in pod.of_kind("sidecar", "ephemeral") if one.state == "running"]
     grace = pod.spec.grace_seconds if still and pod.spec else 0
@@ -405,6 +391,6 @@ def nothing_restarts_in_termination(m: Moment, pod: Pod, container: Container) -
     return answered(
         by=done("StopPodSandbox"),
         unless=_WANTED_AGAIN,
-        not_before=creation_of(container.name),
+        not_before=containers.creation_of(container.name),
         text=f"{container.name} is not made again in a pod that goes",
     )

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kubelet_conformance.contract import Moment, Pod
+from kubelet_conformance.contract import Finding, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, is_on, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract
-from kubelet_conformance.contract.patterns import Pattern, call, status
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.patterns import call, status
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
 from kubelet_conformance.trace.format.records import Metrics

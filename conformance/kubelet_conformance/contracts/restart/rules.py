@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus, Sandbox
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
+from kubelet_conformance.contract import (
     Answered,
+    Container,
+    Exit,
     Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
+    Moment,
+    Pod,
+    PodStatus,
+    Predicate,
+    Sandbox,
 )
-from kubelet_conformance.contract.patterns import Predicate, call, done, exited, status
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, exited, status
 from kubelet_conformance.contracts.facts.backoff import restart_bound
 from kubelet_conformance.contracts.facts.container import (
     HELD_UP,

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
 from kubelet_conformance.contract.applicability import since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.facts.pod import told_anew
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
-from kubelet_conformance.trace.format.bodies import (
-    ContainerRequest,
-    CreateContainerReply,
-    CreateContainerRequest,
-    ExecSyncRequest,
-    RunPodSandboxReply,
-    RunPodSandboxRequest,
-    SandboxRequest,
-    StatusReply,
-    StopContainerRequest,
-    VersionReply,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.kubelet_view import has_injected_fault
 
 _NO_ANSWER = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
@@ -55,7 +36,7 @@ def version_is_answered_in_full(m: Moment) -> Findings:
     """Version answers 0.1.0 with the runtime's name, its version and the version of its API."""
     if m.reply.same:
         return None
-    reply = m.response(VersionReply)
+    reply = m.response(bodies.VersionReply)
     if reply.version != "0.1.0":
         return broken(f"version is {reply.version!r}, expected 0.1.0")
     missing = [
@@ -71,7 +52,7 @@ def status_has_both_conditions(m: Moment) -> Findings:
     """Status lists the conditions RuntimeReady and NetworkReady."""
     if m.reply.same:
         return None
-    status = m.response(StatusReply).status
+    status = m.response(bodies.StatusReply).status
     have = {condition.type for condition in status.conditions} if status else set[str]()
     missing = {"RuntimeReady", "NetworkReady"} - have
     return broken(f"condition {', '.join(sorted(missing))} is missing") if missing else KEPT
@@ -90,7 +71,7 @@ status_has_both_conditions.clause("answered", on=failed("Status"))(_answered)
 @contract("CRI-03", on=done("RunPodSandbox"))
 def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
     """RunPodSandbox returns the id of a new sandbox, which is READY when it is read at once."""
-    sandbox_id = m.response(RunPodSandboxReply).pod_sandbox_id
+    sandbox_id = m.response(bodies.RunPodSandboxReply).pod_sandbox_id
     if not sandbox_id:
         return broken("the sandbox id is empty")
     if m.sandbox is not None and m.sandbox.run is not m.call:
@@ -117,7 +98,7 @@ sandbox_run_is_new_and_ready.clause("seen", on=expected("CRI-03"))(as_expected)
 @contract("CRI-04", on=done("RunPodSandbox").either(failed("RunPodSandbox")))
 def no_twin_sandbox(m: Moment, pod: Pod) -> Findings:
     """A second RunPodSandbox of the same pod and attempt fails as long as the first sandbox is recorded."""
-    attempt = m.request(RunPodSandboxRequest).config.metadata.attempt
+    attempt = m.request(bodies.RunPodSandboxRequest).config.metadata.attempt
     others = (s for s in pod.sandboxes if s.run is not m.call)
     twins = [s for s in others if s.attempt == attempt and s.state != "removed"]
     if not twins or pod.sandboxes[-1].vanished:
@@ -190,8 +171,8 @@ class _Removed(dict[str, tuple[float, int]]):
 
 def _id_of(m: Moment) -> str:
     if m.call.rpc in {"ContainerStatus", "RemoveContainer"}:
-        return m.request(ContainerRequest).container_id
-    return m.request(SandboxRequest).pod_sandbox_id
+        return m.request(bodies.ContainerRequest).container_id
+    return m.request(bodies.SandboxRequest).pod_sandbox_id
 
 
 @observer(on=done("RemoveContainer", "RemovePodSandbox"))
@@ -229,7 +210,7 @@ def container_is_created_in_a_ready_sandbox(m: Moment) -> Findings:
 
     The new container is CREATED and does not run before it is started.
     """
-    container_id = m.response(CreateContainerReply).container_id
+    container_id = m.response(bodies.CreateContainerReply).container_id
     sandbox = m.sandbox
     if not container_id:
         return broken("the container id is empty")
@@ -302,7 +283,7 @@ def stop_returns_within_its_timeout(m: Moment) -> Findings:
     """StopContainer returns when the container has stopped: at the latest when its timeout expires."""
     if m.container is None:
         return None
-    timeout, took = m.request(StopContainerRequest).timeout, m.t - m.call.t
+    timeout, took = m.request(bodies.StopContainerRequest).timeout, m.t - m.call.t
     if took > max(timeout, 0) + STOP_SLACK and not has_injected_fault(m):
         return broken(f"StopContainer with a timeout of {timeout} s took {took:.1f} s")
     return KEPT
@@ -327,7 +308,7 @@ def exec_keeps_its_timeout(m: Moment) -> Findings:
 
     ExecSync without a timeout has no limit.
     """
-    timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
+    timeout, took = m.request(bodies.ExecSyncRequest).timeout, m.t - m.call.t
     if timeout > 0 and took > timeout + EXEC_SLACK and not has_injected_fault(m):
         return broken(f"ExecSync with a timeout of {timeout} s answered after {took:.1f} s")
     return KEPT
@@ -340,7 +321,7 @@ def exec_is_not_cut_short(m: Moment) -> Findings:
         return None
     if has_injected_fault(m):
         return None
-    timeout, took = m.request(ExecSyncRequest).timeout, m.t - m.call.t
+    timeout, took = m.request(bodies.ExecSyncRequest).timeout, m.t - m.call.t
     if timeout <= 0:
         return broken(f"ExecSync without a timeout ended with DEADLINE_EXCEEDED after {took:.1f} s")
     if not timeout - SAME_MOMENT <= took <= timeout + EXEC_SLACK:
@@ -367,7 +348,7 @@ def exec_needs_a_running_container(m: Moment, container: Container) -> Findings:
 @contract("CRI-37", on=done("CreateContainer"))
 def target_is_in_the_same_sandbox(m: Moment, sandbox: Sandbox) -> Findings:
     """A container that shares a target's process namespace is created only if that is in the same sandbox."""
-    options = m.request(CreateContainerRequest).config.linux.security_context.namespace_options
+    options = m.request(bodies.CreateContainerRequest).config.linux.security_context.namespace_options
     if options.pid != "TARGET" or not sandbox.born:
         return None
     if options.target_id not in sandbox.containers:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment, Sandbox
+from kubelet_conformance.contract import Moment, Pattern, Sandbox
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, call, done, failed
+from kubelet_conformance.contract.patterns import call, done, failed
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.contracts.runtime.records import LEAST_NANOSECONDS
-from kubelet_conformance.trace.format.bodies import (
-    ContainerEvent,
-    CreateContainerReply,
-    PodSandboxStatusReply,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import Body, Message
 from kubelet_conformance.trace.world.missed_updates import is_withheld
 from kubelet_conformance.trace.world.readings import container_state
@@ -26,13 +22,13 @@ _ENDS = done(_STREAM).either(failed(_STREAM))
 _STATES = {"created": "CONTAINER_CREATED", "running": "CONTAINER_RUNNING", "exited": "CONTAINER_EXITED"}
 
 
-def _event(m: Moment) -> ContainerEvent | None:
+def _event(m: Moment) -> bodies.ContainerEvent | None:
     record = m.record
     if not isinstance(record, Message) or record.rpc != _STREAM:
         return None
-    if not isinstance(m.memo, ContainerEvent):
-        m.memo = Body(record.message).view(ContainerEvent)
-    event: ContainerEvent = m.memo
+    if not isinstance(m.memo, bodies.ContainerEvent):
+        m.memo = Body(record.message).view(bodies.ContainerEvent)
+    event: bodies.ContainerEvent = m.memo
     return event
 
 
@@ -69,7 +65,7 @@ def events_tell_each_transition_once(m: Moment) -> Findings:
     return _misfit(m, event) or KEPT
 
 
-def _pod_uid(m: Moment, event: ContainerEvent) -> str:
+def _pod_uid(m: Moment, event: bodies.ContainerEvent) -> str:
     """The sandbox of the pod that the event is about; it may be removed and forgotten when a late event
     comes.
     """
@@ -78,7 +74,7 @@ def _pod_uid(m: Moment, event: ContainerEvent) -> str:
     return m.pod.uid if m.pod is not None else ""
 
 
-def _misfit(m: Moment, event: ContainerEvent) -> Findings:
+def _misfit(m: Moment, event: bodies.ContainerEvent) -> Findings:
     """How an event of a container contradicts the statuses that it carries; None if it does not."""
     due = _RUNS.get(event.container_event_type.split("_")[1])
     if due is None or event.container_id not in m.world.containers:
@@ -140,7 +136,7 @@ def every_transition_is_told(m: Moment) -> Findings:
 def _changed(m: Moment) -> str:
     """The container whose state the call has changed; empty where that is not known."""
     if m.call.rpc == "CreateContainer":
-        return m.response(CreateContainerReply).container_id
+        return m.response(bodies.CreateContainerReply).container_id
     container = m.container
     if container is None or not container.born:
         return ""
@@ -175,7 +171,7 @@ def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
 
     The timestamp is in nanoseconds and never falls.
     """
-    reply = m.response(PodSandboxStatusReply)
+    reply = m.response(bodies.PodSandboxStatusReply)
     if not reply.timestamp:
         statuses = bool(reply.containers_statuses)
         return broken("the statuses of containers come without a timestamp") if statuses else None
@@ -188,7 +184,7 @@ def stamped_status_is_whole(m: Moment, sandbox: Sandbox) -> Findings:
     return _missing(m, reply, sandbox) or KEPT
 
 
-def _missing(m: Moment, reply: PodSandboxStatusReply, sandbox: Sandbox) -> Findings:
+def _missing(m: Moment, reply: bodies.PodSandboxStatusReply, sandbox: Sandbox) -> Findings:
     """A container of the sandbox has no status beside the timestamp, or a wrong one."""
     reported = {record.id: record for record in reply.containers_statuses}
     for container in sandbox.containers.values():

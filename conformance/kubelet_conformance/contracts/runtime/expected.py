@@ -5,9 +5,8 @@ Only a trace without desired pods can say so: where a kubelet calls, an `expect`
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract import Moment, Pattern
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
-from kubelet_conformance.contract.patterns import Pattern
 from kubelet_conformance.trace.format.records import Expect
 
 

@@ -10,14 +10,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, broken, cont
 from kubelet_conformance.contract.patterns import done, failed
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.runtime.calls import refusal
-from kubelet_conformance.trace.format.bodies import (
-    ImageStatusReply,
-    ImageStatusRequest,
-    ListImagesReply,
-    PullImageReply,
-    PullImageRequest,
-    RemoveImageRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import Fault
 
 STRICT_IMAGE_ID_SINCE = (1, 36)
@@ -32,7 +25,7 @@ def absent_image_is_no_error(m: Moment) -> Findings:
         return broken("ImageStatus of an absent image is answered by NOT_FOUND") if absent else None
     if m.reply.same:
         return None
-    image = m.response(ImageStatusReply).image
+    image = m.response(bodies.ImageStatusReply).image
     if image is not None and not (image.id and image.size > 0):
         return broken(f"image {image.id or 'without id'} has size {image.size}")
     return KEPT
@@ -54,11 +47,11 @@ def pulled_image_is_known_by_its_ref(m: Moment) -> Findings:
 
     That is its id, or before 1.36 one of its digests.
     """
-    ref = m.response(PullImageReply).image_ref
+    ref = m.response(bodies.PullImageReply).image_ref
     if not ref:
         return broken("PullImage returned no reference")
     refs = m.node.note(_Pulled).refs
-    refs[m.request(PullImageRequest).image.image] = ref, m.seq
+    refs[m.request(bodies.PullImageRequest).image.image] = ref, m.seq
     if len(refs) > _PULLS_REMEMBERED:
         del refs[next(iter(refs))]
     return None
@@ -68,11 +61,11 @@ def pulled_image_is_known_by_its_ref(m: Moment) -> Findings:
 def inspected_image_has_the_pulled_ref(m: Moment) -> Findings:
     """ImageStatus after the pull finds the image under that reference."""
     refs = m.node.note(_Pulled).refs
-    name = m.request(ImageStatusRequest).image.image
+    name = m.request(bodies.ImageStatusRequest).image.image
     if not refs or name not in refs or m.call.seq < refs[name][1]:
         return None
     ref, seq = refs.pop(name)
-    image = m.response(ImageStatusReply).image
+    image = m.response(bodies.ImageStatusReply).image
     if image is None:
         return broken(f"{name} was pulled and is absent", seq)
     strict = m.kubernetes is not None and m.kubernetes >= STRICT_IMAGE_ID_SINCE
@@ -115,8 +108,8 @@ def removed_image_is_gone(m: Moment) -> Findings:
 
     It is not listed afterwards.
     """
-    removed, image = m.node.note(_Removed), m.response(ImageStatusReply).image
-    asked = m.request(ImageStatusRequest).image.image
+    removed, image = m.node.note(_Removed), m.response(bodies.ImageStatusReply).image
+    asked = m.request(bodies.ImageStatusRequest).image.image
     seq = removed.seq_of.get(asked)
     if seq is not None and seq < m.call.seq:
         return broken(f"{asked} was removed and is {image.id}", seq) if image else KEPT
@@ -128,7 +121,7 @@ def removed_image_is_gone(m: Moment) -> Findings:
 @removed_image_is_gone.clause("idempotent", on=failed("RemoveImage"))
 def removing_an_image_twice_is_no_error(m: Moment) -> Findings:
     """Removing an image that was removed before is no error."""
-    name, code = m.request(RemoveImageRequest).image.image, refusal(m)
+    name, code = m.request(bodies.RemoveImageRequest).image.image, refusal(m)
     seq = m.node.note(_Removed).seq_of.get(name)
     return broken(f"{name} was removed before, and now {code}", seq) if seq and code else None
 
@@ -139,7 +132,7 @@ def removed_image_is_not_listed(m: Moment) -> Findings:
     seq_of = m.node.note(_Removed).seq_of
     if not seq_of:
         return None
-    listed = {image.id for image in m.response(ListImagesReply).images}
+    listed = {image.id for image in m.response(bodies.ListImagesReply).images}
     still = [one for one in sorted(listed & seq_of.keys()) if seq_of[one] < m.call.seq]
     if still:
         return broken(f"{still[0]} was removed and is listed", seq_of[still[0]])
@@ -148,14 +141,17 @@ def removed_image_is_not_listed(m: Moment) -> Findings:
 
 @observer(on=done("RemoveImage"))
 def _(m: Moment) -> None:
-    m.node.note(_Removed).remove(m.request(RemoveImageRequest).image.image, m.seq)
+    m.node.note(_Removed).remove(m.request(bodies.RemoveImageRequest).image.image, m.seq)
 
 
 @observer(on=done("PullImage"))
 def _(m: Moment) -> None:
     seq_of = m.node.note(_Removed).seq_of
     # It is there again, under a name that was removed or another; it is not known which came back.
-    if m.request(PullImageRequest).image.image in seq_of or m.response(PullImageReply).image_ref in seq_of:
+    if (
+        m.request(bodies.PullImageRequest).image.image in seq_of
+        or m.response(bodies.PullImageReply).image_ref in seq_of
+    ):
         seq_of.clear()
 
 

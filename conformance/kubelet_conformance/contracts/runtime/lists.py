@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, done, failed, listed_all, told
+from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, Sandbox
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
+from kubelet_conformance.contract.patterns import done, failed, listed_all, told
 from kubelet_conformance.contracts.runtime.calls import refusal
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
-from kubelet_conformance.trace.format.bodies import (
-    ContainerFilter,
-    ContainerRecord,
-    ContainerRequest,
-    ListContainersReply,
-    ListContainersRequest,
-    ListPodSandboxReply,
-    ListPodSandboxRequest,
-    SandboxFilter,
-    SandboxRecord,
-    SandboxRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
 from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
 
@@ -33,36 +22,39 @@ _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _OF_EVERYTHING = listed_all("ListContainers", "ListPodSandbox").keys
 
 
-def _listed(m: Moment) -> Sequence[ContainerRecord | SandboxRecord]:
+def _listed(m: Moment) -> Sequence[bodies.ContainerRecord | bodies.SandboxRecord]:
     if m.call.rpc == "ListContainers":
-        return m.response(ListContainersReply).containers
-    return m.response(ListPodSandboxReply).items
+        return m.response(bodies.ListContainersReply).containers
+    return m.response(bodies.ListPodSandboxReply).items
 
 
 def _news(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
     return m.containers_told or m.sandboxes_told
 
 
-def _request(m: Moment) -> ListContainersRequest | ListPodSandboxRequest:
+def _request(m: Moment) -> bodies.ListContainersRequest | bodies.ListPodSandboxRequest:
     if m.call.rpc == "ListContainers":
-        return m.request(ListContainersRequest)
-    return m.request(ListPodSandboxRequest)
+        return m.request(bodies.ListContainersRequest)
+    return m.request(bodies.ListPodSandboxRequest)
 
 
-def _misfit(record: ContainerRecord | SandboxRecord, asked: ContainerFilter | SandboxFilter) -> str | None:
+def _misfit(
+    record: bodies.ContainerRecord | bodies.SandboxRecord,
+    asked: bodies.ContainerFilter | bodies.SandboxFilter,
+) -> str | None:
     """Which part of the filter a record does not meet."""
     if asked.id and record.id != asked.id:
         return f"id {asked.id[:12]}"
     if asked.state is not None:
-        zero = "CONTAINER_CREATED" if isinstance(record, ContainerRecord) else "SANDBOX_READY"
+        zero = "CONTAINER_CREATED" if isinstance(record, bodies.ContainerRecord) else "SANDBOX_READY"
         if record.state != (asked.state.state or zero):
             return f"state {asked.state.state or zero}"
     for key, value in asked.label_selector.items():
         if record.labels.get(key) != value:
             return f"label {key}={value}"
     # isinstance() is slow where it says no: these are msgspec's structs.
-    sandbox = asked.pod_sandbox_id if type(asked) is ContainerFilter else ""
-    if sandbox and type(record) is ContainerRecord and record.pod_sandbox_id != sandbox:
+    sandbox = asked.pod_sandbox_id if type(asked) is bodies.ContainerFilter else ""
+    if sandbox and type(record) is bodies.ContainerRecord and record.pod_sandbox_id != sandbox:
         return f"sandbox {sandbox[:12]}"
     return None
 
@@ -88,9 +80,9 @@ def _being_removed(one: Container | Sandbox) -> bool:
     ids = {one.id, sandbox.id if sandbox is not None else one.id}
     removals = [c for c in pod.calls_open.values() if c.rpc in _REMOVALS] if pod is not None else []
     return any(
-        call.request.view(ContainerRequest).container_id in ids
+        call.request.view(bodies.ContainerRequest).container_id in ids
         if call.rpc == "RemoveContainer"
-        else call.request.view(SandboxRequest).pod_sandbox_id in ids
+        else call.request.view(bodies.SandboxRequest).pod_sandbox_id in ids
         for call in removals
     )
 
@@ -130,8 +122,8 @@ def filters_are_obeyed(m: Moment) -> Findings:
     return KEPT if records else None
 
 
-def _narrowed(asked: ContainerFilter | SandboxFilter) -> bool:
-    in_sandbox = asked.pod_sandbox_id if type(asked) is ContainerFilter else ""
+def _narrowed(asked: bodies.ContainerFilter | bodies.SandboxFilter) -> bool:
+    in_sandbox = asked.pod_sandbox_id if type(asked) is bodies.ContainerFilter else ""
     return bool(asked.id or asked.state is not None or in_sandbox)
 
 
@@ -261,7 +253,7 @@ def _none_reappeared(m: Moment, removed: _Removed) -> Findings:
 @removed_container_is_gone.clause("status", on=done("ContainerStatus").either(failed("ContainerStatus")))
 def removed_container_has_no_status(m: Moment) -> Findings:
     """The status of a removed container is not found."""
-    seq = m.node.note(_Removed).before(m.request(ContainerRequest).container_id, m.call.seq)
+    seq = m.node.note(_Removed).before(m.request(bodies.ContainerRequest).container_id, m.call.seq)
     if seq is None:
         return None
     return KEPT if m.reply.error else broken("a removed container has a status", seq)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from kubelet_conformance.contract import Container, Moment
+from kubelet_conformance.contract import Container, Moment, Pattern
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, done, failed
+from kubelet_conformance.contract.patterns import done, failed
 from kubelet_conformance.contracts.runtime.calls import refusal
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.trace.format.records import Disk

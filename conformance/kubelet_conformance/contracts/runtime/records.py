@@ -5,19 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract import Container, Moment, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Sandbox
 from kubelet_conformance.contract.applicability import since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract, observer
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, failed, happened, told
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
-from kubelet_conformance.trace.format.bodies import (
-    ContainerRecord,
-    ContainerStatusReply,
-    PodSandboxStatusReply,
-    RunPodSandboxRequest,
-    StatusReply,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import Fault
 from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
 
@@ -108,7 +102,7 @@ def _made(known: Container | Sandbox) -> int | None:
     return call.seq if call else None
 
 
-def _lacks(record: ContainerRecord) -> list[str]:
+def _lacks(record: bodies.ContainerRecord) -> list[str]:
     if record.id and record.created_at and record.image_ref and record.image.image and record.metadata.name:
         return []
     lacks = [name for name in ("id", "created_at", "image_ref") if not getattr(record, name)]
@@ -178,9 +172,9 @@ def image_ref_is_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
 def answer_has_a_status(m: Moment) -> Findings:
     """An answer to ContainerStatus or PodSandboxStatus contains a status."""
     if m.call.rpc == "ContainerStatus":
-        status: object = m.response(ContainerStatusReply).status
+        status: object = m.response(bodies.ContainerStatusReply).status
     else:
-        status = m.response(PodSandboxStatusReply).status
+        status = m.response(bodies.PodSandboxStatusReply).status
     return None if status is not None else broken(f"{m.call.rpc} is answered without a status")
 
 
@@ -365,7 +359,7 @@ def runtime_handler_is_the_one_asked_for(m: Moment) -> Iterator[Finding]:
         known = one.known
         if known is None or known.run is None:
             continue
-        asked = known.run.request.view(RunPodSandboxRequest).runtime_handler
+        asked = known.run.request.view(bodies.RunPodSandboxRequest).runtime_handler
         if asked and asked != one.record.runtime_handler:
             yield broken(
                 f"handler {asked!r} was asked for, the sandbox has {one.record.runtime_handler!r}",
@@ -389,7 +383,7 @@ class _Handlers:
 )
 def unknown_handler_is_refused(m: Moment) -> Findings:
     """RunPodSandbox with a handler that Status does not list is an error."""
-    asked, listed = m.request(RunPodSandboxRequest).runtime_handler, m.node.note(_Handlers).names
+    asked, listed = m.request(bodies.RunPodSandboxRequest).runtime_handler, m.node.note(_Handlers).names
     if not asked or not listed or asked in listed:
         return None
     return KEPT if m.keys[0].startswith("failed") else broken(f"handler {asked!r} is none of the runtime's")
@@ -402,5 +396,5 @@ runtime_handler_is_the_one_asked_for.clause("seen", on=expected("CRI-35"))(as_ex
 def _listed_handlers(m: Moment) -> None:
     """Record the runtime handlers that Status lists."""
     if not m.reply.same:
-        names = (handler.name for handler in m.response(StatusReply).runtime_handlers)
+        names = (handler.name for handler in m.response(bodies.StatusReply).runtime_handlers)
         m.node.note(_Handlers).names = frozenset(names)

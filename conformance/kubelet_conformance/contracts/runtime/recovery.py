@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, observer
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, observer
 from kubelet_conformance.contract.patterns import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.facts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.contracts.runtime.calls import (

@@ -18,11 +18,7 @@ from kubelet_conformance.contracts.runtime.expected import (
     calls_for_other_pods_do_not_wait,
     expected,
 )
-from kubelet_conformance.trace.format.bodies import (
-    ContainerStatusReply,
-    LinuxResources,
-    UpdateContainerResourcesRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import Call
 
 
@@ -37,8 +33,8 @@ class _Limits:
         self.under_way = 0
 
 
-def _given(linux: LinuxResources) -> dict[str, int]:
-    values = {name: getattr(linux, name) for name in LinuxResources.__struct_fields__}
+def _given(linux: bodies.LinuxResources) -> dict[str, int]:
+    values = {name: getattr(linux, name) for name in bodies.LinuxResources.__struct_fields__}
     return {name: value for name, value in values.items() if value}
 
 
@@ -48,7 +44,7 @@ def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
 
     After an update that failed it has all the old values.
     """
-    status = m.response(ContainerStatusReply).status
+    status = m.response(bodies.ContainerStatusReply).status
     linux = status.resources.linux if status and status.resources else None
     if linux is None:
         return None
@@ -71,7 +67,7 @@ def _(m: Moment) -> None:
 
 @observer(on=done("UpdateContainerResources").either(failed("UpdateContainerResources")))
 def _(m: Moment, container: Container) -> None:
-    limits, asked = container.note(_Limits), _given(m.request(UpdateContainerResourcesRequest).linux)
+    limits, asked = container.note(_Limits), _given(m.request(bodies.UpdateContainerResourcesRequest).linux)
     limits.under_way -= 1
     limits.seq = m.seq
     if m.reply.error is None:

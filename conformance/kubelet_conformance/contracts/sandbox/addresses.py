@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec, PodStatus, Sandbox
+from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, call, done, status
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, status
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.disk import files
 from kubelet_conformance.contracts.facts.sandbox import told_ips

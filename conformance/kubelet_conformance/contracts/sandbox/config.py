@@ -7,12 +7,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, sin
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.patterns import call
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked, standing
-from kubelet_conformance.trace.format.bodies import (
-    CreateContainerRequest,
-    PodSandboxConfig,
-    PodSandboxMetadata,
-    RunPodSandboxRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 
@@ -29,7 +24,7 @@ def never_updated(pod: Pod) -> bool:
     return pod.manifest is not None and pod.changed_t == pod.set_t and pod.spec_changed_t is None
 
 
-def _identity(meta: PodSandboxMetadata) -> dict[str, str]:
+def _identity(meta: bodies.PodSandboxMetadata) -> dict[str, str]:
     return {Label.POD_NAME: meta.name, Label.POD_NAMESPACE: meta.namespace, Label.POD_UID: meta.uid}
 
 
@@ -140,7 +135,7 @@ def handler_comes_from_the_runtime_class(m: Moment, spec: PodSpec) -> Findings:
     """A pod without a runtimeClassName gets the default handler, which has no name."""
     if spec.runtime_class_name:
         return None
-    handler = m.request(RunPodSandboxRequest).runtime_handler
+    handler = m.request(bodies.RunPodSandboxRequest).runtime_handler
     return broken(f"handler {handler!r} for a pod without a runtimeClassName") if handler else KEPT
 
 
@@ -152,13 +147,13 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """
     if pod.source != "api" or not spec.runtime_class_name:
         return None
-    if not m.request(RunPodSandboxRequest).runtime_handler:
+    if not m.request(bodies.RunPodSandboxRequest).runtime_handler:
         name = spec.runtime_class_name
         return broken(f"the default handler for a pod of the runtime class {name}", pod.set_seq)
     return KEPT
 
 
-def told_otherwise(pod: Pod, made: PodSandboxConfig, given: PodSandboxConfig) -> str | None:
+def told_otherwise(pod: Pod, made: bodies.PodSandboxConfig, given: bodies.PodSandboxConfig) -> str | None:
     """How the sandbox config of a container differs from its sandbox's; labels may have been updated in
     between.
     """
@@ -185,7 +180,7 @@ def container_is_made_in_the_newest_sandbox(m: Moment, pod: Pod) -> Findings:
     stand = standing(pod) if pod.born else []
     if not stand:
         return None
-    newest, request = stand[-1], m.request(CreateContainerRequest)
+    newest, request = stand[-1], m.request(bodies.CreateContainerRequest)
     name, run_seq = request.config.metadata.name, newest.run.seq if newest.run else None
     if m.sandbox is not newest:
         got = request.pod_sandbox_id[:12]

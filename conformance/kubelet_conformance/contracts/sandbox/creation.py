@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, Sandbox
+from kubelet_conformance.contract import Finding, Manifest, Moment, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
     call,
     done,
@@ -26,19 +18,8 @@ from kubelet_conformance.contract.patterns import (
     sandbox_died,
     told,
 )
+from kubelet_conformance.contracts.facts import sandbox as sandboxes
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, of, to_run
-from kubelet_conformance.contracts.facts.sandbox import (
-    BLIND,
-    FINISHED,
-    GONE,
-    NOT_READY,
-    full_names,
-    run_of,
-    sandbox_asked,
-    standing,
-    wants_to_run,
-    why_replaced,
-)
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
 from kubelet_conformance.trace.format.records import PodChange
@@ -65,7 +46,7 @@ def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
     pod.note(_Asked).run = True
     if pod.sandboxes:
         return None
-    meta = sandbox_asked(m).metadata
+    meta = sandboxes.sandbox_asked(m).metadata
     if meta.attempt != 0:
         return broken(f"the first sandbox of {pod.name} is attempt {meta.attempt}, expected 0", pod.set_seq)
     if pod.manifest is not None and (meta.name, meta.namespace) != (pod.name, pod.namespace):
@@ -92,7 +73,7 @@ def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
     node = m.node
     if not m.world.past_known or not node.kubelet_up or node.relisted_t is None:
         return None
-    names = full_names(manifest.metadata, m.header.node)
+    names = sandboxes.full_names(manifest.metadata, m.header.node)
     if node.listing_failed or not _is_new(m, names) or not _waits_for_nothing(manifest):
         return None
     static = isinstance(m.record, PodChange) and m.record.source != "api"
@@ -101,9 +82,9 @@ def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
         return n.pod is not None and (n.pod.namespace, n.pod.name) in names
 
     return answered(
-        by=run_of(names),
+        by=sandboxes.run_of(names),
         within=RETRY + RETRY_SLACK + (FILE_POLL if static else 0),
-        unless=GONE.where(is_this).either(BLIND, NOT_READY),
+        unless=sandboxes.GONE.where(is_this).either(sandboxes.BLIND, sandboxes.NOT_READY),
         text=f"a sandbox is run for {manifest.metadata.name}",
         whole_node=True,
     )
@@ -176,9 +157,9 @@ def sandbox_is_run_only_where_one_is_needed(m: Moment, pod: Pod) -> Findings:
     """
     if not pod.born:
         return None
-    stand, attempt = standing(pod), sandbox_asked(m).metadata.attempt
+    stand, attempt = sandboxes.standing(pod), sandboxes.sandbox_asked(m).metadata.attempt
     made = stand[-1].run.seq if stand and stand[-1].run else None
-    if why_replaced(pod) is None:
+    if sandboxes.why_replaced(pod) is None:
         return broken(f"sandbox {stand[-1].id[:12]} is ready, and another one is run", made)
     expected = stand[-1].attempt + 1 if stand else 0
     if attempt != expected:
@@ -203,7 +184,7 @@ def dead_sandbox_is_replaced(_: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     return answered(
         by=call("RunPodSandbox"),
         within=REACTION,
-        unless=TERMINATION_ASKED.either(FINISHED, failed("StopPodSandbox")),
+        unless=TERMINATION_ASKED.either(sandboxes.FINISHED, failed("StopPodSandbox")),
         text="the dead sandbox is replaced",
     )
 
@@ -217,7 +198,7 @@ def dead_sandbox_is_noticed(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=kill.where(of(pod)),
         within=REACTION,
-        unless=BLIND.either(GONE.where(of(pod))),
+        unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod))),
         text=f"the pod {pod.name} is killed, whose sandbox died,",
         whole_node=True,
     )
@@ -231,13 +212,13 @@ def sandbox_without_address_is_replaced(m: Moment, pod: Pod, sandbox: Sandbox) -
         return None
     if sandbox is not pod.sandbox or not to_run(m) or pod.calls_open or m.node.listing_failed:
         return None
-    if pod.restart_policy != "Always" or why_replaced(pod) != "it has no IP":
+    if pod.restart_policy != "Always" or sandboxes.why_replaced(pod) != "it has no IP":
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
         by=kill.where(of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
+        unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod)), TERMINATION_ASKED),
         text=f"the pod {pod.name} is killed, whose sandbox has no IP,",
         whole_node=True,
     )
@@ -250,13 +231,13 @@ def several_sandboxes_are_replaced(m: Moment, pod: Pod) -> Findings:
         return None
     if not to_run(m) or pod.calls_open or m.node.listing_failed:
         return None
-    if pod.restart_policy != "Always" or why_replaced(pod) != "more than one is ready":
+    if pod.restart_policy != "Always" or sandboxes.why_replaced(pod) != "more than one is ready":
         return None
     kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
     return answered(
         by=kill.where(of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=BLIND.either(GONE.where(of(pod)), TERMINATION_ASKED),
+        unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod)), TERMINATION_ASKED),
         text=f"the pod {pod.name} is killed, which has two ready sandboxes,",
         whole_node=True,
     )
@@ -281,14 +262,14 @@ def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
             or pod.calls_open
         ):
             continue
-        if sandbox.ready_t is None or sandbox.ready_t > m.call.t or not wants_to_run(pod):
+        if sandbox.ready_t is None or sandbox.ready_t > m.call.t or not sandboxes.wants_to_run(pod):
             continue
         if _needs_others(pod):
             continue
         yield answered(
             by=call("RunPodSandbox").where(of(pod)),
             within=REACTION,
-            unless=BLIND.either(GONE.where(of(pod))),
+            unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod))),
             text=f"another sandbox is run for {pod.name}, whose sandbox has vanished,",
             whole_node=True,
         )
@@ -300,7 +281,7 @@ def old_sandbox_is_stopped_first(_: Moment, pod: Pod) -> Findings:
 
     StopPodSandbox has succeeded for sandboxes that are not ready, too.
     """
-    stand = standing(pod) if pod.born else []
+    stand = sandboxes.standing(pod) if pod.born else []
     if not stand:
         return None
     for sandbox in stand:
@@ -319,7 +300,7 @@ def replacement_is_reported(_: Moment, pod: Pod) -> Findings:
     if not pod.born:
         return None
     first = pod.sandboxes[0] if len(pod.sandboxes) == 1 else None
-    fine = first is not None and first.state == "ready" and why_replaced(pod) is None
+    fine = first is not None and first.state == "ready" and sandboxes.why_replaced(pod) is None
     if not pod.sandboxes or (first is not None and first.attempt == 0 and fine):
         return broken("SandboxChanged is sent for the pod's first sandbox", pod.set_seq)
     return KEPT
@@ -334,6 +315,6 @@ def failed_sandbox_is_retried(m: Moment) -> Findings:
         by=call("RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
         # A call that failed and took place leaves a sandbox that is used.
-        unless=TERMINATION_ASKED.either(FINISHED, call("PullImage", "CreateContainer")),
+        unless=TERMINATION_ASKED.either(sandboxes.FINISHED, call("PullImage", "CreateContainer")),
         text="RunPodSandbox is tried again",
     )

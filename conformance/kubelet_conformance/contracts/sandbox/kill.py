@@ -5,18 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Answered, Container, Moment, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, call, done, failed, pod_set, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, failed, pod_set, status
 from kubelet_conformance.contracts.facts.pod import goes_on_in, is_dead_orphan, may_be_unknown
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, standing, told_ips
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment, Pod, Sandbox
+from kubelet_conformance.contract import Moment, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import Findings, answered, contract
-from kubelet_conformance.contract.patterns import Pattern, call, done
+from kubelet_conformance.contract.patterns import call, done
 from kubelet_conformance.contracts.facts.pod import DISK, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import BLIND, GONE, NOT_READY, runs_containers
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC

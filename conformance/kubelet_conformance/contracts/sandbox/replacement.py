@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract import Container, Exit, Moment, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import Pattern, call, done, exited, failed, pod_unset, sandbox_died
+from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_unset, sandbox_died
+from kubelet_conformance.contracts.facts import sandbox as sandboxes
 from kubelet_conformance.contracts.facts.container import asked, put_off, recorded, stop_to_remake, was_tried
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, of, to_run
-from kubelet_conformance.contracts.facts.sandbox import (
-    BLIND,
-    FINISHED,
-    GONE,
-    runs_containers,
-    sandbox_asked,
-    standing,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR, revives_a_sidecar
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
@@ -28,7 +21,7 @@ def replacement_begins_with_initialization(_: Moment, pod: Pod) -> Findings:
 
     Then the first init container is made again in it, with the next attempt.
     """
-    if not pod.born or not standing(pod):
+    if not pod.born or not sandboxes.standing(pod):
         return None
     records = list(pod.of_kind("init", "sidecar"))
     for container in records:
@@ -93,7 +86,7 @@ def run_once_pod_is_not_run_again(_: Moment, pod: Pod) -> Findings:
 
     It is replaced if no container was ever made in it.
     """
-    if not pod.born or pod.spec is None or pod.restart_policy != "Never" or not standing(pod):
+    if not pod.born or pod.spec is None or pod.restart_policy != "Never" or not sandboxes.standing(pod):
         return None
     made = _made_container(pod)
     if made is not None and _successor(pod) == "none":
@@ -115,8 +108,8 @@ def sandbox_of_run_once_pod_is_stopped(m: Moment, pod: Pod, spec: PodSpec) -> Fi
     return answered(
         by=stop if over else again,
         not_before=again if over else None,
-        within=REACTION + (2 * spec.grace_seconds if runs_containers(pod) else 0),
-        unless=BLIND.either(_collected(pod) if over else GONE.where(of(pod))),
+        within=REACTION + (2 * spec.grace_seconds if sandboxes.runs_containers(pod) else 0),
+        unless=sandboxes.BLIND.either(_collected(pod) if over else sandboxes.GONE.where(of(pod))),
         text="the dead sandbox of the Never pod is stopped" if over else "the sandbox is replaced",
         whole_node=True,
     )
@@ -149,7 +142,7 @@ def _succeeded(pod: Pod, container: Container) -> bool:
 @succeeded_container_is_not_run_again_in_a_replacement.clause("done", on=call("RunPodSandbox"))
 def finished_pod_gets_no_replacement(_: Moment, pod: Pod) -> Findings:
     """A sandbox whose containers have all succeeded is not replaced."""
-    if not pod.born or pod.spec is None or pod.restart_policy != "OnFailure" or not standing(pod):
+    if not pod.born or pod.spec is None or pod.restart_policy != "OnFailure" or not sandboxes.standing(pod):
         return None
     names = [spec.name for spec in pod.spec.containers]
     newest = [recorded(pod, name) for name in names]
@@ -191,7 +184,7 @@ def unfinished_pod_gets_a_replacement(m: Moment, pod: Pod, sandbox: Sandbox) -> 
     return answered(
         by=call("RunPodSandbox"),
         within=REACTION,
-        unless=TERMINATION_ASKED.either(FINISHED, failed("StopPodSandbox")),
+        unless=TERMINATION_ASKED.either(sandboxes.FINISHED, failed("StopPodSandbox")),
         text=f"the dead sandbox is replaced, as {left[0]} is left to run",
     )
 
@@ -226,7 +219,7 @@ def sandbox_of_a_finished_pod_is_stopped(
         by=call("StopPodSandbox").where(of(pod)),
         within=REACTION + (2 * spec.grace_seconds if others else 0),
         not_before=creation.either(call("RunPodSandbox").where(of(pod))),
-        unless=BLIND.either(
+        unless=sandboxes.BLIND.either(
             _collected(pod),
             stop_to_remake(container),
             REVIVES_A_SIDECAR.where(of(pod)),
@@ -265,7 +258,7 @@ def ephemeral_container_does_not_keep_the_pod(
         by=stop.either(exited().where(lambda n: n.container is guest)),
         not_before=call("StopPodSandbox").where(of(pod)),
         within=REACTION,
-        unless=BLIND,
+        unless=sandboxes.BLIND,
         text=f"the ephemeral container {guest.name} is stopped, whose pod is done,",
         whole_node=True,
     )
@@ -277,16 +270,16 @@ def newest_sandbox_is_the_one_made_last(m: Moment, pod: Pod) -> Findings:
 
     Containers are made in it, and the next sandbox has its attempt plus 1.
     """
-    if not pod.born or len(standing(pod)) < 2:  # noqa: PLR2004 - a single one is the newest
+    if not pod.born or len(sandboxes.standing(pod)) < 2:  # noqa: PLR2004 - a single one is the newest
         return None
-    made = [(one.record.created_at, one) for one in standing(pod) if one.record is not None]
-    if len(made) < len(standing(pod)) or len({at for at, _ in made}) < len(made):
+    made = [(one.record.created_at, one) for one in sandboxes.standing(pod) if one.record is not None]
+    if len(made) < len(sandboxes.standing(pod)) or len({at for at, _ in made}) < len(made):
         return None
     newest = max(made, key=lambda each: each[0])[1]
     if m.call.rpc == "CreateContainer":
         fine, what = m.sandbox is newest, f"{asked(m).metadata.name} is made in another sandbox"
     else:
-        attempt = sandbox_asked(m).metadata.attempt
+        attempt = sandboxes.sandbox_asked(m).metadata.attempt
         fine, what = attempt == newest.attempt + 1, f"the next sandbox is attempt {attempt}"
     text = f"{what}, and the one made last is {newest.id[:12]}, attempt {newest.attempt}"
     return KEPT if fine else broken(text, newest.run.seq if newest.run else None)

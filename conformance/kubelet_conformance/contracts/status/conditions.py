@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from kubelet_conformance.contract import ContainerState, ContainerStatus, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import (
+    ContainerState,
+    ContainerStatus,
+    Finding,
+    Moment,
+    Pod,
+    PodStatus,
+    Sandbox,
+)
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import deleted, done, happened, status
+from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_told
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
-from kubelet_conformance.contracts.facts.status import (
-    READY_TO_START,
-    TOLD_AT_ONCE,
-    Written,
-    may_be_old,
-    written,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.records import Call
@@ -50,7 +52,7 @@ def _not_so(reason: str, *messages: str) -> Expected:
     return Expected("False", reason, ", ".join(message for message in messages if message))
 
 
-def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
+def _judged(now: statuses.Written, kind: str, expected: Iterable[Expected]) -> Finding:
     """The condition is one of those expected; they are computed one after another if that takes long."""
     said = now.status.condition(kind)
     if said is None:
@@ -68,12 +70,12 @@ def _judged(now: Written, kind: str, expected: Iterable[Expected]) -> Finding:
 @contract("COND-01", on=status(), needs=NEEDS)
 def pod_scheduled_is_always_true(m: Moment) -> Findings:
     """Every status that a kubelet writes has the condition PodScheduled, and it is True."""
-    now = written(m)
+    now = statuses.written(m)
     return _judged(now, "PodScheduled", [_TRUE]) if now is not None else None
 
 
 def _initialized(
-    now: Written,
+    now: statuses.Written,
     phase: str,
     *,
     app_suffices: bool,
@@ -87,9 +89,9 @@ def _initialized(
     """
     unknown: list[str] = []
     incomplete: list[str] = []
-    statuses = now.statuses
+    by_name = now.statuses
     for c in now.pod.spec.init_containers or () if now.pod.spec else ():
-        said = statuses.get(c.name)
+        said = by_name.get(c.name)
         if said is None:
             unknown.append(c.name)
         elif not (_started(said, before) or said.name in late if c.is_sidecar else said.ready):
@@ -116,7 +118,7 @@ def _waited(said: ContainerStatus | None) -> bool:
     return said is not None and said.state.waiting is not None
 
 
-def _is_ended_with_its_pod(now: Written) -> bool:
+def _is_ended_with_its_pod(now: statuses.Written) -> bool:
     """A container is shown as ended only because its pod has: it was never created, or waited in back-off.
 
     The conditions stay as they were before that (status_manager.go TerminatePod).
@@ -138,7 +140,7 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     From 1.28 on it is also True once an app container has started. A pod that has succeeded has the reason
     PodCompleted.
     """
-    now = written(m)
+    now = statuses.written(m)
     if now is None or _is_ended_with_its_pod(now):
         return None
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
@@ -164,7 +166,7 @@ class _Synced:
         self.until_t: float | None = None
 
 
-def _views(m: Moment, now: Written) -> tuple[PodStatus | None, ...]:
+def _views(m: Moment, now: statuses.Written) -> tuple[PodStatus | None, ...]:
     """By which statuses a sidecar may count as started.
 
     Results of several probes may be reported before the next sync, which waits for a relist; a kubelet that
@@ -190,13 +192,13 @@ def _by_syncs(status: PodStatus) -> tuple[list[tuple[str, str, ContainerState]],
     return stages, Expected(said.status, said.reason, said.message) if said is not None else None
 
 
-def _containers_ready(now: Written, phase: str) -> Expected:
+def _containers_ready(now: statuses.Written, phase: str) -> Expected:
     """The condition ContainersReady for a generated phase."""
     unknown: list[str] = []
     unready: list[str] = []
-    spec, statuses = now.pod.spec, now.statuses
+    spec, by_name = now.pod.spec, now.statuses
     for c in (*spec.sidecars, *spec.containers) if spec is not None else ():
-        said = statuses.get(c.name)
+        said = by_name.get(c.name)
         if said is None:
             unknown.append(c.name)
         elif not said.ready:
@@ -216,7 +218,7 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
 
     At the end its reason is PodCompleted or PodFailed, by the phase that the containers amount to.
     """
-    now = written(m)
+    now = statuses.written(m)
     if now is None or _ends_by_the_kubelet(m) or _is_ended_with_its_pod(now):
         return None
     return _judged(now, "ContainersReady", [_containers_ready(now, phase) for phase in now.phases])
@@ -235,7 +237,7 @@ def ready_needs_every_gate(m: Moment) -> Findings:
 
     A gate whose condition is missing counts as False; the reason is then ReadinessGatesNotReady.
     """
-    now = written(m)
+    now = statuses.written(m)
     gates = now.pod.spec.readiness_gates or () if now is not None and now.pod.spec is not None else ()
     containers = now.status.condition("ContainersReady") if now is not None else None
     if now is None or not gates or containers is None or containers.status != "True":
@@ -255,7 +257,7 @@ def ready_needs_every_gate(m: Moment) -> Findings:
 @contract("COND-05", on=status(), needs=NEEDS)
 def ready_copies_containers_ready(m: Moment) -> Findings:
     """Without readiness gates, or with ContainersReady not True, Ready has its status, reason and message."""
-    now = written(m)
+    now = statuses.written(m)
     containers = now.status.condition("ContainersReady") if now is not None else None
     if now is None or containers is None:
         return None
@@ -270,16 +272,18 @@ def ready_to_start_means_a_usable_sandbox(m: Moment) -> Findings:
 
     It is True with every status that is built from containers in a sandbox that needs no replacement.
     """
-    now = written(m)
+    now = statuses.written(m)
     if now is None or not now.pod.born:
         return None
-    said = now.status.condition(READY_TO_START)
+    said = now.status.condition(statuses.READY_TO_START)
     if said is None:
-        return broken(f"condition {READY_TO_START} is missing")
+        return broken(f"condition {statuses.READY_TO_START} is missing")
     if said.status == "True":
         return _true(m, now)
     if now.pod.sandboxes and _is_in_use(now) and why_replaced(now.pod) is None:
-        return broken(f"{READY_TO_START} is False, and containers are in a ready sandbox", now.pod.set_seq)
+        return broken(
+            f"{statuses.READY_TO_START} is False, and containers are in a ready sandbox", now.pod.set_seq
+        )
     return KEPT
 
 
@@ -288,21 +292,21 @@ def sandbox_is_gone_in_the_end(m: Moment, pod: Pod) -> Findings:
     """The last status of a pod that was stopped does not say that it has a sandbox."""
     if pod.static or not pod.born or not pod.sandboxes or m.header.channels.api != "full":
         return None
-    said = pod.status.condition(READY_TO_START) if pod.status is not None else None
+    said = pod.status.condition(statuses.READY_TO_START) if pod.status is not None else None
     if pod.status is None or said is None or not pod.status.terminal or pod.status.reason:
         return None
     if any(s.state == "ready" for s in pod.sandboxes):
         return None
     is_so = said.status == "True"
-    return broken(f"{READY_TO_START} is True to the end", pod.status_seq) if is_so else KEPT
+    return broken(f"{statuses.READY_TO_START} is True to the end", pod.status_seq) if is_so else KEPT
 
 
-def _true(m: Moment, now: Written) -> Finding:
+def _true(m: Moment, now: statuses.Written) -> Finding:
     sandboxes = now.pod.sandboxes
     if "ready" in [s.state for s in sandboxes]:
         return KEPT
     if not any(s.ready_t is not None or not s.born for s in sandboxes):
-        return broken(f"{READY_TO_START} is True, and no sandbox was ever run", now.pod.set_seq)
+        return broken(f"{statuses.READY_TO_START} is True, and no sandbox was ever run", now.pod.set_seq)
     newest = sandboxes[-1]
     ends = [stop.end_t for stop in newest.stops if stop.succeeded and stop.end_t is not None]
     gone_t = min([*ends, *(t for t in (newest.died_t, newest.removed_t) if t is not None)], default=m.t)
@@ -310,15 +314,15 @@ def _true(m: Moment, now: Written) -> Finding:
         return KEPT  # The kubelet has not been able to inspect it since.
     if m.t - gone_t > REACTION and not _may_be_old(m, now, gone_t):
         return broken(
-            f"{READY_TO_START} is True, the sandbox is gone", newest.run.seq if newest.run else None
+            f"{statuses.READY_TO_START} is True, the sandbox is gone", newest.run.seq if newest.run else None
         )
     return KEPT
 
 
-def _may_be_old(m: Moment, now: Written, gone_t: float) -> bool:
+def _may_be_old(m: Moment, now: statuses.Written, gone_t: float) -> bool:
     """The status shows the sandbox as before, which no sync can have read since."""
-    before = now.before.condition(READY_TO_START) if now.before is not None else None
-    return may_be_old(m, gone_t, is_same=before is not None and before.status == "True")
+    before = now.before.condition(statuses.READY_TO_START) if now.before is not None else None
+    return statuses.may_be_old(m, gone_t, is_same=before is not None and before.status == "True")
 
 
 def _may_be_stopped(sandbox: Sandbox) -> bool:
@@ -327,28 +331,30 @@ def _may_be_stopped(sandbox: Sandbox) -> bool:
     return stop is not None and (stop.end_t is None or (sandbox.status_t or 0.0) <= stop.end_t)
 
 
-def _is_in_use(now: Written) -> bool:
+def _is_in_use(now: statuses.Written) -> bool:
     """The status is built from a container of the newest sandbox, which no call has tried to stop."""
     newest, status = now.pod.sandboxes[-1], now.status
     every = status.lasting_containers
     return any(said.runtime_id in newest.containers for said in every) and not _may_be_stopped(newest)
 
 
-@contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=TOLD_AT_ONCE)
+@contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=statuses.TOLD_AT_ONCE)
 def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Up to 1.35 PodReadyToStartContainers comes with the next sync, which a long pull puts off.
 
     From 1.36 on it is reported as soon as the sandbox runs, before any image is pulled.
     """
-    said = status.condition(READY_TO_START)
+    said = status.condition(statuses.READY_TO_START)
     if said is None or said.status != "True" or not pod.born:
         return None
-    before = pod.status.condition(READY_TO_START) if pod.status is not None else None
+    before = pod.status.condition(statuses.READY_TO_START) if pod.status is not None else None
     if before is not None and before.status == "True":
         return None
-    if TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(m, pod):
+    if statuses.TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(m, pod):
         return KEPT
-    return broken(f"{READY_TO_START} is True while the sync that created the sandbox still pulls an image")
+    return broken(
+        f"{statuses.READY_TO_START} is True while the sync that created the sandbox still pulls an image"
+    )
 
 
 def _still_in_first_sync(m: Moment, pod: Pod) -> bool:
@@ -369,14 +375,14 @@ def _is_pulled_again(pod: Pod, pull: Call, run: Call) -> bool:
 @new_sandbox_is_reported_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
 def new_sandbox_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
     """From 1.36 on the condition does not wait for the sync that created the sandbox."""
-    if not TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
+    if not statuses.TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
         return None
-    said = pod.status.condition(READY_TO_START) if pod.status is not None else None
+    said = pod.status.condition(statuses.READY_TO_START) if pod.status is not None else None
     if said is not None and said.status == "True":
         return None
 
     def shows(n: Moment) -> bool:
-        reported = n.status.condition(READY_TO_START) if n.status is not None else None
+        reported = n.status.condition(statuses.READY_TO_START) if n.status is not None else None
         return n.pod is pod and reported is not None and reported.status == "True"
 
     return answered(

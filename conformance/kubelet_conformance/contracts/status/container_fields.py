@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import STATUS, ByVersion
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract, observer
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, status
 from kubelet_conformance.contracts.facts.static_pod import is_without_a_past, last_told_in_a_former_life
 from kubelet_conformance.contracts.facts.status import END_TOLD, Entry, is_late, kubelets_entries, record_with

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodSpec, Terminated
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodSpec, Terminated
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import KEPT, Finding, broken, contract, observer
+from kubelet_conformance.contract.definition import KEPT, broken, contract, observer
 from kubelet_conformance.contract.patterns import read_as, status
+from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.static_pod import end_is_made_up, ended_since_its_file_went
-from kubelet_conformance.contracts.facts.status import (
-    AGAIN,
-    END_TOLD,
-    START_ERRORS,
-    UNKNOWN_END,
-    Entry,
-    is_lost,
-    is_unseen,
-    kubelets_entries,
-    record_with,
-    seconds,
-    tells_of_its_sandbox_only,
-    tells_of_probes_only,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.container import Recorded
 from kubelet_conformance.contracts.tables.status import may_be_shown, said, shown
@@ -48,7 +35,7 @@ def container_without_record_waits(m: Moment, pod: Pod, spec: PodSpec) -> Iterat
     if not pod.born or _ends(m):
         return
     default = "PodInitializing" if spec.init_containers else "ContainerCreating"
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         if not entry.without_record:
             continue
         name, waiting = entry.status.name, entry.status.state.waiting
@@ -56,7 +43,7 @@ def container_without_record_waits(m: Moment, pod: Pod, spec: PodSpec) -> Iterat
             continue
         if waiting is None:
             yield broken(f"{name} has no record and does not wait", pod.set_seq)
-        elif entry.kind != "ephemeral" and waiting.reason not in {default, *START_ERRORS}:
+        elif entry.kind != "ephemeral" and waiting.reason not in {default, *statuses.START_ERRORS}:
             yield broken(f"{name} waits with reason {waiting.reason!r}, expected {default}", pod.set_seq)
         else:
             yield KEPT
@@ -73,7 +60,7 @@ def _wrong_end(said: Terminated, container: Container) -> str | None:
     if record is None or not record.finished_at:
         return None
     for name, nanoseconds in (("startedAt", record.started_at), ("finishedAt", record.finished_at)):
-        stamp = seconds(said.started_at if name == "startedAt" else said.finished_at)
+        stamp = statuses.seconds(said.started_at if name == "startedAt" else said.finished_at)
         if stamp is not None and stamp != nanoseconds // NANOSECONDS:
             return f"has {name} {stamp}, the runtime says {nanoseconds // NANOSECONDS}"
     return None
@@ -85,7 +72,7 @@ def state_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
 
     These are its start, its end, its exit code and its id.
     """
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         container, state, name = entry.container, entry.status.state, entry.status.name
         if container is None or not container.born:
             continue
@@ -99,14 +86,14 @@ def state_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
             yield broken(f"{name} {wrong}", _ended(container)) if wrong else KEPT
 
 
-def _running(m: Moment, entry: Entry, container: Container) -> Finding:
+def _running(m: Moment, entry: statuses.Entry, container: Container) -> Finding:
     name, ended = entry.status.name, container.exit
     if container.start is None:
         return broken(f"{name} is shown running and was never started")
-    if ended is not None and m.t - ended.t > REACTION and not is_unseen(m, entry, ended.t):
+    if ended is not None and m.t - ended.t > REACTION and not statuses.is_unseen(m, entry, ended.t):
         return broken(f"{name} is shown running {m.t - ended.t:.1f} s after it exited", ended.seq)
     running, record = entry.status.state.running, container.record
-    stamp = seconds(running.started_at) if running else None
+    stamp = statuses.seconds(running.started_at) if running else None
     if stamp is not None and record is not None and record.started_at:
         real = record.started_at // NANOSECONDS
         if stamp != real:
@@ -122,10 +109,10 @@ def _ended(container: Container) -> int | None:
     return container.exit.seq if container.exit else _started(container)
 
 
-@state_is_that_of_the_record.clause("last state", on=END_TOLD)
+@state_is_that_of_the_record.clause("last state", on=statuses.END_TOLD)
 def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
     """A terminated lastState has the data of the record that it names."""
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         last, container = entry.status.last_state.terminated, entry.last
         if last is None or container is None or not container.born:
             continue
@@ -161,7 +148,7 @@ def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The state of a container in a status follows from a state that its record was read in (table 27.8)."""
     if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
         return  # Events of the runtime report states too.
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         container = entry.container
         if container is None or not container.born or container.state == "removed":
             continue
@@ -178,10 +165,10 @@ def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield broken(text, _started(container))
 
 
-@contract("CSTAT-03", on=END_TOLD, needs=NEEDS)
+@contract("CSTAT-03", on=statuses.END_TOLD, needs=NEEDS)
 def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
     """State is of the newest record of a name, lastState of the one before it."""
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         last = entry.status.last_state.terminated
         container = entry.container
         if (
@@ -215,7 +202,7 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
 
     Without a recorded reason the terminated state stays.
     """
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         container, said, waiting = entry.container, entry.status, entry.status.state.waiting
         if waiting is None or container is None or not container.born or not container.started_seq:
             continue
@@ -226,16 +213,21 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
             yield broken(f"{said.name} waits, and its record has not ended", _started(container))
         elif (last is None or last.container_id != said.container_id) and not _was_made_up(m, entry):
             yield broken(f"{said.name} waits, and its end is not in lastState", container.exit.seq)
-        elif waiting.reason not in START_ERRORS:
+        elif waiting.reason not in statuses.START_ERRORS:
             yield broken(f"{said.name} waits with reason {waiting.reason!r}, no start has failed")
         else:
             yield KEPT
 
 
-def _was_made_up(m: Moment, entry: Entry) -> bool:
+def _was_made_up(m: Moment, entry: statuses.Entry) -> bool:
     """The end in lastState was invented when its static pod, now back, was terminated; no record is left."""
     last, container = entry.status.last_state.terminated, entry.container
-    if last is None or last.reason != UNKNOWN_END or container is None or container.state != "removed":
+    if (
+        last is None
+        or last.reason != statuses.UNKNOWN_END
+        or container is None
+        or container.state != "removed"
+    ):
         return False
     return m.pod is not None and ended_since_its_file_went(m, m.pod)
 
@@ -248,7 +240,7 @@ def _read_as_unknown(container: Container) -> bool:
 @contract("CSTAT-05", on=status(), needs=NEEDS)
 def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
     """An init container whose newest record exited with 0 stays terminated, whatever the others do."""
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         container = entry.container
         if entry.kind != "init" or container is None or container.exit is None or container.exit.code != 0:
             continue
@@ -260,7 +252,7 @@ def finished_init_stays_terminated(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("CSTAT-06", on=AGAIN, needs=NEEDS)
+@contract("CSTAT-06", on=statuses.AGAIN, needs=NEEDS)
 def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A running container whose record vanished gets the lastState ContainerStatusUnknown, exit code 137.
 
@@ -268,15 +260,15 @@ def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
     """
     if _ends(m):
         return
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         said, old = entry.status, entry.before
-        gone = record_with(m, old.runtime_id) if old is not None else None
+        gone = statuses.record_with(m, old.runtime_id) if old is not None else None
         if old is None or gone is None or not gone.vanished or said.container_id or entry.kind != "app":
             continue
         if old.state.running is None:
             continue
         last = said.last_state.terminated
-        if last is None or last.reason != UNKNOWN_END or last.exit_code != UNKNOWN_END_CODE:
+        if last is None or last.reason != statuses.UNKNOWN_END or last.exit_code != UNKNOWN_END_CODE:
             yield broken(f"{said.name} has lost its record, and lastState does not say so", pod.status_seq)
         elif said.restart_count != old.restart_count + 1:
             yield broken(
@@ -286,13 +278,13 @@ def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("CSTAT-14", on=AGAIN, needs=NEEDS)
+@contract("CSTAT-14", on=statuses.AGAIN, needs=NEEDS)
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
     """LastState is of a record: it goes with that record once the status is built from the remaining one.
 
     The same holds for the end that was invented for a vanished record. restartCount stays.
     """
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before
         older = old.last_state.terminated if old is not None else None
         if container is None or not container.born or old is None or older is None:
@@ -301,11 +293,13 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             continue
         if end_is_made_up(m, m.pod, said):
             continue  # The rest of it stays as it was.
-        if tells_of_probes_only(m) or tells_of_its_sandbox_only(m):
+        if statuses.tells_of_probes_only(m) or statuses.tells_of_its_sandbox_only(m):
             continue
         last = said.last_state.terminated
-        gone = record_with(m, older.runtime_id)
-        removed_t = container.created_t if older.reason == UNKNOWN_END else gone.removed_t if gone else None
+        gone = statuses.record_with(m, older.runtime_id)
+        removed_t = (
+            container.created_t if older.reason == statuses.UNKNOWN_END else gone.removed_t if gone else None
+        )
         if removed_t is None or container.removed_t is not None:
             continue
         if last is None or last.container_id != older.container_id:
@@ -319,7 +313,7 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
 @contract("CSTAT-15", on=status(), needs=NEEDS)
 def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
     """A record that was created and never started is shown as waiting."""
-    for entry in kubelets_entries(m):
+    for entry in statuses.kubelets_entries(m):
         container, said = entry.container, entry.status
         if container is None or not container.born or container.started_seq or container.start is None:
             continue
@@ -327,7 +321,7 @@ def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
             continue
         if container.record is not None and container.record.state != "CONTAINER_CREATED":
             continue  # The start failed for the kubelet only: the runtime has done it.
-        if is_lost(said) and (_ends(m) or end_is_made_up(m, m.pod, said)):
+        if statuses.is_lost(said) and (_ends(m) or end_is_made_up(m, m.pod, said)):
             continue
         if said.state.waiting is not None:
             yield KEPT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodStatus
+from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STORED_STATUS, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, pod_set, status
 from kubelet_conformance.contracts.facts.pod import (
     FAULT,

@@ -7,25 +7,12 @@ import binascii
 from collections.abc import Iterator
 from typing import cast
 
-from kubelet_conformance.contract import Container, Kind, Moment, Pod
+from kubelet_conformance.contract import Container, Finding, Kind, Moment, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed
 from kubelet_conformance.contracts.containers.image_volumes import shows_images
-from kubelet_conformance.contracts.facts.pod import (
-    TERMINATION_ASKED,
-    may_be_unknown,
-    runs_post_start,
-    runs_pre_stop,
-)
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import ExecSyncReply
 from kubelet_conformance.trace.format.records import Event
@@ -120,7 +107,7 @@ def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
     if kind == "unknown":
         return None
     if path != _LISTS.get(kind):
-        if path == _LISTS["app"] and may_be_unknown(pod, m.node):
+        if path == _LISTS["app"] and pods.may_be_unknown(pod, m.node):
             return None  # A pod that no source has is known from its records alone, and these name no list.
         return broken(f"event {record.reason} is about {record.container}, expected {_LISTS[kind]}{{{name}}}")
     return KEPT
@@ -177,7 +164,7 @@ def _hook_prints(m: Moment) -> None:
     """Record what failing hooks print."""
     if m.pod is None or m.container is None or m.reply.response is None:
         return
-    if m.response(ExecSyncReply).exit_code == 0 or not (runs_post_start(m) or runs_pre_stop(m)):
+    if m.response(ExecSyncReply).exit_code == 0 or not (pods.runs_post_start(m) or pods.runs_pre_stop(m)):
         return
     found = m.reply.response.json()
     try:
@@ -244,7 +231,7 @@ def start_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
     return answered(
         by=event("Started").where(lambda n: f"{{{container.name}}}" in (_event(n).container or "")),
         within=REACTION,
-        unless=TERMINATION_ASKED,
+        unless=pods.TERMINATION_ASKED,
         text=f"a Started event of {container.name}",
     )
 
@@ -273,7 +260,7 @@ def deadline_event_is_repeated(_: Moment, pod: Pod) -> Findings:
     return answered(
         by=event("DeadlineExceeded"),
         within=REACTION,
-        unless=TERMINATION_ASKED,
+        unless=pods.TERMINATION_ASKED,
         text=f"another event DeadlineExceeded of {pod.name} is written",
     )
 
@@ -325,7 +312,7 @@ def failed_start_has_an_event(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=event("Failed").where(lambda n: _event(n).type == "Warning" and bool(_event(n).container)),
         within=REACTION,
-        unless=TERMINATION_ASKED,
+        unless=pods.TERMINATION_ASKED,
         text=f"a Warning event Failed after {m.call.rpc} failed",
     )
 

@@ -9,26 +9,11 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, status
-from kubelet_conformance.contracts.facts.pod import (
-    FAULT,
-    STATUS_WRITE,
-    TERMINATION_ASKED,
-    has_ended_for_good,
-    pod_of_write,
-    worker_is_busy,
-)
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD, told_ips
 from kubelet_conformance.contracts.facts.static_pod import last_told_in_a_former_life
 from kubelet_conformance.contracts.facts.status import AGAIN, END_TOLD, Reads, being_read
@@ -161,7 +146,7 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
     return answered(
         by=status().where(is_true),
         within=REACTION,
-        unless=exited().either(FAULT, TERMINATION_ASKED),
+        unless=exited().either(pods.FAULT, pods.TERMINATION_ASKED),
         text=f"{condition} of {pod.name}, whose lastTransitionTime has moved, is reported as True",
     )
 
@@ -215,10 +200,10 @@ def _still_ended(pod: Pod, before: PodStatus, ended: dict[str, bool]) -> Iterato
             yield broken(f"{old.name} had ended for good and is not terminated any more", pod.status_seq)
 
 
-@ended_container_stays_ended.clause("asked", on=STATUS_WRITE)
+@ended_container_stays_ended.clause("asked", on=pods.STATUS_WRITE)
 def illegal_transition_is_not_requested(m: Moment) -> Iterator[Finding]:
     """The kubelet does not write another status either, which the API server would refuse."""
-    write, pod = m.record, pod_of_write(m)
+    write, pod = m.record, pods.pod_of_write(m)
     if pod is None or pod.spec is None or pod.status is None or not isinstance(write, ApiWrite):
         return
     if write.code not in _REFUSED or not memoryview(write.body):
@@ -302,7 +287,7 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
 def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
     """A status written during a sync, or before the next can begin or read, shows what was known before."""
     reads = m.node.note(Reads)
-    is_late = worker_is_busy(pod) or bool(being_read(m)) or has_ended_for_good(pod, m.status)
+    is_late = pods.worker_is_busy(pod) or bool(being_read(m)) or pods.has_ended_for_good(pod, m.status)
     return is_late or m.t - max(since_t, reads.held_up_t) <= REACTION
 
 
@@ -342,7 +327,7 @@ class _StatusWrite(msgspec.Struct):
 _STATUS_WRITE = msgspec.json.Decoder(_StatusWrite)
 
 
-@addresses_are_those_of_the_sandbox.clause("host's", on=STATUS_WRITE)
+@addresses_are_those_of_the_sandbox.clause("host's", on=pods.STATUS_WRITE)
 def host_has_its_addresses(m: Moment) -> Findings:
     """A status write with hostIP also has hostIPs; an older API server does not keep them."""
     write = m.record

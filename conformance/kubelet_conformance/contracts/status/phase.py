@@ -8,26 +8,11 @@ from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, exited, failed, status
+from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, starts_are_told
 from kubelet_conformance.contracts.facts.kills import is_killed_already
-from kubelet_conformance.contracts.facts.pod import (
-    FAULT,
-    TERMINATION_ASKED,
-    at_its_end,
-    end_is_forgotten,
-    of,
-    to_run,
-    worker_is_busy,
-)
 from kubelet_conformance.contracts.facts.static_pod import end_is_made_up, has_no_mirror
-from kubelet_conformance.contracts.facts.status import (
-    AGAIN,
-    END_TOLD,
-    Written,
-    tells_of_its_sandbox_only,
-    tells_of_probes_only,
-    written,
-)
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.status import seen
@@ -39,23 +24,23 @@ HANDLED = frozenset({"Evicted", "DeadlineExceeded", "Preempting", "NodeShutdown"
 
 
 def _all_stopped(m: Moment) -> bool:
-    now = written(m)
+    now = statuses.written(m)
     return now is not None and now.counts.all_stopped
 
 
 STOPPED = status().where(_all_stopped)
 
 
-def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
+def _judged(m: Moment, situation: Callable[[statuses.Written], bool]) -> Findings:
     """In the situation the written phase is the one its containers amount to."""
-    now = written(m)
+    now = statuses.written(m)
     if now is None or now.pod.finished or not situation(now):
         return None
     if now.lost and any(end_is_made_up(m, now.pod, one) for one in now.lost):
         return None
     if now.status.phase in now.allowed:
         return KEPT
-    is_old = tells_of_probes_only(m) or tells_of_its_sandbox_only(m)
+    is_old = statuses.tells_of_probes_only(m) or statuses.tells_of_its_sandbox_only(m)
     if is_old and now.before is not None and now.status.phase == now.before.phase:
         return _follows(now)
     expected, row = " or ".join(sorted(now.allowed)), now.row
@@ -64,29 +49,29 @@ def _judged(m: Moment, situation: Callable[[Written], bool]) -> Findings:
     return broken(f"phase is {now.status.phase}, expected {expected}: {row.why} ({row.row})", now.pod.set_seq)
 
 
-def _follows(now: Written) -> Findings:
+def _follows(now: statuses.Written) -> Findings:
     """The result of a probe is reported at once, and the phase with the sync that it triggers."""
-    if worker_is_busy(now.pod):
+    if pods.worker_is_busy(now.pod):
         return None
     phase = " or ".join(sorted(now.allowed))
     return answered(
         by=status().where(lambda m: m.status is not None and m.status.phase in now.allowed),
         within=REACTION,
-        unless=exited().either(TERMINATION_ASKED, FAULT, LIFE_ENDS),
+        unless=exited().either(pods.TERMINATION_ASKED, pods.FAULT, LIFE_ENDS),
         text=f"phase {phase} follows the result of a probe",
     )
 
 
 def _ended(pod: Pod, *, badly: bool) -> bool:
     """Every container of the pod has ended for good: with `badly` one of them by a failure, else none."""
-    if not at_its_end(pod):
+    if not pods.at_its_end(pod):
         return False
     exits = [c.exit for spec in (pod.spec.containers if pod.spec else ()) if (c := pod.newest(spec.name))]
     codes = [e.code for e in exits if e is not None]
     return None not in codes and any(codes) == badly
 
 
-_KILLED = done("StopPodSandbox").where(to_run)
+_KILLED = done("StopPodSandbox").where(pods.to_run)
 
 
 def _owed(m: Moment, phase: str) -> Findings:
@@ -98,7 +83,7 @@ def _owed(m: Moment, phase: str) -> Findings:
     return answered(
         by=status().where(lambda now: now.status is not None and now.status.phase == phase),
         within=REACTION,
-        unless=TERMINATION_ASKED.either(call("RunPodSandbox"), failed("NodeUnprepareResources")),
+        unless=pods.TERMINATION_ASKED.either(call("RunPodSandbox"), failed("NodeUnprepareResources")),
         text=f"phase {phase} is written",
     )
 
@@ -112,17 +97,17 @@ def ephemeral_containers_do_not_count(m: Moment) -> Findings:
 @ephemeral_containers_do_not_count.clause("in the end", on=exited())
 def end_does_not_wait_for_debugging(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """A pod whose app containers have all ended for good ends, though an ephemeral one runs."""
-    if container.kind != "app" or not to_run(m):
+    if container.kind != "app" or not pods.to_run(m):
         return None
     debugging = any(c.state == "running" for c in pod.of_kind("ephemeral"))
-    if not debugging or not at_its_end(pod, container, ended.code) or not m.node.kubelet_up:
+    if not debugging or not pods.at_its_end(pod, container, ended.code) or not m.node.kubelet_up:
         return None
     if ended.commanded or is_killed_already(m, container):
         return None  # The sync that kills it for a reason may make it again, whatever its exit code.
     return answered(
-        by=status().where(of(pod)).where(lambda now: now.status is not None and now.status.terminal),
+        by=status().where(pods.of(pod)).where(lambda now: now.status is not None and now.status.terminal),
         within=REACTION + (pod.spec.grace_seconds if pod.spec is not None else 0),
-        unless=TERMINATION_ASKED.where(of(pod)).either(FAULT),
+        unless=pods.TERMINATION_ASKED.where(pods.of(pod)).either(pods.FAULT),
         whole_node=True,
         text=f"{pod.name}, whose app containers have ended, ends",
     )
@@ -144,7 +129,7 @@ def started_containers_make_running(m: Moment) -> Findings:
 def crash_loop_is_running(m: Moment) -> Findings:
     """A container that waits after having run counts as stopped, so a crash loop under Always is Running."""
 
-    def crash_loop(now: Written) -> bool:
+    def crash_loop(now: statuses.Written) -> bool:
         apps = now.counts.apps
         return ("again" in apps or "again after 0" in apps) and "waiting" not in apps
 
@@ -173,7 +158,7 @@ def success_is_written_in_the_end(m: Moment) -> Findings:
 def failure_is_final_only_under_never(m: Moment) -> Findings:
     """With all containers stopped and one failed, a pod is Failed under Never and Running under OnFailure."""
 
-    def has_failed(now: Written) -> bool:
+    def has_failed(now: statuses.Written) -> bool:
         counts = now.counts
         return counts.policy != "Always" and counts.all_stopped and not counts.all_succeeded
 
@@ -190,7 +175,7 @@ def failure_is_written_in_the_end(m: Moment) -> Findings:
 def no_failure_while_another_runs(m: Moment) -> Findings:
     """Under Never, a pod with a failed container is Running for as long as another one runs."""
 
-    def one_failed_one_runs(now: Written) -> bool:
+    def one_failed_one_runs(now: statuses.Written) -> bool:
         counts = now.counts
         return counts.policy == "Never" and "ended badly" in counts.apps and counts.running > 0
 
@@ -212,11 +197,11 @@ def init_failure_is_written_in_the_end(m: Moment, pod: Pod) -> Findings:
     return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
 
 
-@contract("PHASE-10", on=END_TOLD, needs=NEEDS)
+@contract("PHASE-10", on=statuses.END_TOLD, needs=NEEDS)
 def init_that_waits_after_success_is_done(m: Moment) -> Findings:
     """An init container that waits, and ended with 0 before, counts as done."""
 
-    def waits_after_success(now: Written) -> bool:
+    def waits_after_success(now: statuses.Written) -> bool:
         return any(seen(s) == "again after 0" for s in now.status.init_container_statuses or ())
 
     return _judged(m, waits_after_success)
@@ -234,7 +219,7 @@ def terminal_phase_is_final(m: Moment) -> Findings:
     if m.status.phase == finished:
         return KEPT
     was_forgotten = pod.static and pod.status is not None and pod.status.phase != finished
-    if was_forgotten or end_is_forgotten(pod, m.node) or _reaches_its_deadline(m, pod):
+    if was_forgotten or pods.end_is_forgotten(pod, m.node) or _reaches_its_deadline(m, pod):
         return None
     return broken(f"phase goes from {finished} to {m.status.phase}", pod.status_seq)
 
@@ -246,11 +231,11 @@ def _reaches_its_deadline(m: Moment, pod: Pod) -> bool:
     return is_told and is_just_over and time_may_be_over(m, pod)
 
 
-@contract("PHASE-12", on=AGAIN, needs=NEEDS)
+@contract("PHASE-12", on=statuses.AGAIN, needs=NEEDS)
 def running_may_become_pending(m: Moment) -> Findings:
     """A pod that was Running is Pending again when its init containers have to run once more."""
 
-    def was_running(now: Written) -> bool:
+    def was_running(now: statuses.Written) -> bool:
         return now.before is not None and now.before.phase == "Running" and now.row.then == "Pending"
 
     return _judged(m, was_running)
@@ -275,11 +260,11 @@ def deleted_pod_ends_by_its_exit_codes(m: Moment) -> Findings:
     Its restart policy has no part in it. Static pods are exempt.
     """
 
-    def being_deleted(now: Written) -> bool:
+    def being_deleted(now: statuses.Written) -> bool:
         return now.pod.termination is not None and not now.pod.static and now.counts.all_stopped
 
     finding = _judged(m, being_deleted)
-    now = written(m)
+    now = statuses.written(m)
     if finding is not KEPT or now is None or now.status.phase != "Failed" or not now.counts.all_succeeded:
         return finding
     return broken("phase is Failed, and all containers ended with 0")
@@ -289,8 +274,8 @@ def deleted_pod_ends_by_its_exit_codes(m: Moment) -> Findings:
 def nothing_started_is_pending(m: Moment) -> Findings:
     """A pod none of whose containers was ever created is Pending."""
 
-    def nothing_there(now: Written) -> bool:
-        statuses = () if now.counts.app_was_up else now.status.container_statuses or ()
-        return bool(statuses) and all(seen(s) == "waiting" and not s.container_id for s in statuses)
+    def nothing_there(now: statuses.Written) -> bool:
+        of_apps = () if now.counts.app_was_up else now.status.container_statuses or ()
+        return bool(of_apps) and all(seen(s) == "waiting" and not s.container_id for s in of_apps)
 
     return _judged(m, nothing_there)

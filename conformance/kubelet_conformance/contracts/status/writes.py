@@ -7,18 +7,11 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Manifest, Moment, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import Pattern, deleted, done, exited, pod_set, pod_unset, status
-from kubelet_conformance.contracts.facts.pod import (
-    API_DELETE,
-    FAULT,
-    STATUS_WRITE,
-    TERMINATION_ASKED,
-    of,
-    worker_is_busy,
-)
+from kubelet_conformance.contract.patterns import deleted, done, exited, pod_set, pod_unset, status
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.static_pod import sent_static
 from kubelet_conformance.contracts.facts.status import seconds
 from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, KUBELET_START, REACTION
@@ -123,9 +116,11 @@ def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findi
     if not reported.phase or reported.terminal or reported.phase == pod.status.phase or not m.node.kubelet_up:
         return None
     return answered(
-        by=status().where(of(pod)).where(lambda n: n.status is not None and n.status.phase != reported.phase),
+        by=status()
+        .where(pods.of(pod))
+        .where(lambda n: n.status is not None and n.status.phase != reported.phase),
         within=BATCH + REACTION,
-        unless=FAULT.either(TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod))),
+        unless=pods.FAULT.either(pods.TERMINATION_ASKED.where(pods.of(pod)), pod_set().where(pods.of(pod))),
         whole_node=True,
         text=f"the phase of {pod.name}, which is {reported.phase} by another client, is corrected",
     )
@@ -263,7 +258,7 @@ def _was_there_lately(m: Moment) -> bool:
         return False
     ends = [stop.end_t for one in pod.sandboxes for stop in one.stops]
     left = any(one.state != "removed" and not one.stops for one in pod.sandboxes)
-    is_busy = left or any(one.state == "ready" for one in pod.sandboxes) or worker_is_busy(pod)
+    is_busy = left or any(one.state == "ready" for one in pod.sandboxes) or pods.worker_is_busy(pod)
     return is_busy or any(t is None or m.t - t < _FORGOTTEN for t in ends)
 
 
@@ -285,7 +280,7 @@ def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
             lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name)
         ),
         within=KUBELET_START + REACTION,
-        unless=FAULT.either(pod_unset(), pod_set()),
+        unless=pods.FAULT.either(pod_unset(), pod_set()),
         whole_node=True,
         text=f"a container of {manifest.metadata.name} is started",
     )
@@ -310,9 +305,11 @@ def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Find
     if m.t - m.node.started_t < KUBELET_START:
         return None
     return answered(
-        by=API_DELETE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod).either(deleted().where(of(pod))),
+        by=pods.API_DELETE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod).either(
+            deleted().where(pods.of(pod))
+        ),
         within=BATCH + REACTION,
-        unless=FAULT,
+        unless=pods.FAULT,
         whole_node=True,
         text=f"{pod.name}, which has ended, is deleted",
     )
@@ -322,7 +319,7 @@ def _uid(m: Moment) -> str:
     return m.record.uid if isinstance(m.record, ApiWrite) else ""
 
 
-@contract("STATUS-20", on=STATUS_WRITE, needs=(EVERY_STATUS,))
+@contract("STATUS-20", on=pods.STATUS_WRITE, needs=(EVERY_STATUS,))
 def failed_write_is_repeated(m: Moment) -> Findings:
     """A status that could not be written is written with the next change, or the next batch after 10 s."""
     write = m.record
@@ -330,9 +327,9 @@ def failed_write_is_repeated(m: Moment) -> Findings:
     if not isinstance(write, ApiWrite) or pod is None or (write.code or 0) < _SERVER_ERROR:
         return None
     return answered(
-        by=STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod),
+        by=pods.STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod),
         within=BATCH + REACTION,
-        unless=deleted().where(of(pod)),
+        unless=deleted().where(pods.of(pod)),
         whole_node=True,
         text=f"the status of {pod.name} is written again after {write.code}",
     )

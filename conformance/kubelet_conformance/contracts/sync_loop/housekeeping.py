@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodSpec
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pod, PodSpec, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import (
-    Predicate,
     call,
     deleted,
     done,
@@ -19,22 +18,11 @@ from kubelet_conformance.contract.patterns import (
     pod_set,
     told,
 )
+from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of, to_run
 from kubelet_conformance.contracts.facts.static_pod import kubelet_works
-from kubelet_conformance.contracts.facts.timing import (
-    KUBELET_START,
-    REACTION,
-    RESYNC,
-    RETRY,
-    RETRY_SLACK,
-    SAME_MOMENT,
-)
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
-from kubelet_conformance.trace.format.bodies import (
-    CreateContainerReply,
-    CreateContainerRequest,
-    StopContainerRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.disruption import REFUSALS
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
@@ -75,11 +63,11 @@ def retry_comes_when_it_is_due(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
         return None
     if kubelet_view(m).is_cut_off(m.t):
         return None
-    due = m.t + _RETRY_LEAST - SAME_MOMENT
+    due = m.t + _RETRY_LEAST - timing.SAME_MOMENT
     again = call("RunPodSandbox").where(of(pod))
     return answered(
         by=again.where(lambda n: n.t >= due),
-        within=RETRY + RETRY_SLACK,
+        within=timing.RETRY + timing.RETRY_SLACK,
         not_before=again.where(lambda n: n.t < due),
         unless=_DELAYED.either(
             TERMINATION_ASKED.where(of(pod)), pod_set().where(of(pod)), _HINDERED.where(of(pod)), _NEWS
@@ -101,7 +89,7 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
         if rivals and all(_age(older) < _age(pod) for pod in rivals) and not _taken(m, older):
             yield answered(
                 by=call("RunPodSandbox").where(of(older)),
-                within=KUBELET_START,
+                within=timing.KUBELET_START,
                 not_before=call("RunPodSandbox").where(_is_one_of(rivals)).either(_NO_PORT.where(of(older))),
                 unless=_DELAYED.either(
                     TERMINATION_ASKED.where(of(older)), _HINDERED_OTHERWISE.where(of(older))
@@ -146,7 +134,7 @@ def deletion_is_graceful(m: Moment, pod: Pod, container: Container) -> Findings:
         return None
     if not pod.wanted or not end.grace or container.state != "running" or container.stops or not pod.born:
         return None
-    least, got = min(end.grace, MINIMUM_GRACE), m.request(StopContainerRequest).timeout
+    least, got = min(end.grace, MINIMUM_GRACE), m.request(bodies.StopContainerRequest).timeout
     return KEPT if got >= least else broken(f"{container.name} is stopped with timeout {got}", end.seq)
 
 
@@ -161,7 +149,7 @@ def pod_without_object_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]:
         if container.state == "running" and container.born and not container.stopping:
             yield answered(
                 by=call("StopContainer", "ExecSync").where(about(container)).either(exited()),
-                within=REACTION,
+                within=timing.REACTION,
                 unless=FAULT.either(call("StopPodSandbox")),
                 text=f"container {container.name} of {pod.name}, whose object is gone, is stopped",
             )
@@ -187,7 +175,7 @@ def resync_makes_up_for_what_was_missed(
     name = container.name
     return answered(
         by=call("CreateContainer", "PullImage"),
-        within=RESYNC,
+        within=timing.RESYNC,
         unless=_DELAYED.either(
             TERMINATION_ASKED, _CANNOT_START, call("StopPodSandbox"), failed("RunPodSandbox")
         ),
@@ -200,11 +188,11 @@ def nothing_waits_for_its_event(m: Moment) -> Findings:
     """While no event can be sent a container that was created, which is an event, is started all the same."""
     if kubelet_view(m).api_away_t is None or not to_run(m):
         return None
-    name = m.request(CreateContainerRequest).config.metadata.name
-    made = m.response(CreateContainerReply).container_id
+    name = m.request(bodies.CreateContainerRequest).config.metadata.name
+    made = m.response(bodies.CreateContainerReply).container_id
     return answered(
         by=call("StartContainer").where(lambda n: n.container is not None and n.container.id == made),
-        within=REACTION,
+        within=timing.REACTION,
         unless=TERMINATION_ASKED.either(FAULT),
         text=f"container {name} is started",
     )

@@ -7,31 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Node, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Node, Pattern, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import Pattern, Predicate, call, exited, kubelet, pod_set
-from kubelet_conformance.contracts.facts.container import (
-    INIT_FIRST,
-    REMAKING,
-    SIDECAR_ENDS,
-    waits_for_sidecars,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, exited, kubelet, pod_set
+from kubelet_conformance.contracts.facts import container as containers
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import ORPHAN_GRACE, is_ended_for_a_reason, reasons
-from kubelet_conformance.contracts.facts.pod import (
-    END,
-    NOBODY,
-    TERMINATION_ASKED,
-    about,
-    end_is_forgotten,
-    has_ended,
-    hook_command,
-    known_to_kubelet,
-    of,
-    runs_post_start,
-    runs_pre_stop,
-    will_not_run_again,
-)
 from kubelet_conformance.contracts.facts.probe import has_other_probes
 from kubelet_conformance.contracts.facts.static_pod import last_told_in_a_former_life
 from kubelet_conformance.contracts.facts.status import AGAIN
@@ -46,7 +28,7 @@ from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.world.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.in_flight import is_the_workers
 
-LIFE_ENDS: Pattern = END.either(kubelet("killed", "stopped"))
+LIFE_ENDS: Pattern = pods.END.either(kubelet("killed", "stopped"))
 _SETTLED = 5.0
 """A kubelet has had its first relist and its first syncs after this long."""
 
@@ -95,9 +77,9 @@ def healthy_container_is_not_stopped(m: Moment, pod: Pod, container: Container) 
     ):
         return None
     return answered(
-        by=NOBODY,
+        by=pods.NOBODY,
         within=API_POLL,
-        unless=TERMINATION_ASKED,
+        unless=pods.TERMINATION_ASKED,
         text=f"there is a reason to stop container {container.name}, which ran before the kubelet's start,",
     )
 
@@ -115,14 +97,14 @@ def healthy_sandbox_is_not_replaced(m: Moment, pod: Pod) -> Findings:
     if not any(_healthy(container, m.node) for container in sandbox.containers.values()):
         return None
     return answered(
-        by=NOBODY,
+        by=pods.NOBODY,
         within=API_POLL,
-        unless=TERMINATION_ASKED,
+        unless=pods.TERMINATION_ASKED,
         text=f"there is a reason for {m.call.rpc} on the ready sandbox of {pod.name}",
     )
 
 
-@healthy_container_is_not_stopped.clause("no-restart", on=REMAKING)
+@healthy_container_is_not_stopped.clause("no-restart", on=containers.REMAKING)
 def healthy_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
     """No container is created beside one that has run since before the start."""
     if not _again(m.node):
@@ -142,7 +124,7 @@ def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
                 yield KEPT
 
 
-@contract("RESTARTKUBELET-03", on=REMAKING, needs=(CRI, PODS))
+@contract("RESTARTKUBELET-03", on=containers.REMAKING, needs=(CRI, PODS))
 def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     """A container made again after the kubelet's restart counts on from the attempt at the runtime."""
     config = m.request(CreateContainerRequest).config
@@ -166,7 +148,9 @@ def _died_while_down(container: Container, node: Node) -> bool:
     return down is not None and up is not None and down <= end.t <= up
 
 
-_COMES_FIRST = call("PullImage", "StopContainer", "ExecSync").where(is_the_workers).either(SIDECAR_ENDS)
+_COMES_FIRST = (
+    call("PullImage", "StopContainer", "ExecSync").where(is_the_workers).either(containers.SIDECAR_ENDS)
+)
 """A sync works in order: it kills before it starts, and waits for images and for hooks."""
 
 
@@ -178,7 +162,7 @@ _ENDS_THE_POD = call("StopPodSandbox").where(_is_over)
 """Its deadline has passed, or the kubelet has another reason of its own."""
 
 
-@contract("RESTARTKUBELET-04", on=REMAKING, needs=(CRI, PODS), clause="policy")
+@contract("RESTARTKUBELET-04", on=containers.REMAKING, needs=(CRI, PODS), clause="policy")
 def policy_decides_on_what_exited_meanwhile(m: Moment, pod: Pod) -> Findings:
     """A container that exited while the kubelet was down is treated by restart policy and exit code."""
     newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
@@ -187,7 +171,7 @@ def policy_decides_on_what_exited_meanwhile(m: Moment, pod: Pod) -> Findings:
     end, sandbox = newest.exit, newest.sandbox
     if end is None or end.code is None or sandbox is not pod.sandbox:
         return None
-    if will_not_run_again(pod, newest.name, end.code):
+    if pods.will_not_run_again(pod, newest.name, end.code):
         text = f"container {newest.name} exited with {end.code}; {pod.restart_policy} does not restart it"
         return broken(text, end.seq)
     return KEPT
@@ -205,7 +189,9 @@ def what_exited_meanwhile_is_restarted(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=call("CreateContainer").where(_makes(pod, container.name)),
                 within=KUBELET_START,
-                unless=TERMINATION_ASKED.either(_COMES_FIRST, _ENDS_THE_POD, INIT_FIRST).where(of(pod)),
+                unless=pods.TERMINATION_ASKED.either(
+                    _COMES_FIRST, _ENDS_THE_POD, containers.INIT_FIRST
+                ).where(pods.of(pod)),
                 text=f"container {container.name}, which exited while the kubelet was down, is made again",
             )
 
@@ -216,9 +202,9 @@ def _is_to_be_made_again(container: Container, pod: Pod, node: Node) -> bool:
         return False
     if container is not pod.newest(container.name) or sandbox is None or sandbox.state != "ready":
         return False
-    if waits_for_sidecars(container):
+    if containers.waits_for_sidecars(container):
         return False
-    return container.spec is not None and not will_not_run_again(pod, container.name, end.code)
+    return container.spec is not None and not pods.will_not_run_again(pod, container.name, end.code)
 
 
 def _makes(pod: Pod, name: str) -> Predicate:
@@ -238,11 +224,11 @@ def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
 
 @ended_pods_stay_ended.clause(
     "nothing",
-    on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(has_ended),
+    on=call("RunPodSandbox", "CreateContainer", "StartContainer").where(pods.has_ended),
 )
 def ended_pod_is_not_started(m: Moment, pod: Pod) -> Findings:
     """No sandbox or container is created for a pod that had ended."""
-    if not pod.born or not pod.finished or not _again(m.node) or end_is_forgotten(pod, m.node):
+    if not pod.born or not pod.finished or not _again(m.node) or pods.end_is_forgotten(pod, m.node):
         return None
     return broken(f"{m.call.rpc} for pod {pod.name}, which has ended", pod.status_seq)
 
@@ -313,7 +299,7 @@ def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Iterator[Finding]:
         yield answered(
             by=call("RunPodSandbox").where(_runs_attempt(pod, sandbox.attempt + 1)),
             within=KUBELET_START + (pod.spec.grace_seconds if pod.spec else 0),
-            unless=TERMINATION_ASKED.where(of(pod)),
+            unless=pods.TERMINATION_ASKED.where(pods.of(pod)),
             not_before=call("RunPodSandbox").where(_runs_another(pod, sandbox.attempt + 1)),
             text=f"a sandbox of {pod.name} is run as attempt {sandbox.attempt + 1}",
         )
@@ -327,7 +313,9 @@ def _runs_another(pod: Pod, attempt: int) -> Predicate:
     return lambda m: m.pod is pod and m.request(RunPodSandboxRequest).config.metadata.attempt != attempt
 
 
-@contract("RESTARTKUBELET-14", on=call("ExecSync").where(runs_post_start), needs=(CRI, PODS), clause="hook")
+@contract(
+    "RESTARTKUBELET-14", on=call("ExecSync").where(pods.runs_post_start), needs=(CRI, PODS), clause="hook"
+)
 def post_start_is_not_run_again(m: Moment, container: Container) -> Findings:
     """The postStart hook of a container that ran before the kubelet's restart is not run again."""
     if not _again(m.node) or not _before(m.node, container.started_t):
@@ -340,7 +328,7 @@ def post_start_hooks_stay_done(m: Moment) -> Iterator[Finding]:
     """Such a container goes on without another postStart hook."""
     for pod in _settled_pods(m):
         for container in pod.every_container():
-            if _healthy(container, m.node) and hook_command(container, "post_start") is not None:
+            if _healthy(container, m.node) and pods.hook_command(container, "post_start") is not None:
                 yield KEPT
 
 
@@ -372,10 +360,10 @@ def _stops_due(pod: Pod, how: str) -> Iterator[Finding]:
         if container.state == "running" and container.born:
             yield answered(
                 by=call("StopContainer")
-                .where(about(container))
-                .either(call("ExecSync").where(runs_pre_stop).where(about(container))),
+                .where(pods.about(container))
+                .either(call("ExecSync").where(pods.runs_pre_stop).where(pods.about(container))),
                 within=KUBELET_START,
-                unless=exited().where(about(container)).either(pod_set().where(_is_back)),
+                unless=exited().where(pods.about(container)).either(pod_set().where(_is_back)),
                 text=f"container {container.name} of a pod {how} while the kubelet was down is stopped",
             )
 
@@ -397,8 +385,8 @@ def pod_deleted_meanwhile_has_its_grace(m: Moment) -> Findings:
     ):
         return None
     got = m.request(StopContainerRequest).timeout
-    if known_to_kubelet(pod, node):
-        hooks = hook_command(container, "pre_stop") is not None
+    if pods.known_to_kubelet(pod, node):
+        hooks = pods.hook_command(container, "pre_stop") is not None
         if end.grace is None or hooks or container.kind == "sidecar":
             return None
         expected = {end.grace, max(end.grace, MINIMUM_GRACE)}

@@ -4,32 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, call, done, event, exited, failed, kubelet, pod_set
-from kubelet_conformance.contracts.facts.pod import (
-    API_BACK,
-    END,
-    FAULT,
-    TERMINATION_ASKED,
-    Fresh,
-    about,
-    can_start,
-    fresh_pod,
-    host_ports,
-    of,
-    starts,
-    worker_is_busy,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, event, exited, failed, kubelet, pod_set
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.format.bodies import StatusReply
 from kubelet_conformance.trace.format.records import Call, Fault
@@ -60,7 +39,7 @@ class _Waiting:
     """New pods that the kubelet cannot sync yet."""
 
     def __init__(self) -> None:
-        self.pods: list[Fresh] = []
+        self.pods: list[pods.Fresh] = []
 
 
 @contract("LOOP-03", on=pod_set(), needs=(CRI, PODS), clause="new-pod")
@@ -68,7 +47,7 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
     """While the runtime says that it is not ready, or has given no good Status for 30 s, no new pod or update
     is handled; within 5 s of its recovery work continues.
     """
-    pod, since = fresh_pod(m), kubelet_view(m).down_since(m.t)
+    pod, since = pods.fresh_pod(m), kubelet_view(m).down_since(m.t)
     if pod is None or since is None or m.t - since < _PASS or not m.node.kubelet_up:
         return None
     m.node.note(_Waiting).pods.append(pod)
@@ -80,19 +59,19 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
     )
 
 
-@unhealthy_runtime_stops_the_loop.clause("deletion", on=TERMINATION_ASKED)
+@unhealthy_runtime_stops_the_loop.clause("deletion", on=pods.TERMINATION_ASKED)
 def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A deletion is not handled either while the runtime is not ready."""
     since = kubelet_view(m).down_since(m.t)
     if since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
         return None
-    if worker_is_busy(pod) or not any(c.state == "running" for c in pod.every_container()):
+    if pods.worker_is_busy(pod) or not any(c.state == "running" for c in pod.every_container()):
         return None
     if not m.node.kubelet_up or spec.active_deadline_seconds is not None:
         return None
     return answered(
         by=_READY,
-        not_before=call("StopContainer", "StopPodSandbox").where(of(pod)),
+        not_before=call("StopContainer", "StopPodSandbox").where(pods.of(pod)),
         whole_node=True,
         text=f"the runtime is ready again, and the deletion of {pod.name} waits for it,",
     )
@@ -104,10 +83,10 @@ def loop_goes_on_after_recovery(m: Moment) -> Findings:
     waiting = m.node.note(_Waiting)
     if not waiting.pods:
         return None
-    pods, waiting.pods = waiting.pods, []
+    new, waiting.pods = waiting.pods, []
     return [
-        starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the recovery")
-        for pod in pods
+        pods.starts(pod, _SLEEP_MAX + REACTION, f"pod {pod.name} is started after the recovery")
+        for pod in new
         if _has_still_to_begin(pod.known(m))
     ]
 
@@ -125,10 +104,15 @@ def _another_kubelet_starts(m: Moment) -> None:
 @contract("LOOP-04", on=pod_set(), needs=(CRI, PODS), clause="host-network")
 def network_stops_nobody_on_the_host(m: Moment) -> Findings:
     """A network that is not ready holds up only pods that need it: one on the host's network starts."""
-    pod = fresh_pod(m)
-    if pod is None or kubelet_view(m).network_bad_t is None or not can_start(m, pod) or host_ports(m):
+    pod = pods.fresh_pod(m)
+    if (
+        pod is None
+        or kubelet_view(m).network_bad_t is None
+        or not pods.can_start(m, pod)
+        or pods.host_ports(m)
+    ):
         return None
-    return starts(pod, REACTION, f"pod {pod.name} on the host's network is started")
+    return pods.starts(pod, REACTION, f"pod {pod.name} on the host's network is started")
 
 
 @network_stops_nobody_on_the_host.clause("event", on=event("NetworkNotReady"))
@@ -160,7 +144,7 @@ def nothing_happens_before_the_first_status(m: Moment) -> Findings:
     return KEPT if m.call.rpc == "RunPodSandbox" else None
 
 
-@nothing_happens_before_the_first_status.clause("poll", on=call("Status").either(END))
+@nothing_happens_before_the_first_status.clause("poll", on=call("Status").either(pods.END))
 def status_is_polled(m: Moment) -> Findings:
     """No more than 5 s pass between an answer and the next Status call."""
     polls = m.node.note(_Polls)
@@ -174,7 +158,7 @@ def status_is_polled(m: Moment) -> Findings:
 
 @observer(
     on=call("Status").either(
-        done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), FAULT
+        done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), pods.FAULT
     ),
     last=True,
 )
@@ -213,9 +197,9 @@ def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
     for container in world.containers.values():
         if container.born and container.state == "running" and container.pod is not None:
             yield answered(
-                by=call("StopContainer").where(about(container)),
+                by=call("StopContainer").where(pods.about(container)),
                 within=KUBELET_START,
-                unless=FAULT.either(exited().where(about(container)), pod_set()),
+                unless=pods.FAULT.either(exited().where(pods.about(container)), pod_set()),
                 whole_node=True,
                 text=f"container {container.name}, which no source has, is stopped",
             )
@@ -239,11 +223,11 @@ def silent_source_keeps_its_pods(m: Moment) -> Findings:
     known = kubelet_view(m)
     if known.api_away_t is None:
         return None
-    pods = (c.pod for c in m.world.containers.values() if c.born and c.state == "running")
-    if not any(pod is not None and pod.source == "api" for pod in pods):
+    running = (c.pod for c in m.world.containers.values() if c.born and c.state == "running")
+    if not any(pod is not None and pod.source == "api" for pod in running):
         return None
     return answered(
-        by=API_BACK,
+        by=pods.API_BACK,
         not_before=call("StopContainer", "StopPodSandbox").where(_of_the_api),
         whole_node=True,
         text="the API server answers again",

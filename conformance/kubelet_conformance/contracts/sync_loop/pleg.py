@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Manifest, Moment, Pod, Sandbox
-from kubelet_conformance.contract.applicability import CRI, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
+from kubelet_conformance.contract import (
+    Container,
     Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
+    Manifest,
+    Moment,
     Pattern,
+    Pod,
     Predicate,
+    Sandbox,
+)
+from kubelet_conformance.contract.applicability import CRI, PODS
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import (
     call,
     done,
     exited,
@@ -37,13 +36,7 @@ from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, abou
 from kubelet_conformance.contracts.facts.resources import awaits_resize
 from kubelet_conformance.contracts.facts.status import WholeList
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RELIST
-from kubelet_conformance.trace.format.bodies import (
-    CreateContainerRequest,
-    ListContainersReply,
-    ListContainersRequest,
-    ListPodSandboxReply,
-    ListPodSandboxRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import RuntimeEvent
 from kubelet_conformance.trace.world.in_flight import WORK
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -55,11 +48,11 @@ _INSPECTIONS_MAX = 3
 
 
 def _lists_all_sandboxes(m: Moment) -> bool:
-    return m.request(ListPodSandboxRequest).everything
+    return m.request(bodies.ListPodSandboxRequest).everything
 
 
 def _lists_all_containers(m: Moment) -> bool:
-    return m.request(ListContainersRequest).everything
+    return m.request(bodies.ListContainersRequest).everything
 
 
 def _evented(m: Moment) -> bool:
@@ -77,7 +70,7 @@ def _replaces_what_runs(m: Moment) -> bool:
         return False
     if m.call.rpc == "RunPodSandbox":
         return pod.sandbox is not None and pod.sandbox.state == "ready" and not pod.sandbox.stops
-    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    newest = pod.newest(m.request(bodies.CreateContainerRequest).config.metadata.name)
     return newest is not None and newest.state == "running" and not newest.stops
 
 
@@ -136,7 +129,7 @@ def relist_begins(m: Moment) -> Findings:
 def _is_in_the_middle(m: Moment) -> bool:
     """All containers are being listed."""
     under_way = [one for one in m.world.calls_open.values() if one.rpc == "ListContainers"]
-    return any(one.request.view(ListContainersRequest).everything for one in under_way)
+    return any(one.request.view(bodies.ListContainersRequest).everything for one in under_way)
 
 
 @observer(on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped")))
@@ -299,7 +292,7 @@ def _lacks(sandbox: Sandbox) -> Pattern:
     """A list of all sandboxes lacks it: it was removed by a call that was not answered before the start."""
 
     def lacks(m: Moment) -> bool:
-        listed = m.response(ListPodSandboxReply).items
+        listed = m.response(bodies.ListPodSandboxReply).items
         return _lists_all_sandboxes(m) and all(one.id != sandbox.id for one in listed)
 
     return done("ListPodSandbox").where(lacks)
@@ -309,7 +302,7 @@ def _lacks_container(container: Container) -> Pattern:
     """A list of all containers lacks it: it was removed by a call that was not answered before the start."""
 
     def lacks(m: Moment) -> bool:
-        listed = m.response(ListContainersReply).containers
+        listed = m.response(bodies.ListContainersReply).containers
         return _lists_all_containers(m) and all(one.id != container.id for one in listed)
 
     return done("ListContainers").where(lacks)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, ContainerStatus, Manifest, Moment, Pod, PodStatus
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
+from kubelet_conformance.contract import (
+    Container,
+    ContainerStatus,
     Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
+    Manifest,
+    Moment,
+    Pod,
+    PodStatus,
+    Predicate,
 )
-from kubelet_conformance.contract.patterns import Predicate, call, done, failed, happened, pod_set, status
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, done, failed, happened, pod_set, status
 from kubelet_conformance.contracts.facts.pod import (
     TERMINATION_ASKED,
     believed_running,
@@ -21,12 +22,7 @@ from kubelet_conformance.contracts.facts.pod import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION
-from kubelet_conformance.trace.format.bodies import (
-    ContainerRequest,
-    ListContainersReply,
-    ListContainersRequest,
-    RunPodSandboxRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
@@ -118,17 +114,17 @@ def _is_all_there_is(pod: Pod, m: Moment) -> bool:
 
 
 def _is_the_first(m: Moment) -> bool:
-    return m.request(RunPodSandboxRequest).config.metadata.attempt == 0
+    return m.request(bodies.RunPodSandboxRequest).config.metadata.attempt == 0
 
 
 class _Inspection:
     """What the last listing of a pod said, and which containers the kubelet has inspected since."""
 
     def __init__(self) -> None:
-        self.listing: ListContainersReply | None = None
+        self.listing: bodies.ListContainersReply | None = None
         self.asked = set[str]()
 
-    def begin(self, listing: ListContainersReply) -> None:
+    def begin(self, listing: bodies.ListContainersReply) -> None:
         """A new listing: its containers will be inspected next."""
         self.listing = listing
         self.asked.clear()
@@ -143,7 +139,7 @@ def _inspected(m: Moment) -> Pod | None:
     """The pod of the inspected container, which may be gone."""
     if m.pod is not None:
         return m.pod
-    asked = m.request(ContainerRequest).container_id
+    asked = m.request(bodies.ContainerRequest).container_id
     return next((pod for pod in m.world.pods.values() if asked in pod.note(_Inspection).named()), None)
 
 
@@ -171,18 +167,18 @@ def record_that_is_gone_is_left_out(m: Moment) -> Findings:
 def _(m: Moment) -> None:
     pod = m.world.pods.get(_pod_asked(m)) if "all:ListContainers" not in m.keys else None
     if pod is not None:
-        pod.note(_Inspection).begin(m.response(ListContainersReply))
+        pod.note(_Inspection).begin(m.response(bodies.ListContainersReply))
 
 
 @observer(on=call("ContainerStatus"))
 def _(m: Moment) -> None:
     pod = _inspected(m)
     if pod is not None:
-        pod.note(_Inspection).asked.add(m.request(ContainerRequest).container_id)
+        pod.note(_Inspection).asked.add(m.request(bodies.ContainerRequest).container_id)
 
 
 def _pod_asked(m: Moment) -> str:
-    return m.request(ListContainersRequest).filter.label_selector.get(Label.POD_UID, "")
+    return m.request(bodies.ListContainersRequest).filter.label_selector.get(Label.POD_UID, "")
 
 
 def _lists(pod: Pod) -> Predicate:
@@ -190,7 +186,7 @@ def _lists(pod: Pod) -> Predicate:
 
 
 def _asks_about(ids: frozenset[str]) -> Predicate:
-    return lambda m: m.request(ContainerRequest).container_id in ids
+    return lambda m: m.request(bodies.ContainerRequest).container_id in ids
 
 
 class _FirstRead:

@@ -5,41 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodStatus
+from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pattern, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
-    Pattern,
-    Predicate,
-    call,
-    failed,
-    kubelet,
-    listed_all,
-    status,
-)
-from kubelet_conformance.contracts.facts.pod import (
-    END,
-    FAULT,
-    TERMINATION_ASKED,
-    believed_running,
-    worker_busy_since,
-    worker_is_busy,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, failed, kubelet, listed_all, status
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION, RELIST
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.trace.format.bodies import (
-    CreateContainerRequest,
-    ListContainersRequest,
-    ListPodSandboxRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_untold
 from kubelet_conformance.trace.world.runtime_reports import event_of
@@ -57,11 +30,11 @@ _LISTINGS_MAX = 20
 
 
 def _lists_all_containers(m: Moment) -> bool:
-    return m.request(ListContainersRequest).everything
+    return m.request(bodies.ListContainersRequest).everything
 
 
 def _lists_all_sandboxes(m: Moment) -> bool:
-    return m.request(ListPodSandboxRequest).everything
+    return m.request(bodies.ListPodSandboxRequest).everything
 
 
 class _Stream:
@@ -119,20 +92,25 @@ def events_drive_the_workers(m: Moment) -> Findings:
         return None
     if is_untold(m.node, pod, m.t):
         return None  # Something newer may be known.
-    if container is not pod.newest(container.name) or container.stops or worker_is_busy(pod) or pod.finished:
+    if (
+        container is not pod.newest(container.name)
+        or container.stops
+        or pods.worker_is_busy(pod)
+        or pod.finished
+    ):
         return None
     if known.is_cut_off(m.t) or container.kind != "app":
         return None
     return answered(
         by=status().either(call("CreateContainer")).where(_is_about(pod)),
         within=_HEARD,
-        unless=TERMINATION_ASKED.either(_BREAKS),
+        unless=pods.TERMINATION_ASKED.either(_BREAKS),
         whole_node=True,
         text=f"the end of {container.name} is dealt with",
     )
 
 
-@events_drive_the_workers.clause("seldom", on=_BOTH_LISTS.either(END))
+@events_drive_the_workers.clause("seldom", on=_BOTH_LISTS.either(pods.END))
 def everything_is_listed_seldom(m: Moment) -> Findings:
     """While the stream is open the runtime is not listed each second."""
     stream = m.node.note(_Stream)
@@ -158,7 +136,7 @@ def stream_is_opened(m: Moment) -> Findings:
     return answered(
         by=_OPENS,
         within=KUBELET_START,
-        unless=FAULT.either(LIFE_ENDS),
+        unless=pods.FAULT.either(LIFE_ENDS),
         whole_node=True,
         text="the stream of the runtime's events is opened",
     )
@@ -229,10 +207,10 @@ def late_event_changes_nothing(m: Moment, status: PodStatus) -> Iterator[Finding
 def no_second_one_is_made(m: Moment, pod: Pod) -> Findings:
     """No container is made beside one that runs and that a late event has as merely created."""
     heard = _heard_late(m)
-    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    newest = pod.newest(m.request(bodies.CreateContainerRequest).config.metadata.name)
     if heard is None or heard.met_a_sync or newest is None or newest.id not in heard.late:
         return None
-    runs = heard.states.get(newest.id) == "CONTAINER_RUNNING" and believed_running(newest)
+    runs = heard.states.get(newest.id) == "CONTAINER_RUNNING" and pods.believed_running(newest)
     return broken(f"{newest.name} runs, and only a late event has it otherwise", heard.seq) if runs else None
 
 
@@ -265,7 +243,7 @@ def _(m: Moment) -> None:
     states = {one.id: one.state for one in event.containers_statuses}
     if event.created_at >= heard.newest:
         heard.newest, heard.states = event.created_at, states
-        since_t = worker_busy_since(pod)
+        since_t = pods.worker_busy_since(pod)
         heard.met_a_sync = since_t is not None and m.t - since_t > API_POLL
         return
     heard.late = {key: state for key, state in states.items() if heard.states.get(key, state) != state}

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import Pattern, Predicate, call, event, kubelet, pod_set, pod_unset
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, event, kubelet, pod_set, pod_unset
+from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.facts.probe import exec_probes, runs_of
-from kubelet_conformance.contracts.facts.static_pod import (
-    CREATES_A_MIRROR,
-    MIRROR_IS_TO_GO,
-    is_create_of,
-    latest_mirror,
-)
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ApiWrite
@@ -109,7 +96,7 @@ class _Going:
 def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts keeps the mirror pods that it finds: it does not replace them."""
     for pod in m.world.pods.values():
-        known = latest_mirror(m, pod)
+        known = static_pods.latest_mirror(m, pod)
         if known is None or not pod.wanted or pod.finished:
             continue
         if pod.deleted_t is not None or pod.termination is not None or not pod.sandboxes:
@@ -125,7 +112,7 @@ def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
         )
 
 
-@observer(on=MIRROR_IS_TO_GO)
+@observer(on=static_pods.MIRROR_IS_TO_GO)
 def _mirror_is_to_go(m: Moment) -> None:
     """Record which mirrors are to go."""
     if m.manifest is not None:
@@ -152,7 +139,7 @@ def _deletes(uid: str) -> Predicate:
     return deletes
 
 
-@contract("STATIC-14", on=CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
+@contract("STATIC-14", on=static_pods.CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
 def mirror_that_is_there_is_a_success(m: Moment) -> Iterator[Finding]:
     """A mirror pod that turns out to be there already, with the right hash, is no failure: it is not tried
     again every 10 to 15 s.
@@ -161,7 +148,7 @@ def mirror_that_is_there_is_a_success(m: Moment) -> Iterator[Finding]:
     if not isinstance(record, ApiWrite) or record.code != _ALREADY_EXISTS:
         return
     for pod in m.world.pods.values():
-        if is_create_of(m, pod) and latest_mirror(m, pod) is not None and pod.wanted:
+        if static_pods.is_create_of(m, pod) and static_pods.latest_mirror(m, pod) is not None and pod.wanted:
             tries = pod.note(_Tries).times
             tries[:] = [t for t in tries if m.t - t < _WHILE]
             if not tries or m.t - tries[-1] > RETRY / 2:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod
+from kubelet_conformance.contract import Container, Exit, Moment, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
-    Predicate,
     call,
     done,
     exited,
@@ -16,19 +15,8 @@ from kubelet_conformance.contract.patterns import (
     sandbox_died,
     status,
 )
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import HELD_UP
-from kubelet_conformance.contracts.facts.pod import (
-    FRESH_STATIC,
-    TERMINATION_ASKED,
-    about,
-    can_start,
-    fresh_pod,
-    has_ended_for_good,
-    host_ports,
-    starts,
-    to_run,
-    worker_is_busy,
-)
 from kubelet_conformance.contracts.facts.probe import PROBES, probe_at
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.garbage.containers import being_removed
@@ -43,11 +31,11 @@ _SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 @contract("LOOP-09", on=exited(), needs=(CRI, PODS, EVERY_STATUS))
 def exit_wakes_the_worker(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """A container that exits gets its pod synced at once: its next status reports the exit."""
-    if pod.static or not to_run(m) or ended.commanded:
+    if pod.static or not pods.to_run(m) or ended.commanded:
         return None
     if not container.seen_running or container is not pod.newest(container.name) or not _works(m):
         return None
-    if worker_is_busy(pod) or has_ended_for_good(pod):
+    if pods.worker_is_busy(pod) or pods.has_ended_for_good(pod):
         return None  # A hook, a pull or a stop of another container comes first.
     return answered(
         by=status().where(_tells_otherwise(container)),
@@ -82,7 +70,7 @@ def older_dead_instances_go(m: Moment, pod: Pod, container: Container) -> Findin
     if container.sandbox is None or container.sandbox.died_t is not None:
         return None  # With a new sandbox init records go in any order (SANDBOX-05).
     records = [c for c in pod.containers[container.name] if c.state == "exited" and c.born]
-    if not records or not to_run(m) or not _works(m):
+    if not records or not pods.to_run(m) or not _works(m):
         return None
     going = being_removed(m, pod)  # Asked to go before this death: no second call is owed.
     records = [c for c in records if c not in going]
@@ -93,9 +81,9 @@ def older_dead_instances_go(m: Moment, pod: Pod, container: Container) -> Findin
         lambda n: n.container is not None and n.pod is pod and n.container is pod.newest(name)
     )
     return answered(
-        by=call("RemoveContainer").where(about(oldest)),
+        by=call("RemoveContainer").where(pods.about(oldest)),
         within=RELIST + REACTION,
-        unless=TERMINATION_ASKED.either(sandbox_died(), call("StopPodSandbox")),
+        unless=pods.TERMINATION_ASKED.either(sandbox_died(), call("StopPodSandbox")),
         not_before=newest,
         text=f"attempt {oldest.attempt} of {name} is removed",
     )
@@ -107,7 +95,7 @@ def readiness_wakes_the_worker(m: Moment, pod: Pod) -> Findings:
     probed = probe_at(m)
     if probed is None or probed.name != "readiness" or not probed.reached or pod.static:
         return None
-    if probed.before.published is probed.runs.published or not to_run(m) or not _works(m):
+    if probed.before.published is probed.runs.published or not pods.to_run(m) or not _works(m):
         return None
     container, ready = probed.container, probed.outcome == "success"
     if container.state != "running" or _shown(pod, container) is ready:
@@ -120,7 +108,7 @@ def readiness_wakes_the_worker(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=status().where(says),
         within=REACTION,
-        unless=TERMINATION_ASKED.either(exited(), call("StopContainer", "StopPodSandbox")),
+        unless=pods.TERMINATION_ASKED.either(exited(), call("StopContainer", "StopPodSandbox")),
         text=f"a status says that {container.name} is {'' if ready else 'not '}ready",
     )
 
@@ -143,10 +131,10 @@ class _Stops:
 @contract("LOOP-13", on=pod_set(), needs=(CRI, PODS))
 def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     """While a container of one pod is being stopped, another pod that is new is started at once."""
-    pod = fresh_pod(m)
-    if pod is None or not m.node.note(_Stops).open or not can_start(m, pod) or host_ports(m):
+    pod = pods.fresh_pod(m)
+    if pod is None or not m.node.note(_Stops).open or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
-    return starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
+    return pods.starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
 
 
 @observer(
@@ -165,22 +153,27 @@ def _stops_under_way(m: Moment) -> None:
         stops.clear()
 
 
-@contract("LOOP-01", on=FRESH_STATIC, needs=(CRI, PODS), clause="file")
+@contract("LOOP-01", on=pods.FRESH_STATIC, needs=(CRI, PODS), clause="file")
 def silent_source_holds_up_no_other(m: Moment) -> Findings:
     """While the API server cannot be reached, pods of other sources are started, and containers that end are
     run again.
     """
-    pod = fresh_pod(m)
-    if pod is None or kubelet_view(m).api_away_t is None or pod.source != "file" or not can_start(m, pod):
+    pod = pods.fresh_pod(m)
+    if (
+        pod is None
+        or kubelet_view(m).api_away_t is None
+        or pod.source != "file"
+        or not pods.can_start(m, pod)
+    ):
         return None
-    return None if host_ports(m) else starts(pod, REACTION, f"static pod {pod.name} is started")
+    return None if pods.host_ports(m) else pods.starts(pod, REACTION, f"static pod {pod.name} is started")
 
 
 @silent_source_holds_up_no_other.clause("exit", on=exited())
 def exit_is_seen_without_the_api(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """The first end of a container that is to run always is followed by its next instance."""
     known = kubelet_view(m)
-    if known.api_away_t is None or not to_run(m):
+    if known.api_away_t is None or not pods.to_run(m):
         return None
     if ended.commanded or container.attempt or container.kind != "app":
         return None
@@ -191,7 +184,7 @@ def exit_is_seen_without_the_api(m: Moment, pod: Pod, container: Container, ende
     return answered(
         by=call("CreateContainer", "PullImage"),
         within=RELIST + REACTION,
-        unless=TERMINATION_ASKED.either(call("StopContainer", "StopPodSandbox")),
+        unless=pods.TERMINATION_ASKED.either(call("StopContainer", "StopPodSandbox")),
         text=f"container {container.name} is run again",
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from kubelet_conformance.contract import Pod
 from kubelet_conformance.contracts.facts.pod import at_its_end
 from kubelet_conformance.contracts.tables.table import Row, Table
-from kubelet_conformance.trace.world.views import Pod
 
 Json: TypeAlias = dict[str, Any]
 Successor: TypeAlias = Literal["none", "with the first init container", "with the app containers"]

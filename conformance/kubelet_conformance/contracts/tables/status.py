@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from kubelet_conformance.contract import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.contracts.tables.container import Recorded
 from kubelet_conformance.contracts.tables.table import Row, Table
-from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, PodSpec, PodStatus
+from kubelet_conformance.trace.format.manifests import ContainerSpec
 
 Said: TypeAlias = Literal["nothing", "waiting", "running", "terminated"]
 """The state that the status before had."""

@@ -7,32 +7,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, ByVersion, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import (
-    Predicate,
-    call,
-    deleted,
-    done,
-    event,
-    exited,
-    failed,
-    kubelet,
-    pod_set,
-)
-from kubelet_conformance.contracts.facts.pod import (
-    API_DELETE,
-    FAULT,
-    about,
-    hook_command,
-    known_to_kubelet,
-    may_be_unknown,
-    of,
-    pod_of_write,
-    runs_pre_stop,
-    told_exited,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, kubelet, pod_set
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop_timeouts
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest, StopContainerRequest
@@ -45,7 +24,7 @@ def _is_unknown(m: Moment) -> bool:
     pod, container = m.pod, m.container
     if pod is None or container is None or container.state != "unknown" or not container.born:
         return False
-    return not known_to_kubelet(pod, m.node)
+    return not pods.known_to_kubelet(pod, m.node)
 
 
 @contract(
@@ -97,7 +76,7 @@ def stranger_to_the_spec_is_not_stopped(m: Moment, pod: Pod, container: Containe
     """A container that the pod's spec does not name cannot be stopped by it: the kill of the pod fails, and
     is tried again.
     """
-    if may_be_unknown(pod, m.node) or not pod.born:
+    if pods.may_be_unknown(pod, m.node) or not pod.born:
         return None
     if not _is_foreign(container, pod):
         return None
@@ -109,7 +88,7 @@ def stranger_to_the_spec_is_not_stopped(m: Moment, pod: Pod, container: Containe
 @stranger_to_the_spec_is_not_stopped.clause("fails", on=call("StopPodSandbox"))
 def kill_with_a_stranger_fails(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A FailedKillPod event reports the failed kill."""
-    if pod.termination is None or may_be_unknown(pod, m.node):
+    if pod.termination is None or pods.may_be_unknown(pod, m.node):
         return None
     if not any(_is_foreign(c, pod) for c in sandbox.containers.values()):
         return None
@@ -154,8 +133,8 @@ def readiness_is_probed_to_the_end(m: Moment, pod: Pod, container: Container) ->
         by=call("ExecSync").where(_executes(container, command)),
         within=probe.period_seconds + probe.initial_delay_seconds + probe.timeout_seconds + REACTION,
         unless=exited()
-        .where(about(container))
-        .either(told_exited(container), done("StopContainer").where(of(pod))),
+        .where(pods.about(container))
+        .either(pods.told_exited(container), done("StopContainer").where(pods.of(pod))),
         text=f"the readiness of {container.name} is probed while it is stopped",
     )
 
@@ -170,13 +149,13 @@ def liveness_is_not_probed_any_more(m: Moment, container: Container) -> Findings
         return None  # See SIDECAR-25.
     spec = container.spec
     command = _only(spec.liveness_probe, spec.readiness_probe)
-    if command is None or command == hook_command(container, "pre_stop"):
+    if command is None or command == pods.hook_command(container, "pre_stop"):
         return None
     if container.probed is not None and container.probed.end_t is None:
         return None  # What is under way may be tried once more.
     return answered(
-        by=done("StopContainer").either(failed("StopContainer")).where(about(container)),
-        unless=exited().where(about(container)),
+        by=done("StopContainer").either(failed("StopContainer")).where(pods.about(container)),
+        unless=exited().where(pods.about(container)),
         not_before=call("ExecSync").where(_executes(container, command)),
         text=f"container {container.name} ends",
     )
@@ -187,15 +166,15 @@ def _is_stopped_first(m: Moment) -> bool:
     pod, container = m.pod, m.container
     if pod is None or container is None or pod.termination is None or not pod.born or pod.static:
         return False
-    return container.state == "running" and not container.stops and not may_be_unknown(pod, m.node)
+    return container.state == "running" and not container.stops and not pods.may_be_unknown(pod, m.node)
 
 
-@contract("TERM-17", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), versions=since("1.27"))
+@contract("TERM-17", on=pods.API_DELETE, needs=(CRI, PODS, EVERY_STATUS), versions=since("1.27"))
 def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
     """A container of a deleted pod that ran and whose record is lost is reported, before the object goes, as
     terminated with 137 for the reason ContainerStatusUnknown.
     """
-    pod = pod_of_write(m)
+    pod = pods.pod_of_write(m)
     now = pod.status if pod is not None else None
     if pod is None or now is None or pod.termination is None or pod.static or now.reason:
         return
@@ -240,17 +219,19 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
         for container in pod.of_kind("app"):
             if container.state == "running" and container.born:
                 yield answered(
-                    by=call("StopContainer", "ExecSync").where(about(container)).where(_ends_it),
+                    by=call("StopContainer", "ExecSync").where(pods.about(container)).where(_ends_it),
                     within=KUBELET_START + RETRY,
-                    unless=FAULT.either(exited().where(about(container)), told_exited(container), _FORCED),
-                    not_before=deleted().where(of(pod)),
+                    unless=pods.FAULT.either(
+                        exited().where(pods.about(container)), pods.told_exited(container), _FORCED
+                    ),
+                    not_before=deleted().where(pods.of(pod)),
                     whole_node=True,
                     text=f"container {container.name} of {pod.name} is stopped again",
                 )
 
 
 def _ends_it(m: Moment) -> bool:
-    return m.call.rpc == "StopContainer" or runs_pre_stop(m)
+    return m.call.rpc == "StopContainer" or pods.runs_pre_stop(m)
 
 
 @new_kubelet_ends_what_is_ending.clause("grace", on=_STOPS)
@@ -291,7 +272,7 @@ def pull_is_awaited(m: Moment, pod: Pod) -> Findings:
 @pull_is_awaited.clause("no-stop", on=call("StopContainer", "StopPodSandbox"))
 def nothing_is_stopped_during_the_pull(m: Moment, pod: Pod) -> Findings:
     """No stop begins meanwhile."""
-    if pod.termination is None or not pod.born or may_be_unknown(pod, m.node):
+    if pod.termination is None or not pod.born or pods.may_be_unknown(pod, m.node):
         return None
     if m.sandbox is not None and m.sandbox is not pod.sandbox:
         return None

@@ -6,18 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract import Answered, Finding, Moment, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Answered,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, kubelet, status
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, worker_is_busy
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, ROUNDING

@@ -6,28 +6,11 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Execution, Manifest, Moment, Pod, PodSpec
+from kubelet_conformance.contract import Broken, Container, Execution, Finding, Manifest, Moment, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Broken,
-    Finding,
-    Findings,
-    Kept,
-    answered,
-    broken,
-    contract,
-    observer,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, Kept, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, exited, failed, pod_set
-from kubelet_conformance.contracts.facts.kills import (
-    Reason,
-    Wait,
-    deletion_grace,
-    forced,
-    reasons,
-    wait_before_stop,
-)
+from kubelet_conformance.contracts.facts import kills
 from kubelet_conformance.contracts.facts.pod import hook_command, may_be_unknown, runs_pre_stop
 from kubelet_conformance.contracts.facts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
@@ -56,15 +39,15 @@ def _has_a_hook_that_was_not_seen(container: Container) -> bool:
     return spec is not None and spec.lifecycle.pre_stop is not None
 
 
-def _overridden(m: Moment, reason: Reason) -> bool:
+def _overridden(m: Moment, reason: kills.Reason) -> bool:
     return reason.pod_goes and bool(OVERRIDES.get(m.kubernetes))
 
 
-def _floor(m: Moment, reason: Reason) -> int:
+def _floor(m: Moment, reason: kills.Reason) -> int:
     return stop_timeouts(STOPS[reason.situation], reason.seconds, (0, 0), m.kubernetes)[0]
 
 
-def _one_of(m: Moment, allowed: dict[int, Reason]) -> Kept | Broken:
+def _one_of(m: Moment, allowed: dict[int, kills.Reason]) -> Kept | Broken:
     got = _timeout(m)
     if got in allowed:
         return KEPT
@@ -97,8 +80,8 @@ def grace_follows_the_reason(m: Moment, container: Container) -> Findings:
     failing liveness or startup probe with the probe's own grace period if it has one, else with the pod's; at
     least 2 s, but for a terminated pod in 1.22 to 1.26.
     """
-    why = reasons(m)
-    if not why or wait_before_stop(m).turns:
+    why = kills.reasons(m)
+    if not why or kills.wait_before_stop(m).turns:
         return None
     if _has_a_hook_that_was_not_seen(container):
         return None
@@ -136,7 +119,7 @@ def deletion_grace_wins_over_a_probes(m: Moment, pod: Pod, container: Container)
     """While the pod is being deleted, a probe's own grace period plays no part."""
     if pod.termination is None or container.spec is None:
         return None
-    grace = deletion_grace(m, pod)
+    grace = kills.deletion_grace(m, pod)
     probes = (container.spec.liveness_probe, container.spec.startup_probe)
     own = {p.termination_grace_period_seconds for p in probes if p} - {None, grace}
     if grace is None or not own or m.t - pod.termination.t <= ROUNDING:
@@ -147,7 +130,7 @@ def deletion_grace_wins_over_a_probes(m: Moment, pod: Pod, container: Container)
     return KEPT
 
 
-def _left(m: Moment, wait: Wait, reason: Reason) -> range:
+def _left(m: Moment, wait: kills.Wait, reason: kills.Reason) -> range:
     """The seconds that may be left of the grace; each wait is cut to whole seconds."""
     longest = math.floor(wait.seconds + ROUNDING / 2)
     shortest = math.ceil(max(0.0, wait.seconds - wait.turns * ROUNDING))
@@ -159,14 +142,14 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     """The timeout is what the preStop hook and the wait for the container's turn have left of the grace, at
     least 2 s; for a terminated pod in 1.22 to 1.26 see TERM-11.
     """
-    why = reasons(m)
-    wait = wait_before_stop(m) if why else None
+    why = kills.reasons(m)
+    wait = kills.wait_before_stop(m) if why else None
     if wait is None or not wait.turns or not wait.is_certain:
         return None
     if any(_overridden(m, reason) for reason in why):
         return None
     got = _timeout(m)
-    former = [Reason("former grace", grace, situation="deleted") for grace in _graces_still_heard(m)]
+    former = [kills.Reason("former grace", grace, situation="deleted") for grace in _graces_still_heard(m)]
     if any(got in _left(m, wait, reason) for reason in (*why, *former)):
         return KEPT
     left = _left(m, wait, why[0])
@@ -189,7 +172,7 @@ def hook_is_awaited_no_longer_than_the_grace(m: Moment, container: Container) ->
     stopped with 2 s; in 1.22 to 1.26 a terminated pod's with the whole grace once more.
     """
     hook = _open_pre_stop(container)
-    why = reasons(m) if hook is not None else []
+    why = kills.reasons(m) if hook is not None else []
     if hook is None or not why:
         return None
     if all(m.t - hook.call.t < reason.seconds - ROUNDING for reason in why):
@@ -201,7 +184,7 @@ def hook_is_awaited_no_longer_than_the_grace(m: Moment, container: Container) ->
 @hook_is_awaited_no_longer_than_the_grace.clause("left", on=call("ExecSync").where(runs_pre_stop))
 def hook_is_left_at_the_end_of_the_grace(m: Moment, container: Container) -> Findings:
     """The stop of the container comes while the hook still runs."""
-    hook_call, why = m.call, reasons(m)
+    hook_call, why = m.call, kills.reasons(m)
     if not why:
         return None
     limit = max(MINIMUM_GRACE, *(reason.seconds for reason in why))
@@ -221,7 +204,7 @@ def no_hook_without_grace(m: Moment, pod: Pod, container: Container) -> Findings
     """A container that is killed with a grace of 0 s while its pod goes on gets no preStop hook."""
     if pod.termination is not None:
         return None
-    command, why = hook_command(container, "pre_stop"), reasons(m)
+    command, why = hook_command(container, "pre_stop"), kills.reasons(m)
     if command is None or not why or any(reason.seconds > 0 for reason in why):
         return None
     ran = next((h for h in container.hooks if h.cmd == command), None)
@@ -233,8 +216,8 @@ def no_hook_without_grace(m: Moment, pod: Pod, container: Container) -> Findings
 @contract("TERM-11", on=STOP, needs=(CRI, PODS), versions=ByVersion({"1.22..1.26": True}))
 def whole_grace_after_the_hook(m: Moment) -> Findings:
     """A terminated pod's container gets the whole grace after its preStop hook, however long that took."""
-    why = reasons(m)
-    if not why or not wait_before_stop(m).turns or not all(_overridden(m, reason) for reason in why):
+    why = kills.reasons(m)
+    if not why or not kills.wait_before_stop(m).turns or not all(_overridden(m, reason) for reason in why):
         return None
     return _one_of(m, {_floor(m, reason): reason for reason in why})
 
@@ -258,7 +241,7 @@ def grace_of_a_forced_deletion(m: Moment, pod: Pod) -> Findings:
     """A forced deletion (grace 0) stops containers with the pod's own grace up to 1.26, with the least from
     1.31 on.
     """
-    if not forced(pod) or may_be_unknown(pod, m.node) or wait_before_stop(m).turns:
+    if not kills.forced(pod) or may_be_unknown(pod, m.node) or kills.wait_before_stop(m).turns:
         return None
     if is_missed(m.node, pod):
         return None  # All that is reported is that it is gone: WORK-33.
@@ -272,7 +255,7 @@ def grace_of_a_forced_deletion(m: Moment, pod: Pod) -> Findings:
 
 def _fits_another_reason(m: Moment) -> bool:
     """The sync that stops it may have begun before the kubelet learned of the end, for something else."""
-    others = [reason for reason in reasons(m) if reason.situation != "deleted"]
+    others = [reason for reason in kills.reasons(m) if reason.situation != "deleted"]
     return bool(others) and _timeout(m) in [_floor(m, reason) for reason in others]
 
 
@@ -322,7 +305,7 @@ def removed_manifest_leaves_the_grace(m: Moment, pod: Pod, spec: PodSpec, contai
         return None
     if pod.termination.cause != "removed" or may_be_unknown(pod, m.node):
         return None
-    if wait_before_stop(m).turns or _has_a_hook_that_was_not_seen(container) or _fits_another_reason(m):
+    if kills.wait_before_stop(m).turns or _has_a_hook_that_was_not_seen(container) or _fits_another_reason(m):
         return None
     expected = max(spec.grace_seconds, MINIMUM_GRACE)
     if _timeout(m) not in {expected, spec.grace_seconds}:

@@ -4,49 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod, Sandbox, Stop
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pod, Predicate, Sandbox, Stop
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
-from kubelet_conformance.contract.definition import (
-    KEPT,
-    Finding,
-    Findings,
-    answered,
-    broken,
-    contract,
-    observer,
-)
-from kubelet_conformance.contract.patterns import (
-    Predicate,
-    call,
-    deleted,
-    done,
-    event,
-    exited,
-    failed,
-    pod_unset,
-)
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
+from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import stop_to_remake
 from kubelet_conformance.contracts.facts.kills import (
     failing_probe,
     reasons,
     stopped_for_itself,
     was_killed_alone,
-)
-from kubelet_conformance.contracts.facts.pod import (
-    API_DELETE,
-    END,
-    FAULT,
-    TERMINATION_ASKED,
-    about,
-    at_its_end,
-    believed_running,
-    goes_on_in,
-    may_be_unknown,
-    pod_of_write,
-    runs_pre_stop,
-    stop_asked,
-    told_exited,
-    worker_is_busy,
 )
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
@@ -123,10 +91,10 @@ def _left_out(m: Moment, sandbox: Sandbox) -> Container | None:
     running, kill.of = kill.of, ()
     # What was read as ended since then needs no stop any more: a kill of one container was no kill of all.
     if kill.life != m.node.lives:
-        running = tuple(c for c in running if believed_running(c))
+        running = tuple(c for c in running if pods.believed_running(c))
     elif not kill.whole:
-        running = tuple(c for c in running if not (_ended_by_itself(c) and not believed_running(c)))
-    believed = [c for c in sandbox.containers.values() if believed_running(c) and c.state == "exited"]
+        running = tuple(c for c in running if not (_ended_by_itself(c) and not pods.believed_running(c)))
+    believed = [c for c in sandbox.containers.values() if pods.believed_running(c) and c.state == "exited"]
     every = (
         c for c in (*running, *believed) if not c.vanished and (c.name in pod.entries or not pod.entries)
     )
@@ -145,11 +113,11 @@ def kill_is_remembered(m: Moment, pod: Pod, container: Container) -> None:
     kill = pod.note(_Kill)
     if kill.of and kill.life == m.node.lives:
         return
-    if m.call.rpc == "ExecSync" and not runs_pre_stop(m):
+    if m.call.rpc == "ExecSync" and not pods.runs_pre_stop(m):
         return
     dead = container.sandbox is not None and container.sandbox.state == "notready"
-    if pod.termination is not None or at_its_end(pod) or dead:
-        kill.of = tuple(c for c in pod.every_container() if c.born and believed_running(c))
+    if pod.termination is not None or pods.at_its_end(pod) or dead:
+        kill.of = tuple(c for c in pod.every_container() if c.born and pods.believed_running(c))
         kill.life = m.node.lives
         is_new = pod.termination is not None and m.t - pod.termination.t <= TOGETHER
         kill.whole = is_new and all(reason.pod_goes for reason in reasons(m))
@@ -172,7 +140,7 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment, pod: Pod, container: C
         return None
     if pod.sandbox.state == "removed" or container.sandbox is not pod.sandbox or not pod.sandbox.born:
         return None
-    if pod.sandbox.died_t is not None and may_be_unknown(pod, m.node):
+    if pod.sandbox.died_t is not None and pods.may_be_unknown(pod, m.node):
         # Only running containers of a pod without a source are killed, and a dead sandbox does not run.
         return None
     if any(c.state == "running" or c.stopping for c in _others(pod, container)):
@@ -181,7 +149,7 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment, pod: Pod, container: C
     return answered(
         by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
         within=TOGETHER if whole_pod else REACTION,
-        unless=goes_on_in(sandbox),
+        unless=pods.goes_on_in(sandbox),
         text=f"the sandbox of {pod.name} is stopped after its last container",
     )
 
@@ -205,15 +173,17 @@ def containers_are_stopped_together(m: Moment, pod: Pod, container: Container) -
     if pod.termination is None or container.kind == "sidecar" or pod.spec is None:
         return None
     since = max(pod.termination.t, m.node.started_t or 0.0)
-    siblings = [one for one in _others(pod, container) if believed_running(one) and one.kind != "sidecar"]
-    siblings = [one for one in siblings if not stop_asked(one, since)]
+    siblings = [
+        one for one in _others(pod, container) if pods.believed_running(one) and one.kind != "sidecar"
+    ]
+    siblings = [one for one in siblings if not pods.stop_asked(one, since)]
     if not siblings or not pod.born or failing_probe(pod, container) or stopped_for_itself(m, pod, container):
         return None
     return [
         answered(
-            by=call("StopContainer", "ExecSync").where(about(sibling)),
+            by=call("StopContainer", "ExecSync").where(pods.about(sibling)),
             within=TOGETHER,
-            unless=told_exited(sibling),
+            unless=pods.told_exited(sibling),
             text=f"container {sibling.name} is stopped together with {container.name}",
         )
         for sibling in siblings
@@ -238,7 +208,7 @@ def not_found_is_as_good_as_stopped(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=call("StopPodSandbox"),
         within=REACTION,
-        not_before=call("StopContainer").where(about(stopped)),
+        not_before=call("StopContainer").where(pods.about(stopped)),
         text="the sandbox is stopped, the container being unknown",
     )
 
@@ -253,7 +223,7 @@ def _nothing_runs(pod: Pod) -> bool:
 
 
 def _has_no_work(pod: Pod) -> bool:
-    return not pod.sandboxes and not pod.containers and not worker_is_busy(pod)
+    return not pod.sandboxes and not pod.containers and not pods.worker_is_busy(pod)
 
 
 @contract("TERM-21", on=exited(), needs=(CRI, PODS))
@@ -271,7 +241,7 @@ def finished_pod_gives_up_its_sandbox(m: Moment, pod: Pod, container: Container,
     return answered(
         by=call("StopPodSandbox"),
         within=REACTION + grace,
-        unless=TERMINATION_ASKED.either(REVIVES_A_SIDECAR, stop_to_remake(container)),
+        unless=pods.TERMINATION_ASKED.either(REVIVES_A_SIDECAR, stop_to_remake(container)),
         text=f"the sandbox of the finished pod {pod.name} is stopped",
     )
 
@@ -281,16 +251,18 @@ def _ends_the_pod(pod: Pod, container: Container, code: int) -> bool:
         return False
     if container.kind == "init":
         return pod.restart_policy == "Never" and code != 0
-    return container.kind == "app" and at_its_end(pod, container, code)
+    return container.kind == "app" and pods.at_its_end(pod, container, code)
 
 
 def _has_read_all_ends(pod: Pod) -> bool:
     """The pod has ended, and the exit of every container was reported to the kubelet."""
     reported = [container.record for container in pod.every_container()]
-    return at_its_end(pod) and all(one is not None and one.state == "CONTAINER_EXITED" for one in reported)
+    return pods.at_its_end(pod) and all(
+        one is not None and one.state == "CONTAINER_EXITED" for one in reported
+    )
 
 
-@contract("TERM-22", on=TERMINATION_ASKED, needs=(CRI, PODS))
+@contract("TERM-22", on=pods.TERMINATION_ASKED, needs=(CRI, PODS))
 def finished_pod_goes_quickly(m: Moment, pod: Pod) -> Findings:
     """Deleting a pod that has finished takes no StopContainer, and its object goes soon."""
     if not pod.born or pod.static or "deleted" in m.keys:
@@ -300,13 +272,13 @@ def finished_pod_goes_quickly(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=deleted(),
         within=RETRY + RETRY_SLACK,
-        unless=FAULT,
+        unless=pods.FAULT,
         not_before=call("StopContainer").where(_no_stray_stops),
         text=f"the finished pod {pod.name} goes without another stop",
     )
 
 
-@contract("TERM-24", on=TERMINATION_ASKED, needs=(CRI, PODS))
+@contract("TERM-24", on=pods.TERMINATION_ASKED, needs=(CRI, PODS))
 def pod_that_never_started_goes_without_stops(m: Moment, pod: Pod) -> Findings:
     """A deleted pod of which nothing was ever made goes without a stop of anything."""
     if not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
@@ -358,10 +330,10 @@ def _graces_kept(m: Moment, gone: Container, siblings: list[Container]) -> Itera
             continue  # The kubelet that stopped it is gone; this one does so anew.
         timeout = sibling.stops[-1].timeout
         yield answered(
-            by=_STOPPED.either(exited()).where(about(sibling)),
+            by=_STOPPED.either(exited()).where(pods.about(sibling)),
             not_before=call("StopPodSandbox").either(
                 call("CreateContainer").where(_creates(gone.name)),
-                call("StopContainer").where(about(sibling)).where(_shorter_than(timeout)),
+                call("StopContainer").where(pods.about(sibling)).where(_shorter_than(timeout)),
             ),
             text=f"container {sibling.name} keeps its grace after {gone.name} exited",
         )
@@ -375,7 +347,7 @@ def _shorter_than(timeout: int | None) -> Predicate:
     return lambda m: timeout is not None and m.request(StopContainerRequest).timeout < timeout
 
 
-@contract("TERM-20", on=END, needs=(CRI, PODS), clause="stays")
+@contract("TERM-20", on=pods.END, needs=(CRI, PODS), clause="stays")
 def finished_pod_keeps_its_object(m: Moment) -> Iterator[Finding]:
     """The object of a pod that finished by itself is deleted only by its owner."""
     for pod in m.world.pods.values():
@@ -386,10 +358,10 @@ def finished_pod_keeps_its_object(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@finished_pod_keeps_its_object.clause("not-deleted", on=API_DELETE)
+@finished_pod_keeps_its_object.clause("not-deleted", on=pods.API_DELETE)
 def finished_object_is_not_deleted(m: Moment) -> Findings:
     """The kubelet sends no DELETE for a pod that finished by itself."""
-    pod, write = pod_of_write(m), m.record
+    pod, write = pods.pod_of_write(m), m.record
     if pod is None or not pod.born or not pod.finished or pod.static or not isinstance(write, ApiWrite):
         return None
     if write.code is not None and write.code >= 400:  # noqa: PLR2004 - HTTP: it did not delete anything

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Moment, Pod, PodStatus
+from kubelet_conformance.contract import Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, since
-from kubelet_conformance.contract.definition import KEPT, Finding, Findings, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.patterns import call, status
 from kubelet_conformance.contracts.facts.container import asked
 
