@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,3 +22,13 @@ def heeds_sigint() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def leaves_no_histories() -> Iterator[None]:
+    """No test keeps a history that broke something in the folder that pytest was started in."""
+    kept = Path(".kubelet-conformance").resolve()
+    before = kept.exists()
+    yield
+
+    assert kept.exists() == before, f"a test wrote {kept}: give it a temporary folder"

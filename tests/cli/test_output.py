@@ -139,10 +139,10 @@ def test_poor_encoding_of_standard_output(tmp_path: Path) -> None:
     odd = tmp_path / "été.jsonl"
     odd.write_bytes(b"")
     ended = in_subprocess("check", odd, "--format", "json", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    listed = in_subprocess("list", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    explained = in_subprocess("explain", "WORK-06", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
 
-    assert (ended.code, listed.code) == (2, 0)
-    assert r"\u2026" in listed.out
+    assert (ended.code, explained.code) == (2, 0)
+    assert r"1.26\u22601.32" in explained.out
     found: dict[str, Any] = json.loads(ended.out)
     assert found["unreadable"][0]["path"] == str(odd)
 

@@ -95,7 +95,7 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
         ("mine.with_fixture", [], ""),
     ]
     assert {each["name"]: each["reason"] for each in found["not_applicable"]} == {
-        "mine.good": "needs a runtime that tells the process of a sandbox, on this machine",
+        "mine.good": "needs a runtime that reports the process of a sandbox, on this machine",
         "mine.scripted": "needs a scripted runtime: set_conditions",
     }
     assert found["totals"]["kept"] > 50
