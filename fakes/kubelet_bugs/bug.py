@@ -41,7 +41,7 @@ _RIGHT: Mapping[str, WrongParts] = {"kubelet": Parts(), "runtime": RuntimeParts(
 _STANDS_IN: Mapping[type, tuple[str, Callable[[Any], object]]] = {
     ActionRules: ("compute_actions", lambda wrong: _made(wrong).compute),
     SidecarRules: ("compute_actions", lambda wrong: ActionRules(_made(wrong)).compute),
-    ContainerStatusRules: ("container_statuses", lambda wrong: _made(wrong).tell),
+    ContainerStatusRules: ("container_statuses", lambda wrong: _made(wrong).compute),
     ProbeWorker: ("prober", lambda wrong: type("OtherProber", (Prober,), {"worker_type": wrong})),
 }
 """Classes that are no parts themselves: the part that is made of each, and how."""

@@ -13,7 +13,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_bugs.bug import bug
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ListedPod
-from kubelet_reference.images.image_gc_manager import ImageCollector
+from kubelet_reference.images.image_gc_manager import ImageGCManager
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector
@@ -114,7 +114,7 @@ class LeavesLogs(RecordRemover):
 
 
 @bug("MUT-GC-12", breaks="GC-12")
-class TakesAll(ImageCollector):
+class TakesAll(ImageGCManager):
     """Images are removed from under the containers that were made from them."""
 
     def names_in_use(self, containers: Iterable[cri.Container]) -> set[str]:

@@ -146,7 +146,7 @@ class ClearsAwayEarly(PodHandlers):
         super().sync(found)
         for uid in found:
             if self._tools.workers.should_content_be_removed(uid):
-                self._tools.clear_away(uid)
+                self._tools.remove_dead_containers(uid)
 
 
 @bug("MUT-EVICT-07", breaks="EVICT-07")

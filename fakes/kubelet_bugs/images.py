@@ -20,7 +20,7 @@ from kubelet_reference.images.image_manager import EnsuredImage, ImageManager, W
 from kubelet_reference.images.image_names import with_default_tag
 from kubelet_reference.images.image_pull_rules import ImageFacts, ImageStep, Presence, image_decision
 from kubelet_reference.images.keyring import Credential
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.util.backoff import Backoff
 from kubelet_reference.util.ports import ImageService, RuntimeService
@@ -128,7 +128,9 @@ class ByItsTag(ImageManager):
 class AnyUser(ContainerStarter):
     """The user of an image is never checked."""
 
-    async def _image_of(self, into: PodToStart, container: AnyContainer, image: EnsuredImage) -> cri.Image:
+    async def _image_of(
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
+    ) -> cri.Image:
         return cri.Image(id=image.ref)
 
 
@@ -239,7 +241,9 @@ class AnybodysImages(ImageManager):
 class AsRoot(ContainerStarter):
     """A container that must not run as root is made without a look at its image's user."""
 
-    async def _image_of(self, into: PodToStart, container: AnyContainer, image: EnsuredImage) -> cri.Image:
+    async def _image_of(
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
+    ) -> cri.Image:
         return await self._client.image_status(cri.ImageSpec(image=image.name)) or cri.Image()
 
 

@@ -11,12 +11,12 @@ from msgspec import structs
 
 from kubelet_bugs.bug import bug
 from kubelet_reference.api.records import ContainerRecord, ListedPod, PodRecords
-from kubelet_reference.cri.container_events import PodNews
+from kubelet_reference.cri.container_events import ContainerEvent
 from kubelet_reference.cri.labels import container_record, containers_of
 from kubelet_reference.cri.runtime_reader import RuntimeReader
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pleg.evented import EventedPleg
-from kubelet_reference.pleg.generic import USUAL, Happening, Pleg, PodLifecycleEvent
+from kubelet_reference.pleg.generic import USUAL, Pleg, PodLifecycleEvent, PodLifeCycleEventType
 
 
 @bug("K8S-22155", breaks=("LOOP-09", "RESTART-01"), aliases="K41")
@@ -57,7 +57,7 @@ class SpoilsTheCache(Pleg):
     def deliver(self, event: PodLifecycleEvent) -> None:
         super().deliver(event)
         records = self._cache.get(event.uid)
-        if event.kind is Happening.DIED and len(records.running) > 1:
+        if event.kind is PodLifeCycleEventType.DIED and len(records.running) > 1:
             left = tuple(one for one in records.containers if one is not records.running[-1])
             self._cache.set(event.uid, structs.replace(records, containers=left), self._clock.monotonic())
 
@@ -108,8 +108,10 @@ class NoDeath(Pleg):
     """A container whose record goes while it runs is taken for one that had ended long ago."""
 
     async def _process(self, uid: str, pod: ListedPod | None, events: tuple[PodLifecycleEvent, ...]) -> None:
-        removed = {event.data for event in events if event.kind is Happening.REMOVED}
-        kept = (one for one in events if one.kind is not Happening.DIED or one.data not in removed)
+        removed = {event.data for event in events if event.kind is PodLifeCycleEventType.REMOVED}
+        kept = (
+            one for one in events if one.kind is not PodLifeCycleEventType.DIED or one.data not in removed
+        )
         await super()._process(uid, pod, tuple(kept))
 
 
@@ -223,8 +225,8 @@ class StaysSlow(EventedPleg):
 class AsItComes(EventedPleg):
     """An event that comes late overwrites what a newer one has reported."""
 
-    def is_late(self, news: PodNews) -> bool:
+    def is_late(self, event: ContainerEvent) -> bool:
         return False
 
-    def _moment(self, news: PodNews) -> float:
+    def _moment(self, event: ContainerEvent) -> float:
         return self._clock.monotonic()

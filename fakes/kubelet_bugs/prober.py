@@ -14,21 +14,21 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord
 from kubelet_reference.api.results import Answer, KillReason, ProbeKind, ProbeOutcome
 from kubelet_reference.kubelet.sync_loop import SyncLoop
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Verdict
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, ContainerDecision
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.prober.network_probes import NetworkProbes
 from kubelet_reference.prober.prober import ProbeRunner, ProbeTarget, probe_of
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.results import ProbeUpdate, ResultCache
 from kubelet_reference.prober.worker import (
-    Conclusion,
+    ProbeFacts,
     ProbeState,
     ProbeTools,
+    ProbeTransition,
     ProbeWorker,
-    Sight,
     Tick,
     bare_id,
-    conclude,
+    probe_transition,
     tick,
 )
 from kubelet_reference.util.ports import HttpAnswer
@@ -93,24 +93,24 @@ class SlowIsFine(ProbeRunner):
 class AlwaysAgain(ActionRules):
     """A container killed for its liveness probe is restarted under every policy."""
 
-    def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
-        found = super().verdict_on_running(now, one, record)
+    def running_decision(self, now: SyncInput, one: Container, record: ContainerRecord) -> ContainerDecision:
+        found = super().running_decision(now, one, record)
         return structs.replace(found, start=True) if found.kill is not None else found
 
 
-@bug("K8S-22107", breaks="PROBE-08", part="probe_conclude", aliases="K8S-21751")
+@bug("K8S-22107", breaks="PROBE-08", part="probe_transition", aliases="K8S-21751")
 def never_rests(
     kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, behaviour: Behaviour
-) -> Conclusion:
+) -> ProbeTransition:
     """A container that its liveness probe gave up is probed on while it is killed."""
-    found = conclude(kind, state, outcome, threshold, behaviour)
+    found = probe_transition(kind, state, outcome, threshold, behaviour)
     return structs.replace(found, state=structs.replace(found.state, on_hold=False))
 
 
 @bug("K8S-53530", breaks="PROBE-06", part="probe_tick", aliases="K37")
-def counts_on(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
+def counts_on(kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Tick:
     """A container that was restarted for its liveness probe is killed again at its first failure."""
-    found = tick(kind, state, sight)
+    found = tick(kind, state, facts)
     if not found.dropped:
         return found
     count = _PAST_ANY_THRESHOLD if state.on_hold else state.count
@@ -163,8 +163,8 @@ class ProbesTheDead(ProbeWorker):
     def stop(self) -> None:
         """Go on."""
 
-    def _sight(self) -> Sight:
-        seen = super()._sight()
+    def _facts(self) -> ProbeFacts:
+        seen = super()._facts()
         if not seen.container_id:
             return seen
         return structs.replace(seen, phase="Running", running=True, terminated=False, started=True)
@@ -259,10 +259,10 @@ class HeedsNoLiveness(SyncLoop):
 class WaitsForEver(ActionRules):
     """A container that does not come up in time is waited for without end."""
 
-    def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
-        found = super().verdict_on_running(now, one, record)
+    def running_decision(self, now: SyncInput, one: Container, record: ContainerRecord) -> ContainerDecision:
+        found = super().running_decision(now, one, record)
         gave_up = found.kill is not None and found.kill.reason is KillReason.STARTUP_PROBE
-        return Verdict(kept=True) if gave_up else found
+        return ContainerDecision(kept=True) if gave_up else found
 
 
 @bug("MUT-PROBE-14", breaks="PROBE-14")

@@ -18,7 +18,7 @@ from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
-from kubelet_reference.util.clock import LoopClock, SeededChance
+from kubelet_reference.util.clock import LoopClock, SeededRandom
 from kubelet_reference.util.ports import FetchError, ImageService, PodEvent, Ports, RuntimeService
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -107,7 +107,7 @@ class BareNode:
     async def __aenter__(self) -> Self:
         ports = Ports(
             clock=self.clock,
-            chance=SeededChance(1),
+            random=SeededRandom(1),
             runtime=cast("RuntimeService", self._called),
             images=cast("ImageService", self._called),
             api=self._kubelet_api,

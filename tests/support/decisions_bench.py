@@ -10,9 +10,9 @@ from lightkube.models.core_v1 import Container, Pod
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
-from kubelet_reference.kuberuntime.actions.pod_actions import Actions, compute_actions
+from kubelet_reference.kuberuntime.actions.pod_actions import PodActions, compute_actions
 from kubelet_reference.kuberuntime.actions.sandbox_changed import sandbox_changed
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.util.versions import Behaviour
 
 BEHAVIOUR = Behaviour()
@@ -121,18 +121,18 @@ def actions(
     *,
     failed: str = "",
     behaviour: Behaviour = BEHAVIOUR,
-    compute: Callable[[Situation], Actions] = compute_actions,
-) -> Actions:
+    compute: Callable[[SyncInput], PodActions] = compute_actions,
+) -> PodActions:
     """What is done for the pod; `failed` names a probe (liveness, startup) that the instance c1-0 failed."""
 
     def outcomes(probe: str) -> Callable[[str], ProbeOutcome | None]:
         return lambda one: ProbeOutcome.FAILURE if (probe, one) == (failed, "c1-0") else None
 
     sandbox = sandbox_changed(pod, known)
-    return compute(Situation(pod, known, outcomes("liveness"), outcomes("startup"), behaviour, sandbox))
+    return compute(SyncInput(pod, known, outcomes("liveness"), outcomes("startup"), behaviour, sandbox))
 
 
-def names(found: Actions) -> dict[str, Any]:
+def names(found: PodActions) -> dict[str, Any]:
     """The actions that are to be taken, containers by their names; what is not to be done is left out."""
     every: dict[str, Any] = {
         "kill_pod": found.kill_pod,

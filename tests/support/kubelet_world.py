@@ -13,7 +13,7 @@ from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
-from kubelet_reference.util.clock import FirstChance, LoopClock
+from kubelet_reference.util.clock import FixedRandom, LoopClock
 from kubelet_reference.util.ports import PodEvent, Ports
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -83,7 +83,7 @@ class World:
         runtime: Any = self.tap
         ports = Ports(
             clock=self.clock,
-            chance=FirstChance(f"life{self._lives}-"),
+            random=FixedRandom(f"life{self._lives}-"),
             runtime=runtime,
             images=runtime,
             events=self,

@@ -19,10 +19,10 @@ from kubelet_reference.api.records import ContainerRecord, PodRecords
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import SyncResult
 from kubelet_reference.cri.client import CriClient
-from kubelet_reference.kuberuntime.components import Neighbours, RuntimeParts, build_runtime_side
+from kubelet_reference.kuberuntime.components import RuntimeDeps, RuntimeParts, build_runtime_side
 from kubelet_reference.kuberuntime.pod_files import PodFiles
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.util.clock import FirstChance
+from kubelet_reference.util.clock import FixedRandom
 from kubelet_reference.util.ports import ApiServer, HttpGet, NodeStats, PodEvent
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -115,27 +115,27 @@ class RuntimeWorld:
         self.client = CriClient(self.runtime, self.runtime, self.settings, self.metrics)
         tools = RuntimeTools(
             client=self.client,
-            files=PodFiles(self.disk, FirstChance(), self.settings, self.behaviour),
+            files=PodFiles(self.disk, FixedRandom(), self.settings, self.behaviour),
             recorder=Recorder(self.sink),
             metrics=self.metrics,
             clock=self.clock,
             settings=self.settings,
             behaviour=self.behaviour,
         )
-        neighbours = Neighbours(
+        deps = RuntimeDeps(
             disk=self.disk,
             api=api,
             http=http,
             liveness=self.probes.get,
             startup=self.startup.get,
             is_ending=lambda uid: uid in self.ending,
-            content_may_go=lambda uid: uid in self.gone,
+            should_content_be_removed=lambda uid: uid in self.gone,
             sources_ready=lambda: self.sources_ready,
             stats=stats,
             watch_pod=self._watch,
         )
         self.watched: dict[tuple[str, str], Callable[[PodRecords], bool]] = {}
-        self.side = build_runtime_side(tools, neighbours, parts)
+        self.side = build_runtime_side(tools, deps, parts)
         self.manager = self.side.manager
 
     def _watch(self, uid: str, name: str, met: Callable[[PodRecords], bool]) -> None:

@@ -13,7 +13,7 @@ from lightkube.models.core_v1 import ConfigMap, Pod, Secret
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.api import pods
 from kubelet_reference.kuberuntime.pod_files import PodFiles
-from kubelet_reference.util.clock import FirstChance, LoopClock
+from kubelet_reference.util.clock import FixedRandom, LoopClock
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -54,7 +54,7 @@ class VolumeBench:
         self.settings = Settings(root_dir=root, pod_logs_dir=f"{root}/logs" if root != ROOT else LOGS)
         self._server = self.api if api else None
         self.volumes = self.new_life()
-        self.files = PodFiles(self.disk, FirstChance(), self.settings, Behaviour.of("1.32"))
+        self.files = PodFiles(self.disk, FixedRandom(), self.settings, Behaviour.of("1.32"))
 
     def new_life(self) -> Volumes:
         """The volumes of a kubelet that has just started."""

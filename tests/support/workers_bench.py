@@ -16,7 +16,7 @@ from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.worker import SyncFailed, Update, UpdateKind, Waits
 from kubelet_reference.pod_workers.worker_rules import Timing, WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import WorkerTable, worker_table
-from kubelet_reference.util.clock import FirstChance, LoopClock
+from kubelet_reference.util.clock import FixedRandom, LoopClock
 from kubelet_reference.util.ports import PodEvent
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue
@@ -166,7 +166,7 @@ class Bench:
             self.syncer,
             self.cache,
             WorkerTools(self.clock, self.queue, self.recorder, group.create_task),
-            WorkerRules(table or worker_table(behaviour), Timing(FirstChance(), 60), behaviour),
+            WorkerRules(table or worker_table(behaviour), Timing(FixedRandom(), 60), behaviour),
         )
 
     def emit(self, event: PodEvent) -> None:

@@ -175,7 +175,7 @@ def knows_few_resources() -> WrongParts:
 
 
 def _critical_under_pressure(candidate: Candidate) -> Rejection | None:
-    if not candidate.distress.pressures or is_critical(candidate.pod):
+    if not candidate.node_pressure.pressures or is_critical(candidate.pod):
         return None
     return Rejection("Evicted", "The node is under pressure.")
 

@@ -10,12 +10,12 @@ from msgspec.structs import replace as changed
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.allocation.allocation_manager import Allocated, Allocations, Refusal
-from kubelet_reference.allocation.resize_rules import CapsChange, changes_of
+from kubelet_reference.allocation.resize_rules import ResourceChange, resource_changes
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord, PodRecords
 from kubelet_reference.api.resources import MEMORY
 from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container.resize import Resizer
 from kubelet_reference.pleg.generic import Pleg
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
@@ -28,7 +28,7 @@ from kubelet_reference.util.versions import Behaviour
 class AlwaysAnew(ActionRules):
     """A container that is to have other resources is made anew, whatever its resize policy."""
 
-    def must_restart_to_resize(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+    def must_restart_to_resize(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
         return bool(self.resizes(now, one, record))
 
 
@@ -36,7 +36,7 @@ class AlwaysAnew(ActionRules):
 class NeverAnew(ActionRules):
     """A container is given other resources as it runs, though its resize policy asks for a restart."""
 
-    def must_restart_to_resize(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+    def must_restart_to_resize(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
         return False
 
 
@@ -44,7 +44,7 @@ class NeverAnew(ActionRules):
 class LimitsOnly(ActionRules):
     """That a container is to ask for more goes unseen where it has no limits."""
 
-    def resizes(self, now: Situation, one: Container, record: ContainerRecord) -> tuple[CapsChange, ...]:
+    def resizes(self, now: SyncInput, one: Container, record: ContainerRecord) -> tuple[ResourceChange, ...]:
         found = super().resizes(now, one, record)
         return tuple(each for each in found if changed(each.new, cpu_shares=each.old.cpu_shares) != each.old)
 
@@ -53,15 +53,15 @@ class LimitsOnly(ActionRules):
 class GrowsFirst(ActionRules):
     """A container is given more before another one of its pod has given up what it has."""
 
-    def in_order(self, resizes: Iterable[CapsChange]) -> tuple[CapsChange, ...]:
+    def in_order(self, resizes: Iterable[ResourceChange]) -> tuple[ResourceChange, ...]:
         return tuple(reversed(super().in_order(resizes)))
 
 
 class _EvenStatic(ActionRules):
     """Compares the containers of static pods as well."""
 
-    def resizes(self, now: Situation, one: Container, record: ContainerRecord) -> tuple[CapsChange, ...]:
-        return changes_of(now.pod, one, record)
+    def resizes(self, now: SyncInput, one: Container, record: ContainerRecord) -> tuple[ResourceChange, ...]:
+        return resource_changes(now.pod, one, record)
 
 
 class _ListensToTheMirror(PodSyncer):
@@ -103,7 +103,7 @@ class Forgets(Allocations):
 class TakesWhatIsUsed(Resizer):
     """Memory is taken from a container that uses it."""
 
-    async def refusal(self, change: CapsChange) -> str | None:
+    async def refusal(self, change: ResourceChange) -> str | None:
         if change.resource == MEMORY and await self._client.memory_usage(change.record.id):
             return await super().refusal(replace(change, new=change.old))
         return None
@@ -122,7 +122,7 @@ def echo(
     status: PodStatus, pod: Pod, records: PodRecords, refused: Refusal | None, behaviour: Behaviour
 ) -> PodStatus:
     """A status shows the resources that a container is to have as those that it has."""
-    unseen = changed(records, containers=tuple(changed(one, caps=None) for one in records.containers))
+    unseen = changed(records, containers=tuple(changed(one, actuated=None) for one in records.containers))
     return with_resize(status, pod, unseen, refused, behaviour)
 
 

@@ -125,13 +125,13 @@ def _unmasked(mirror: Pod) -> Pod:
 class MirrorsBringContainers(PodHandlers):
     """An ephemeral container that is added to a mirror pod is run."""
 
-    def _tell_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
+    def _dispatch_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
         pod, added = self._tools.manager.static_of(mirror), pods.ephemeral_containers(mirror)
         if pod is None or not added:
-            super()._tell_static(mirror, kind)
+            super()._dispatch_static(mirror, kind)
         else:
             spec = structs.replace(pods.spec(pod), ephemeralContainers=list(added))
-            self._tell(structs.replace(pod, spec=spec), kind)
+            self._dispatch(structs.replace(pod, spec=spec), kind)
 
 
 @bug("MUT-STATIC-22", breaks="STATIC-22")
@@ -142,7 +142,7 @@ class ClaimsAreNothing(FileSource):
         try:
             return super()._pod(path)
         except ManifestError as error:
-            if error.subject is None or any("resourceClaims" not in each.field for each in error.problems):
+            if error.subject is None or any("resourceClaims" not in each.field for each in error.errors):
                 raise
             raw = msgspec.yaml.decode(self._disk.read(path))
             return self.make(msgspec.convert({**raw, "spec": _without_claims(raw["spec"])}, Pod), path)

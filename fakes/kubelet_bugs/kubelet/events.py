@@ -107,10 +107,10 @@ class _OfMirrors(Recorder):
 class _TellsOfMirrors(PodSyncer):
     """Lets the recorder know of mirrors."""
 
-    async def keep_mirror(self, pod: Pod, mirror: Pod | None) -> None:
+    async def ensure_mirror(self, pod: Pod, mirror: Pod | None) -> None:
         if mirror is not None and isinstance(self._tools.recorder, _OfMirrors):
             self._tools.recorder.mirrors[pods.uid(pod)] = pods.uid(mirror)
-        await super().keep_mirror(pod, mirror)
+        await super().ensure_mirror(pod, mirror)
 
 
 @bug("MUT-EVENTS-07", breaks="EVENTS-07")

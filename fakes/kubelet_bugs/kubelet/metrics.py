@@ -14,21 +14,21 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.sync_result import Failure, StartError
-from kubelet_reference.kuberuntime.container.start_container import PodToStart
+from kubelet_reference.kuberuntime.container.start_container import StartContext
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxMaker
+from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator
 
 
 @bug("MUT-METRIC-01", breaks="METRIC-01")
-class CountsPods(SandboxMaker):
+class CountsPods(SandboxCreator):
     """Pods are counted where tries to start them are asked for."""
 
     def __init__(
         self, tools: RuntimeTools, classes: RuntimeClasses, is_ending: Callable[[str], bool]
     ) -> None:
         super().__init__(tools, classes, is_ending)
-        self._again = SandboxMaker(dataclasses.replace(tools, metrics=Metrics()), classes, is_ending)
+        self._again = SandboxCreator(dataclasses.replace(tools, metrics=Metrics()), classes, is_ending)
         self._seen = set[str]()
 
     async def make(self, pod: Pod, config: cri.PodSandboxConfig) -> str:
@@ -42,8 +42,8 @@ class CountsPods(SandboxMaker):
 class CountsRefusals(RuntimeManager):
     """Starts that the back-off refuses are counted."""
 
-    async def _start(self, now: Any, into: PodToStart, container: AnyContainer, kind: str) -> bool:  # noqa: ANN401 - a private class
-        started = await super()._start(now, into, container, kind)
+    async def _start(self, now: Any, context: StartContext, container: AnyContainer, kind: str) -> bool:  # noqa: ANN401 - a private class
+        started = await super()._start(now, context, container, kind)
         if now.results[-1].reason is Failure.CRASH_LOOP_BACK_OFF:
             self._metrics.started_containers.labels(kind).inc()
         return started
@@ -53,9 +53,9 @@ class CountsRefusals(RuntimeManager):
 class FreeText(RuntimeManager):
     """Failed starts are counted by their messages."""
 
-    async def _counted_start(self, into: PodToStart, container: AnyContainer, kind: str) -> None:
+    async def _counted_start(self, context: StartContext, container: AnyContainer, kind: str) -> None:
         try:
-            await super()._counted_start(into, container, kind)
+            await super()._counted_start(context, container, kind)
         except StartError as error:
             self._metrics.started_containers_errors.labels(kind, str(error)).inc()
             raise

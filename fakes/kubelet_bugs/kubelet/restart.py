@@ -17,10 +17,10 @@ from kubelet_reference.api.sync_result import SyncResult
 from kubelet_reference.config.mirror_client import MirrorClient
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.pod_workers.worker import SyncFailed
-from kubelet_reference.prober.worker import Conclusion, ProbeState, conclude
+from kubelet_reference.prober.worker import ProbeState, ProbeTransition, probe_transition
 from kubelet_reference.status.status_manager import StatusManager
 from kubelet_reference.util.ports import ApiError, ApiServer
 from kubelet_reference.util.versions import Behaviour
@@ -34,13 +34,13 @@ class RunningIsAdmitted(PodHandlers):
         return super().needs_admission(pod) and pods.phase(pod) != pods.RUNNING
 
 
-@bug("MUT-RESTARTKUBELET-08", breaks="RESTARTKUBELET-08", part="probe_conclude")
+@bug("MUT-RESTARTKUBELET-08", breaks="RESTARTKUBELET-08", part="probe_transition")
 def first_failure_counts(
     kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, behaviour: Behaviour
-) -> Conclusion:
+) -> ProbeTransition:
     """The first failure of a liveness probe after the kubelet's start kills the container."""
     is_first = state.last is None and kind is ProbeKind.LIVENESS and outcome is ProbeOutcome.FAILURE
-    return conclude(kind, state, outcome, 1 if is_first else threshold, behaviour)
+    return probe_transition(kind, state, outcome, 1 if is_first else threshold, behaviour)
 
 
 @bug("MUT-RESTARTKUBELET-15", breaks="RESTARTKUBELET-15")
@@ -93,11 +93,11 @@ class _HookOfTheRunning(ContainerStarter):
 
     async def greet(self, pod: Pod, records: PodRecords, config: cri.PodSandboxConfig) -> None:
         """Run the hooks of all that runs of the pod."""
-        into = PodToStart(pod, records, "", config, records.ips)
+        context = StartContext(pod, records, "", config, records.ips)
         wanted = {one.name: one for one in pods.containers(pod)}
         for record in records.running:
             if record.name in wanted:
-                await self._post_start(into, wanted[record.name], record.id)
+                await self._post_start(context, wanted[record.name], record.id)
 
 
 class _HooksAnew(RuntimeManager):
@@ -110,7 +110,7 @@ class _HooksAnew(RuntimeManager):
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
-        starter = self._hands.starter
+        starter = self._components.starter
         if isinstance(starter, _HookOfTheRunning) and pods.uid(pod) not in self._met:
             self._met[pods.uid(pod)] = None
             await starter.greet(pod, records, self._decisions.sandbox_config(pod, 0, self._settings))

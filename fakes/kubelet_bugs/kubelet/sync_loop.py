@@ -14,7 +14,7 @@ from kubelet_reference.api.records import ListedPod
 from kubelet_reference.config import Op, PodUpdate
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.runtime_reader import RuntimeReader
-from kubelet_reference.kubelet.housekeeping import Housekeeping, HouseTools
+from kubelet_reference.kubelet.housekeeping import Housekeeping, HousekeepingTools
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kubelet.runtime_state import RuntimeState
 from kubelet_reference.kubelet.sync_loop import Item, SyncLoop
@@ -67,7 +67,7 @@ class SeldomAsks(RuntimeState):
 class CleansAtOnce(SyncLoop):
     """A kubelet that starts kills the pods of sources that have not spoken yet."""
 
-    async def keep_house(self) -> None:
+    async def run_housekeeping(self) -> None:
         await self._tools.housekeeping.run_once()
 
 
@@ -132,7 +132,7 @@ class KillsFirst(Housekeeping):
 class OldKnowledge(Housekeeping):
     """A pod that has started since the last housekeeping is killed for being unknown."""
 
-    def __init__(self, tools: HouseTools) -> None:
+    def __init__(self, tools: HousekeepingTools) -> None:
         super().__init__(tools)
         self._before: dict[str, KnownPod] = {}
 
@@ -148,7 +148,7 @@ class AtOnce(SyncLoop):
     async def handle(self, item: Item) -> None:
         await super().handle(item)
         if isinstance(item, PodLifecycleEvent):
-            await self.keep_house()
+            await self.run_housekeeping()
 
 
 @bug("MUT-CLEANUP-06", breaks="CLEANUP-06")

@@ -25,7 +25,7 @@ from kubelet_reference.kuberuntime.container.hooks import HookError
 from kubelet_reference.kuberuntime.container.start_container import (
     ContainerStarter,
     ImageVolumes,
-    PodToStart,
+    StartContext,
     StartParts,
 )
 from kubelet_reference.kuberuntime.pod_files import HOSTS_PATH, PodFiles
@@ -44,14 +44,14 @@ NANOSECONDS = 1_000_000_000
 class HookFirst(ContainerStarter):
     """The postStart hook runs in a container that has not been started."""
 
-    async def _start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
-        await self._run_hook(into, container, container_id)
-        await super()._start(into, container, container_id)
+    async def _start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
+        await self._run_hook(context, container, container_id)
+        await super()._start(context, container, container_id)
 
-    async def _run_hook(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
-        await super()._post_start(into, container, container_id)
+    async def _run_hook(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
+        await super()._post_start(context, container, container_id)
 
-    async def _post_start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
+    async def _post_start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
         pass
 
 
@@ -59,9 +59,11 @@ class HookFirst(ContainerStarter):
 class TellsTheWrapper(ContainerStarter):
     """The reason why a container could not be created is reported with gRPC's words around it."""
 
-    async def _create(self, into: PodToStart, container: AnyContainer, config: cri.ContainerConfig) -> str:
+    async def _create(
+        self, context: StartContext, container: AnyContainer, config: cri.ContainerConfig
+    ) -> str:
         try:
-            return await super()._create(into, container, config)
+            return await super()._create(context, container, config)
         except StartError as error:
             cause = error.__cause__
             text = wrapped_text(cause) if isinstance(cause, grpc.RpcError) else str(error)
@@ -72,19 +74,21 @@ class TellsTheWrapper(ContainerStarter):
 class UsesTheOldOne(ContainerStarter):
     """A container that could not be started is started once more."""
 
-    async def _create(self, into: PodToStart, container: AnyContainer, config: cri.ContainerConfig) -> str:
-        newest = into.records.newest(container.name)
+    async def _create(
+        self, context: StartContext, container: AnyContainer, config: cri.ContainerConfig
+    ) -> str:
+        newest = context.records.newest(container.name)
         if newest is not None and newest.state is ContainerState.CREATED:
             return newest.id
-        return await super()._create(into, container, config)
+        return await super()._create(context, container, config)
 
 
 @bug("MUT-IMAGE-20", breaks="IMAGE-20")
 class NeedsAllImages(ImageVolumes):
     """An image that one container mounts and that is missing holds up the whole pod."""
 
-    async def ready(self, into: PodToStart) -> PodToStart:
-        found = await super().ready(into)
+    async def ready(self, context: StartContext) -> StartContext:
+        found = await super().ready(context)
         if any(isinstance(one, StartError) for one in found.images.values()):
             # The pass fails, and no container has a reason to wait for.
             raise SyncFailed("an image volume is not ready")
@@ -172,9 +176,9 @@ class _AmendedConfig(ContainerStarter):
     """Asks for containers with one thing changed."""
 
     async def _config(
-        self, into: PodToStart, container: AnyContainer, image: EnsuredImage
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
     ) -> cri.ContainerConfig:
-        config = await super()._config(into, container, image)
+        config = await super()._config(context, container, image)
         self.amend(config)
         return config
 
@@ -219,28 +223,28 @@ class NumbersLogsAhead(_AmendedConfig):
 class HookOnce(ContainerStarter):
     """Only the first instance of a container has its postStart hook run."""
 
-    async def _post_start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
-        if self.restarts(into, container) == 0:
-            await super()._post_start(into, container, container_id)
+    async def _post_start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
+        if self.restarts(context, container) == 0:
+            await super()._post_start(context, container, container_id)
 
 
 @bug("K8S-100608", breaks="HOOK-03")
 class HookForNothing(ContainerStarter):
     """A container whose postStart hook failed goes on."""
 
-    async def _post_start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
+    async def _post_start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
         handler = container.lifecycle.postStart if container.lifecycle else None
         if handler is not None:
             with suppress(HookError):
-                await self._parts.hooks.run(into.pod, container, container_id, handler)
+                await self._parts.hooks.run(context.pod, container, container_id, handler)
 
 
 @bug("K8S-20117", breaks="START-02")
 class MustStillRun(ContainerStarter):
     """A container that has ended right after its start counts as one that could not be started."""
 
-    async def _start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
-        await super()._start(into, container, container_id)
+    async def _start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
+        await super()._start(context, container, container_id)
         status = await self._client.container_status(container_id)
         if status.finished_at:
             raise StartError(Failure.RUN_CONTAINER, f"container {container.name} is not running")
@@ -264,8 +268,8 @@ class CountsTries(ContainerStarter):
         super().__init__(tools, parts)
         self._tries: dict[tuple[str, str], int] = {}
 
-    def restarts(self, into: PodToStart, container: AnyContainer) -> int:
-        key = pods.uid(into.pod), container.name
+    def restarts(self, context: StartContext, container: AnyContainer) -> int:
+        key = pods.uid(context.pod), container.name
         self._tries[key] = self._tries.get(key, -1) + 1
         return self._tries[key]
 

@@ -15,14 +15,14 @@ from kubelet_reference.api.results import KillReason
 from kubelet_reference.api.sync_result import ActionResult
 from kubelet_reference.config import Op, classify_change
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
-from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.runtime_manager import EPHEMERAL, RuntimeManager
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.status.conditions import pod_conditions
-from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, Told
+from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, StatusInput
 from kubelet_reference.util.versions import Behaviour
 
 
@@ -30,7 +30,7 @@ from kubelet_reference.util.versions import Behaviour
 class RestartsThem(ActionRules):
     """An ephemeral container that ended is started again."""
 
-    def ephemeral_to_start(self, now: Situation) -> tuple[EphemeralContainer, ...]:
+    def ephemeral_to_start(self, now: SyncInput) -> tuple[EphemeralContainer, ...]:
         newest = [(one, now.records.newest(one.name)) for one in pods.ephemeral_containers(now.pod)]
         return tuple(one for one, record in newest if record is None or record.has_exited)
 
@@ -39,7 +39,7 @@ class RestartsThem(ActionRules):
 class StopsThem(ActionRules):
     """An ephemeral container of unknown state is stopped."""
 
-    def in_same_sandbox(self, now: Situation) -> Actions:
+    def in_same_sandbox(self, now: SyncInput) -> PodActions:
         found = super().in_same_sandbox(now)
         kills = [
             Kill(record, one, KillReason.UNKNOWN, f"Container {one.name} will be restarted")
@@ -51,7 +51,7 @@ class StopsThem(ActionRules):
             found, to_kill=(*found.to_kill, *kills), ephemeral=(*found.ephemeral, *self.started(again))
         )
 
-    def is_wrong(self, now: Situation, one: EphemeralContainer, record: ContainerRecord) -> bool:
+    def is_wrong(self, now: SyncInput, one: EphemeralContainer, record: ContainerRecord) -> bool:
         """Whether it is stopped."""
         return record.state is ContainerState.UNKNOWN
 
@@ -64,7 +64,7 @@ class StopsThem(ActionRules):
 class ReplacesThem(StopsThem):
     """An ephemeral container is replaced when its definition changes."""
 
-    def is_wrong(self, now: Situation, one: EphemeralContainer, record: ContainerRecord) -> bool:
+    def is_wrong(self, now: SyncInput, one: EphemeralContainer, record: ContainerRecord) -> bool:
         return record.is_running and record.hash != container_hash(one, now.behaviour)
 
     def started(self, stopped: tuple[EphemeralContainer, ...]) -> tuple[EphemeralContainer, ...]:
@@ -75,7 +75,7 @@ class ReplacesThem(StopsThem):
 class InitComesFirst(ActionRules):
     """An ephemeral container waits until the pod is initialized."""
 
-    def ephemeral_to_start(self, now: Situation) -> tuple[EphemeralContainer, ...]:
+    def ephemeral_to_start(self, now: SyncInput) -> tuple[EphemeralContainer, ...]:
         return super().ephemeral_to_start(now) if self.init_progress(now).done else ()
 
 
@@ -83,7 +83,7 @@ class InitComesFirst(ActionRules):
 class TakesThemAlong(ActionRules):
     """Ephemeral containers are started again in a new sandbox."""
 
-    def in_new_sandbox(self, now: Situation) -> Actions:
+    def in_new_sandbox(self, now: SyncInput) -> PodActions:
         found = super().in_new_sandbox(now)
         every = tuple(pods.ephemeral_containers(now.pod))
         return structs.replace(found, ephemeral=every) if found.create_sandbox else found
@@ -101,12 +101,12 @@ class TheyAreNeeded(RuntimeManager):
 class LooksIntoNobody(ContainerStarter):
     """An ephemeral container does not see the processes of its target."""
 
-    def target_id(self, into: PodToStart, container: AnyContainer) -> str:
+    def target_id(self, context: StartContext, container: AnyContainer) -> str:
         return ""
 
 
 @bug("MUT-EPH-09", breaks="EPH-09")
-class LeavesThem(Terminator):
+class LeavesThem(ContainerKiller):
     """Ephemeral containers are not stopped with their pod."""
 
     async def kill_pod(
@@ -120,9 +120,9 @@ class LeavesThem(Terminator):
 class AsTheyWereAdded(ContainerStatusRules):
     """The statuses of ephemeral containers stand in the order in which they were added."""
 
-    def tell(self, told: Told) -> ContainerStatuses:
-        found = super().tell(told)
-        order = [one.name for one in pods.ephemeral_containers(told.pod)]
+    def compute(self, now: StatusInput) -> ContainerStatuses:
+        found = super().compute(now)
+        order = [one.name for one in pods.ephemeral_containers(now.pod)]
         return structs.replace(
             found, ephemeral=sorted(found.ephemeral, key=lambda one: order.index(one.name))
         )
@@ -154,7 +154,7 @@ def ready_with_all(
     return pod_conditions(whole, changed, behaviour, sandbox_usable=sandbox_usable)
 
 
-def _newest(now: Situation) -> Iterator[tuple[EphemeralContainer, ContainerRecord]]:
+def _newest(now: SyncInput) -> Iterator[tuple[EphemeralContainer, ContainerRecord]]:
     for one in pods.ephemeral_containers(now.pod):
         record = now.records.newest(one.name)
         if record is not None:

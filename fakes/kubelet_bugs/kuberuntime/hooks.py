@@ -10,8 +10,8 @@ from lightkube.models.core_v1 import HTTPGetAction, LifecycleHandler, Pod
 from kubelet_bugs.bug import bug
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.kuberuntime.container.hooks import Hooks, NoAddressError
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart, StartParts
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext, StartParts
 from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.ports import FetchError, PlainAnswerError
@@ -42,8 +42,8 @@ class NobodyWaits(ContainerStarter):
         self._spawn = tools.spawn
         self._sleep = tools.clock.sleep
 
-    async def _post_start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
-        self._spawn(super()._post_start(into, container, container_id))
+    async def _post_start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
+        self._spawn(super()._post_start(context, container, container_id))
         await self._sleep(0.01)
 
 
@@ -117,7 +117,7 @@ class SocketsAreFine(Hooks):
 
 
 @bug("MUT-HOOK-13", breaks="HOOK-13")
-class TrustsItsForerunner(Terminator):
+class TrustsItsForerunner(ContainerKiller):
     """A preStop hook that the end of the kubelet cut short is not run again."""
 
     def __init__(self, tools: RuntimeTools, hooks: Hooks, timeout: StopTimeout = stop_timeout) -> None:

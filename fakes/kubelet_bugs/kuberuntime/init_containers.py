@@ -11,12 +11,12 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
 from kubelet_reference.kuberuntime.actions.init_containers import InitProgress, progress_by_records
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.pod_workers.active_deadline import Deadlines
 from kubelet_reference.prober.prober_manager import Prober
-from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, Told
+from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, StatusInput
 
 
 @bug("K8S-36485", breaks=("SANDBOX-05", "INIT-12"), aliases="K8S-55206")
@@ -31,7 +31,7 @@ class KeepsOldInits(RecordRemover):
 class AnyAppWillDo(ActionRules):
     """The record of an app container, dead or in an old sandbox, passes for a finished initialization."""
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         if any(self.proves(record) for record in _of_apps(now)):
             return InitProgress(done=True)
         return super().init_progress(now)
@@ -57,7 +57,7 @@ class CreatedAppWillDo(AnyAppWillDo):
 class OnlyRecordsCount(ActionRules):
     """Init containers run again beside running app containers when their records are gone."""
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         if not pods.init_containers(now.pod):
             return InitProgress(done=True)
         return progress_by_records(now.pod, now.records)
@@ -67,7 +67,7 @@ class OnlyRecordsCount(ActionRules):
 class GoesOnWithoutInit(ActionRules):
     """After an init container that failed for good the app containers are started."""
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         found = super().init_progress(now)
         is_final = found.failed and pods.restart_policy(now.pod) == pods.NEVER
         return InitProgress(done=True) if is_final else found
@@ -77,14 +77,14 @@ class GoesOnWithoutInit(ActionRules):
 class WaitsForCreated(ActionRules):
     """An init container that was created and could not be started is waited for, without end."""
 
-    def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
+    def init_actions(self, now: SyncInput, found: PodActions, progress: InitProgress) -> PodActions:
         record = now.records.newest(progress.next.name) if progress.next is not None else None
         if record is not None and record.state is ContainerState.CREATED:
             return found
         return super().init_actions(now, found, progress)
 
 
-def _of_apps(now: Situation) -> list[ContainerRecord]:
+def _of_apps(now: SyncInput) -> list[ContainerRecord]:
     names = [one.name for one in pods.containers(now.pod)]
     return [record for record in now.records.containers if record.name in names]
 
@@ -93,7 +93,7 @@ def _of_apps(now: Situation) -> list[ContainerRecord]:
 class AllAtOnce(ActionRules):
     """All init containers are started together."""
 
-    def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
+    def init_actions(self, now: SyncInput, found: PodActions, progress: InitProgress) -> PodActions:
         decided = super().init_actions(now, found, progress)
         fresh = (one for one in pods.init_containers(now.pod) if now.records.newest(one.name) is None)
         return (
@@ -105,7 +105,7 @@ class AllAtOnce(ActionRules):
 class FromTheFirst(ActionRules):
     """An init container is run again because its record went, though a later one has one."""
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         found = super().init_progress(now)
         inits = pods.init_containers(now.pod)
         known = [index for index, one in enumerate(inits) if now.records.newest(one.name)]
@@ -121,7 +121,7 @@ class KeepsNotes(ActionRules):
         super().__init__()
         self._done: dict[str, None] = {}
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         found = super().init_progress(now)
         if found.done:
             self._done[now.sandbox.old_id] = None
@@ -132,7 +132,7 @@ class KeepsNotes(ActionRules):
 class BeginsAnew(ActionRules):
     """When an init container failed, the first one is run again."""
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         found = super().init_progress(now)
         return structs.replace(found, next=pods.init_containers(now.pod)[0]) if found.failed else found
 
@@ -141,7 +141,7 @@ class BeginsAnew(ActionRules):
 class AlwaysIsAlways(ActionRules):
     """Under policy Always an init container that succeeded is run again."""
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         found = super().init_progress(now)
         ended = found.record is not None and found.record.has_exited
         if found.done and ended and pods.restart_policy(now.pod) == pods.ALWAYS:
@@ -153,7 +153,7 @@ class AlwaysIsAlways(ActionRules):
 class BesideTheLost(ActionRules):
     """An init container of unknown state is run again without having been stopped."""
 
-    def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
+    def init_actions(self, now: SyncInput, found: PodActions, progress: InitProgress) -> PodActions:
         return structs.replace(super().init_actions(now, found, progress), to_kill=())
 
 
@@ -161,7 +161,7 @@ class BesideTheLost(ActionRules):
 class InitsMayChange(ActionRules):
     """A pod is stopped when the image of an init container changes that has done its part."""
 
-    def in_same_sandbox(self, now: Situation) -> Actions:
+    def in_same_sandbox(self, now: SyncInput) -> PodActions:
         found = super().in_same_sandbox(now)
         newest = ((one, now.records.newest(one.name)) for one in pods.init_containers(now.pod))
         changed = any(record and record.hash != container_hash(one, now.behaviour) for one, record in newest)
@@ -199,8 +199,8 @@ class OneReasonForAll(ContainerStatusRules):
 class AnyOrder(ContainerStatusRules):
     """The statuses of init containers stand in the order of their names."""
 
-    def tell(self, told: Told) -> ContainerStatuses:
-        found = super().tell(told)
+    def compute(self, now: StatusInput) -> ContainerStatuses:
+        found = super().compute(now)
         return structs.replace(found, init=sorted(found.init, key=lambda one: one.name))
 
 

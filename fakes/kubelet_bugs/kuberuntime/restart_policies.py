@@ -14,9 +14,9 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord
 from kubelet_reference.api.restart_policy import RESTART_ALL
 from kubelet_reference.images.image_manager import EnsuredImage
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.status import conditions
 from kubelet_reference.status.phase import pod_phase
 from kubelet_reference.util.versions import Behaviour
@@ -26,11 +26,11 @@ from kubelet_reference.util.versions import Behaviour
 class PodsPolicyOnly(ActionRules):
     """The restart policy that a container has of its own is not looked at."""
 
-    def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
+    def should_restart(self, now: SyncInput, one: Container, record: ContainerRecord | None) -> bool:
         return super().should_restart(_without_rules(now), one, record)
 
 
-def _without_rules(now: Situation) -> Situation:
+def _without_rules(now: SyncInput) -> SyncInput:
     return structs.replace(now, behaviour=replace(now.behaviour, has_restart_rules=False))
 
 
@@ -38,7 +38,7 @@ def _without_rules(now: Situation) -> Situation:
 class LastRuleWins(ActionRules):
     """Of a container's restart rules the last one decides."""
 
-    def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
+    def should_restart(self, now: SyncInput, one: Container, record: ContainerRecord | None) -> bool:
         if one.restartPolicyRules and record is not None and record.has_exited:
             codes = one.restartPolicyRules[-1].exitCodes
             return codes is not None and record.exit_code in (codes.values or ())
@@ -48,7 +48,7 @@ class LastRuleWins(ActionRules):
 class _InitsAskThePod(ActionRules):
     """Asks the pod's policy about each init container that failed."""
 
-    def in_same_sandbox(self, now: Situation) -> Actions:
+    def in_same_sandbox(self, now: SyncInput) -> PodActions:
         has_inits = bool(pods.init_containers(now.pod))
         return super().in_same_sandbox(_without_rules(now) if has_inits else now)
 
@@ -63,7 +63,7 @@ def _inits_fail_alone(pod: Pod, status: PodStatus, behaviour: Behaviour, *, term
 class NewSandbox(ActionRules):
     """A pod that restarts as a whole gets another sandbox."""
 
-    def in_same_sandbox(self, now: Situation) -> Actions:
+    def in_same_sandbox(self, now: SyncInput) -> PodActions:
         actions = super().in_same_sandbox(now)
         if not actions.restart_all:
             return actions
@@ -82,7 +82,7 @@ class NewSandbox(ActionRules):
 class _TriesInitsAgain(ActionRules):
     """Forgives the init containers of a pod that may begin anew."""
 
-    def in_same_sandbox(self, now: Situation) -> Actions:
+    def in_same_sandbox(self, now: SyncInput) -> PodActions:
         every = (rule for one in pods.containers(now.pod) for rule in one.restartPolicyRules or ())
         if any(rule.action == RESTART_ALL for rule in every):
             spec = structs.replace(pods.spec(now.pod), restartPolicy=pods.ALWAYS)
@@ -110,9 +110,9 @@ class AnySignal(ContainerStarter):
     """The stop signal that a container wants is not passed to the runtime."""
 
     async def _config(
-        self, into: PodToStart, container: AnyContainer, image: EnsuredImage
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
     ) -> cri.ContainerConfig:
-        config = await super()._config(into, container, image)
+        config = await super()._config(context, container, image)
         config.stop_signal = cri.RUNTIME_DEFAULT
         return config
 

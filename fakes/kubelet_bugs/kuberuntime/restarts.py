@@ -19,16 +19,16 @@ from kubelet_reference.api.results import KillReason
 from kubelet_reference.api.sync_result import StartError, SyncResult
 from kubelet_reference.images.image_manager import EnsuredImage
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions, Verdict
-from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, ContainerDecision, PodActions
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
 from kubelet_reference.kuberuntime.container.kill_container import ContainerKill
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.pod_files import PodFiles
-from kubelet_reference.kuberuntime.runtime_manager import Decisions, Hands, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import Decisions, RuntimeComponents, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.backoff import Backoff
-from kubelet_reference.util.ports import Chance, Disk
+from kubelet_reference.util.ports import Disk, Random
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
@@ -40,14 +40,14 @@ _KEPT: WeakKeyDictionary[AbstractEventLoop, Backoff] = WeakKeyDictionary()
 class UnknownIsDead(ActionRules):
     """A container of unknown state is replaced without having been stopped."""
 
-    def verdict(self, now: Situation, one: Container) -> Verdict:
+    def app_decision(self, now: SyncInput, one: Container) -> ContainerDecision:
         return (
-            structs.replace(super().verdict(now, one), kill=None)
+            structs.replace(super().app_decision(now, one), kill=None)
             if self._is_lost(now, one)
-            else (super().verdict(now, one))
+            else (super().app_decision(now, one))
         )
 
-    def _is_lost(self, now: Situation, one: Container) -> bool:
+    def _is_lost(self, now: SyncInput, one: Container) -> bool:
         record = now.records.newest(one.name)
         return record is not None and not record.is_running
 
@@ -56,8 +56,10 @@ class UnknownIsDead(ActionRules):
 class CountsTheDead(ContainerStarter):
     """The restart count falls when dead instances are cleaned up."""
 
-    def restarts(self, into: PodToStart, container: AnyContainer) -> int:
-        return sum(record.name == container.name and record.has_exited for record in into.records.containers)
+    def restarts(self, context: StartContext, container: AnyContainer) -> int:
+        return sum(
+            record.name == container.name and record.has_exited for record in context.records.containers
+        )
 
 
 @bug("K8S-99748", breaks="RESTART-14", aliases="K8S-105614")
@@ -99,7 +101,7 @@ class HashesAnew(RuntimeManager):
         super().__init__(*parts)
         self._seen: dict[str, None] = {}
 
-    def decide(self, pod: Pod, records: PodRecords) -> Actions:
+    def decide(self, pod: Pod, records: PodRecords) -> PodActions:
         if pods.uid(pod) not in self._seen:
             self._seen[pods.uid(pod)] = None
             found = tuple(structs.replace(record, hash=f"old-{record.hash}") for record in records.containers)
@@ -111,7 +113,7 @@ class HashesAnew(RuntimeManager):
 class MadeIsDone(ActionRules):
     """A container that could not be started is not made again by policy Never."""
 
-    def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
+    def should_restart(self, now: SyncInput, one: Container, record: ContainerRecord | None) -> bool:
         is_made = record is not None and record.state is ContainerState.CREATED
         had_its_run = is_made and pods.restart_policy(now.pod) == pods.NEVER
         return not had_its_run and super().should_restart(now, one, record)
@@ -121,15 +123,15 @@ class MadeIsDone(ActionRules):
 class PolicyDecidesAll(ActionRules):
     """A container whose image was changed is stopped and, by policy Never, not made again."""
 
-    def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
-        found = super().verdict_on_running(now, one, record)
+    def running_decision(self, now: SyncInput, one: Container, record: ContainerRecord) -> ContainerDecision:
+        found = super().running_decision(now, one, record)
         return structs.replace(found, start=False) if pods.restart_policy(now.pod) == pods.NEVER else found
 
 
 class _ComparesNames(ActionRules):
     """Does not see that an image changed."""
 
-    def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+    def has_changed(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
         return False
 
 
@@ -137,9 +139,9 @@ class _HashesNames(ContainerStarter):
     """Leaves the image out of the hash of a container's definition."""
 
     async def _config(
-        self, into: PodToStart, container: AnyContainer, image: EnsuredImage
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
     ) -> cri.ContainerConfig:
-        config = await super()._config(into, container, image)
+        config = await super()._config(context, container, image)
         nameless = structs.replace(container, image="")
         config.annotations[names.CONTAINER_HASH] = container_hash(nameless, self._behaviour)
         return config
@@ -149,8 +151,8 @@ class _HashesNames(ContainerStarter):
 class FailedOnlyWithACode(ActionRules):
     """A container killed for its probe is not run again by policy OnFailure."""
 
-    def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
-        found = super().verdict_on_running(now, one, record)
+    def running_decision(self, now: SyncInput, one: Container, record: ContainerRecord) -> ContainerDecision:
+        found = super().running_decision(now, one, record)
         is_probe = found.kill is not None and found.kill.reason is not KillReason.UNKNOWN
         if is_probe and pods.restart_policy(now.pod) == pods.ON_FAILURE:
             return structs.replace(found, start=False)
@@ -161,10 +163,10 @@ class FailedOnlyWithACode(ActionRules):
 class KillsFirst(ActionRules):
     """A container that is killed waits for the next relist to be run again."""
 
-    def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
-        return structs.replace(super().verdict_on_running(now, one, record), start=False)
+    def running_decision(self, now: SyncInput, one: Container, record: ContainerRecord) -> ContainerDecision:
+        return structs.replace(super().running_decision(now, one, record), start=False)
 
-    def app_actions(self, now: Situation, found: Actions) -> Actions:
+    def app_actions(self, now: SyncInput, found: PodActions) -> PodActions:
         actions = super().app_actions(now, found)
         return structs.replace(actions, kill_pod=False) if actions.to_kill else actions
 
@@ -173,7 +175,7 @@ class KillsFirst(ActionRules):
 class AllForOne(ActionRules):
     """The restart of one container restarts all of its pod."""
 
-    def app_actions(self, now: Situation, found: Actions) -> Actions:
+    def app_actions(self, now: SyncInput, found: PodActions) -> PodActions:
         actions = super().app_actions(now, found)
         if not actions.to_start or not any(record.has_exited for record in now.records.containers):
             return actions
@@ -200,7 +202,7 @@ class OneByOne(RuntimeManager):
         if pod is not None and isinstance(running, PodRecords) and len(running.running) > 1:
             first = running.running[0]
             kill = ContainerKill(pod, first.id, first.name, grace_override=grace_override)
-            await self._hands.terminator.kill_container(kill)
+            await self._components.container_killer.kill_container(kill)
             alive = structs.replace(pod, metadata=structs.replace(pods.metadata(pod), deletionTimestamp=None))
             fresh = await self.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
             await self.sync_pod(alive, structs.replace(fresh, ips=running.ips))
@@ -294,19 +296,19 @@ class UsualDelays(CrashBackoff):
 class CountsAnyFile(PodFiles):
     """A foreign file among a container's logs sets its restart count."""
 
-    def __init__(self, disk: Disk, chance: Chance, settings: Settings, behaviour: Behaviour) -> None:
-        super().__init__(disk, chance, settings, replace(behaviour, log_names_are_anchored=False))
+    def __init__(self, disk: Disk, random: Random, settings: Settings, behaviour: Behaviour) -> None:
+        super().__init__(disk, random, settings, replace(behaviour, log_names_are_anchored=False))
 
 
 @bug("MUT-RESTARTKUBELET-12", breaks="RESTARTKUBELET-12")
 class InitsAnew(RuntimeManager):
     """A kubelet that starts runs the init containers of its pods again."""
 
-    def __init__(self, tools: RuntimeTools, hands: Hands, decisions: Decisions) -> None:
-        super().__init__(tools, hands, decisions)
+    def __init__(self, tools: RuntimeTools, components: RuntimeComponents, decisions: Decisions) -> None:
+        super().__init__(tools, components, decisions)
         self._seen: set[str] = set()
 
-    def decide(self, pod: Pod, records: PodRecords) -> Actions:
+    def decide(self, pod: Pod, records: PodRecords) -> PodActions:
         actions = super().decide(pod, records)
         is_new = pods.uid(pod) not in self._seen
         self._seen.add(pods.uid(pod))

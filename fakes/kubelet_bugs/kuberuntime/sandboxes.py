@@ -16,13 +16,13 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import ActionResult, SyncResult
 from kubelet_reference.cri.runtime_reader import RuntimeReader
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
 from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, PodToStart
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
-from kubelet_reference.kuberuntime.sandbox import DEFAULT_HANDLER, SandboxMaker, UnknownClassError
+from kubelet_reference.kuberuntime.sandbox import DEFAULT_HANDLER, SandboxCreator, UnknownClassError
 from kubelet_reference.kuberuntime.sandbox_config import hostname, sandbox_config
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.util.settings import Settings
@@ -32,7 +32,7 @@ from kubelet_reference.util.settings import Settings
 class ComesBackAlways(ActionRules):
     """A pod that is not to be restarted is made again, all of it, when its sandbox dies."""
 
-    def has_had_its_run(self, now: Situation) -> bool:
+    def has_had_its_run(self, now: SyncInput) -> bool:
         return False
 
 
@@ -40,7 +40,7 @@ class ComesBackAlways(ActionRules):
 class SandboxForNothing(ActionRules):
     """A pod that has had its run gets a new sandbox when the old one dies, with nothing to run in it."""
 
-    def in_new_sandbox(self, now: Situation) -> Actions:
+    def in_new_sandbox(self, now: SyncInput) -> PodActions:
         found = super().in_new_sandbox(now)
         return structs.replace(found, create_sandbox=True) if self.has_had_its_run(now) else found
 
@@ -49,7 +49,7 @@ class SandboxForNothing(ActionRules):
 class OneTry(ActionRules):
     """A sandbox that could not be run is not tried again for a pod that is not to be restarted."""
 
-    def has_had_its_run(self, now: Situation) -> bool:
+    def has_had_its_run(self, now: SyncInput) -> bool:
         return pods.restart_policy(now.pod) == pods.NEVER and now.sandbox.attempt != 0
 
 
@@ -103,7 +103,7 @@ class OrphansKeepSandbox(PodSyncer):
 
 
 @bug("K8S-32935", breaks="SANDBOX-01")
-class StopsWhatNeverWas(Terminator):
+class StopsWhatNeverWas(ContainerKiller):
     """Before a new pod's sandbox is made one is stopped that never was."""
 
     async def stop_sandboxes(self, pod: Pod, sandbox_ids: Sequence[str]) -> Sequence[ActionResult]:
@@ -114,18 +114,18 @@ class StopsWhatNeverWas(Terminator):
 class StartsInOldSandbox(ContainerStarter):
     """When a sandbox is replaced the containers are made in the one that was just stopped."""
 
-    async def start(self, into: PodToStart, container: AnyContainer) -> None:
-        there = into.records.sandboxes
-        await super().start(structs.replace(into, sandbox_id=there[0].id) if there else into, container)
+    async def start(self, context: StartContext, container: AnyContainer) -> None:
+        there = context.records.sandboxes
+        await super().start(structs.replace(context, sandbox_id=there[0].id) if there else context, container)
 
 
 @bug("CTRD-9545", breaks="RESTART-16")
 class CountsInSandbox(ContainerStarter):
     """In a new sandbox the numbers of instances begin at 0 again."""
 
-    def restarts(self, into: PodToStart, container: AnyContainer) -> int:
-        is_new = all(sandbox.id != into.sandbox_id for sandbox in into.records.sandboxes)
-        return 0 if is_new else super().restarts(into, container)
+    def restarts(self, context: StartContext, container: AnyContainer) -> int:
+        is_new = all(sandbox.id != context.sandbox_id for sandbox in context.records.sandboxes)
+        return 0 if is_new else super().restarts(context, container)
 
 
 @bug("MUT-SANDBOX-03", breaks="SANDBOX-03", part="runtime.sandbox_changed")
@@ -144,7 +144,7 @@ def newest_alone_counts(pod: Pod, records: PodRecords) -> SandboxChange:
 class SuccessRunsAgain(ActionRules):
     """In a new sandbox everything runs again, though it has succeeded."""
 
-    def is_done(self, now: Situation, container: Container) -> bool:
+    def is_done(self, now: SyncInput, container: Container) -> bool:
         return False
 
 
@@ -152,7 +152,7 @@ class SuccessRunsAgain(ActionRules):
 class TellsOfEverySandbox(RuntimeManager):
     """An event reports a changed sandbox when a pod gets its first one."""
 
-    def decide(self, pod: Pod, records: PodRecords) -> Actions:
+    def decide(self, pod: Pod, records: PodRecords) -> PodActions:
         actions = super().decide(pod, records)
         if actions.create_sandbox and not actions.old_sandbox_id:
             self._recorder.normal(pod, Reason.SANDBOX_CHANGED, "Pod sandbox changed")
@@ -174,7 +174,7 @@ class LeavesGuests(RuntimeManager):
 
 
 @bug("MUT-SANDBOX-26", breaks="SANDBOX-26")
-class GivesUpAtContainers(Terminator):
+class GivesUpAtContainers(ContainerKiller):
     """A container that could not be stopped keeps its sandbox from being stopped."""
 
     async def kill_pod(
@@ -187,7 +187,7 @@ class GivesUpAtContainers(Terminator):
 
 
 @bug("MUT-SANDBOX-16", breaks="SANDBOX-16")
-class AnyHandler(SandboxMaker):
+class AnyHandler(SandboxCreator):
     """A pod of an unknown runtime class is run by the default handler."""
 
     async def runtime_handler(self, pod: Pod) -> str:

@@ -14,7 +14,11 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import ActionResult, SyncResult
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, TerminationOrder, Terminator
+from kubelet_reference.kuberuntime.container.kill_container import (
+    ContainerKill,
+    ContainerKiller,
+    TerminationOrder,
+)
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.status.conditions import containers_ready, pod_conditions, put, ready
 from kubelet_reference.status.phase import PHASES, count
@@ -22,7 +26,7 @@ from kubelet_reference.util.versions import Behaviour
 
 
 @bug("K8S-120620", breaks="SIDECAR-12")
-class NoOrder(Terminator):
+class NoOrder(ContainerKiller):
     """Sidecars are stopped together with the app containers."""
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
@@ -30,7 +34,7 @@ class NoOrder(Terminator):
 
 
 @bug("K8S-125935", breaks="SIDECAR-16", aliases="K8S-126331")
-class WaitsForAll(Terminator):
+class WaitsForAll(ContainerKiller):
     """Sidecars wait for containers that never ran, until their grace is over."""
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
@@ -47,7 +51,7 @@ class _Forward(TerminationOrder):
 
 
 @bug("MUT-SIDECAR-12", breaks="SIDECAR-12")
-class InSpecOrder(Terminator):
+class InSpecOrder(ContainerKiller):
     """Sidecars are stopped in the order in which they were started."""
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
@@ -56,7 +60,7 @@ class InSpecOrder(Terminator):
 
 
 @bug("K8S-129036", breaks="SIDECAR-13")
-class HooksInTurn(Terminator):
+class HooksInTurn(ContainerKiller):
     """The preStop hooks of sidecars begin only when it is their turn to stop."""
 
     async def prepare(
@@ -70,7 +74,7 @@ class HooksInTurn(Terminator):
 
 
 @bug("MUT-SIDECAR-27", breaks="SIDECAR-27")
-class ToldInTurn(Terminator):
+class ToldInTurn(ContainerKiller):
     """The kill of a sidecar is reported only when its turn has come."""
 
     async def prepare(
@@ -78,17 +82,17 @@ class ToldInTurn(Terminator):
     ) -> float:
         waited = await super().prepare(kill, container, grace, order)
         if pods.is_sidecar(container):
-            super().tell(kill)
+            super().report_killing(kill)
         return waited
 
-    def tell(self, kill: ContainerKill) -> None:
+    def report_killing(self, kill: ContainerKill) -> None:
         container = pods.container(kill.pod, kill.name)
         if container is not None and not pods.is_sidecar(container):
-            super().tell(kill)
+            super().report_killing(kill)
 
 
 @bug("MUT-SIDECAR-14", breaks="SIDECAR-14")
-class TurnsAreFree(Terminator):
+class TurnsAreFree(ContainerKiller):
     """A sidecar that waited for its turn has its whole grace again."""
 
     async def prepare(
@@ -99,7 +103,7 @@ class TurnsAreFree(Terminator):
 
 
 @bug("MUT-SIDECAR-15", breaks="SIDECAR-15")
-class EverybodyHasATurn(Terminator):
+class EverybodyHasATurn(ContainerKiller):
     """A sidecar that is stopped to be made again waits for the rest of its pod to end."""
 
     async def kill_container(

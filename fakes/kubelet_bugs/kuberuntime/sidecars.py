@@ -14,22 +14,22 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.api.restart_policy import restarts_on_failure
 from kubelet_reference.api.results import KillReason, ProbeKind, ProbeOutcome
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
 from kubelet_reference.kuberuntime.actions.sidecars import (
-    InitSight,
+    InitContainerFacts,
     SidecarProgress,
     SidecarRow,
     SidecarRules,
     Step,
 )
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container.hooks import Hooks
 from kubelet_reference.kuberuntime.runtime_manager import INIT, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.worker import ProbeWorker
 from kubelet_reference.status.status_manager import StatusManager
-from kubelet_reference.status.status_rules import resurrected
+from kubelet_reference.status.status_rules import illegal_transition
 from kubelet_reference.util.ports import HttpGet
 
 
@@ -46,16 +46,16 @@ class ExitedAppsAreProof(SidecarRules):
 class StartedIsEnough(SidecarRules):
     """What comes after a sidecar does not wait for its startup probe."""
 
-    def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
-        return structs.replace(super().sight(now, index, decided=decided), has_startup=False)
+    def facts(self, now: SyncInput, index: int, *, decided: bool) -> InitContainerFacts:
+        return structs.replace(super().facts(now, index, decided=decided), has_startup=False)
 
 
 @bug("MUT-SIDECAR-04", breaks="SIDECAR-04")
 class UnprobedHasFailed(SidecarRules):
     """A sidecar is stopped because its startup probe has not been run yet."""
 
-    def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
-        seen = super().sight(now, index, decided=decided)
+    def facts(self, now: SyncInput, index: int, *, decided: bool) -> InitContainerFacts:
+        seen = super().facts(now, index, decided=decided)
         unknown = seen.startup in {None, ProbeOutcome.UNKNOWN}
         return structs.replace(seen, startup=ProbeOutcome.FAILURE) if unknown else seen
 
@@ -64,8 +64,8 @@ class UnprobedHasFailed(SidecarRules):
 class FailureIsAnAnswer(SidecarRules):
     """A sidecar whose startup probe failed counts as started."""
 
-    def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
-        seen = super().sight(now, index, decided=decided)
+    def facts(self, now: SyncInput, index: int, *, decided: bool) -> InitContainerFacts:
+        seen = super().facts(now, index, decided=decided)
         failed = seen.startup is ProbeOutcome.FAILURE
         return structs.replace(seen, startup=ProbeOutcome.SUCCESS) if failed else seen
 
@@ -74,7 +74,7 @@ class FailureIsAnAnswer(SidecarRules):
 class PodGoesWithItsSidecar(SidecarRules):
     """The whole pod is killed when a sidecar fails its liveness probe."""
 
-    def progress(self, now: Situation) -> SidecarProgress:
+    def progress(self, now: SyncInput) -> SidecarProgress:
         found = super().progress(now)
         failed = any(kill.reason is KillReason.LIVENESS_PROBE for kill in found.to_kill)
         return SidecarProgress(kill_pod=True) if failed else found
@@ -86,8 +86,8 @@ class _Without(SidecarRules):
     def __init__(self, *names: str) -> None:
         self._names = names
 
-    def rows_for(self, sight: InitSight) -> Iterator[SidecarRow]:
-        for row in super().rows_for(sight):
+    def rows_for(self, facts: InitContainerFacts) -> Iterator[SidecarRow]:
+        for row in super().rows_for(facts):
             if row.name not in self._names:
                 yield row
             elif Step.DECIDED in row.step:
@@ -98,9 +98,9 @@ class _Without(SidecarRules):
 class PolicyOfThePod(SidecarRules):
     """The restart policy of the pod is applied to its sidecars."""
 
-    def rows_for(self, sight: InitSight) -> Iterator[SidecarRow]:
-        for row in super().rows_for(sight):
-            over = row.name == "S13" and (sight.never or not sight.failed)
+    def rows_for(self, facts: InitContainerFacts) -> Iterator[SidecarRow]:
+        for row in super().rows_for(facts):
+            over = row.name == "S13" and (facts.never or not facts.failed)
             yield replace(row, step=Step.DECIDED) if over else row
 
 
@@ -108,7 +108,7 @@ class PolicyOfThePod(SidecarRules):
 class BesideAppsOnly(SidecarRules):
     """A sidecar that ends during the initialization comes back only after it."""
 
-    def progress(self, now: Situation) -> SidecarProgress:
+    def progress(self, now: SyncInput) -> SidecarProgress:
         found = super().progress(now)
         if found.initialized:
             return found
@@ -121,7 +121,7 @@ class BesideAppsOnly(SidecarRules):
 class ChangesAreForApps(SidecarRules):
     """A sidecar runs on with its old image."""
 
-    def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+    def has_changed(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
         return False
 
 
@@ -129,8 +129,8 @@ class ChangesAreForApps(SidecarRules):
 class SidecarBesideTheLost(SidecarRules):
     """A sidecar of unknown state is replaced without having been stopped."""
 
-    def rows_for(self, sight: InitSight) -> Iterator[SidecarRow]:
-        for row in super().rows_for(sight):
+    def rows_for(self, facts: InitContainerFacts) -> Iterator[SidecarRow]:
+        for row in super().rows_for(facts):
             yield replace(row, step=row.step & ~Step.KILL) if row.name == "S18" else row
 
 
@@ -138,7 +138,7 @@ class SidecarBesideTheLost(SidecarRules):
 class SidecarsKeepThePod(ActionRules):
     """A pod whose app containers are done goes on for as long as its sidecars do."""
 
-    def with_sidecars(self, now: Situation, found: Actions) -> Actions:
+    def with_sidecars(self, now: SyncInput, found: PodActions) -> PodActions:
         decided = super().with_sidecars(now, found)
         progress = self.sidecars.progress(now)
         if not decided.kill_pod or progress.kill_pod:
@@ -150,7 +150,7 @@ class SidecarsKeepThePod(ActionRules):
 class NeverInitialized(ActionRules):
     """A pod with sidecars that has had its run gets another sandbox when that of its last one died."""
 
-    def was_initialized(self, now: Situation) -> bool:
+    def was_initialized(self, now: SyncInput) -> bool:
         return not pods.has_sidecars(now.pod) and super().was_initialized(now)
 
 
@@ -158,7 +158,7 @@ class NeverInitialized(ActionRules):
 class BeginsWithTheApps(ActionRules):
     """A new sandbox begins with the regular init containers, without the sidecars before them."""
 
-    def in_new_sandbox(self, now: Situation) -> Actions:
+    def in_new_sandbox(self, now: SyncInput) -> PodActions:
         found = super().in_new_sandbox(now)
         regular = tuple(one for one in pods.init_containers(now.pod) if not pods.is_sidecar(one))
         return structs.replace(found, inits=regular[:1]) if found.inits and regular else found
@@ -168,7 +168,7 @@ class BeginsWithTheApps(ActionRules):
 class NoAppAfterTheFirst(ActionRules):
     """App containers are not run again beside a running sidecar once all of them have ended."""
 
-    def with_sidecars(self, now: Situation, found: Actions) -> Actions:
+    def with_sidecars(self, now: SyncInput, found: PodActions) -> PodActions:
         decided = super().with_sidecars(now, found)
         apps = [now.records.newest(one.name) for one in pods.containers(now.pod)]
         unproven = any(apps) and not any(one and one.state is ContainerState.RUNNING for one in apps)
@@ -225,10 +225,10 @@ class ProbesByPolicy(Prober):
 class EndsAreForEver(StatusManager):
     """The status of a sidecar stays at its first end in a pod that runs once."""
 
-    def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
+    def _illegal_transition(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         plain = [structs.replace(one, restartPolicy=None) for one in pods.init_containers(pod)]
         spec = structs.replace(pods.spec(pod), initContainers=plain)
-        return resurrected(structs.replace(pod, spec=spec), before, status, self._behaviour)
+        return illegal_transition(structs.replace(pod, spec=spec), before, status, self._behaviour)
 
 
 @bug("MUT-SIDECAR-09", breaks="SIDECAR-09")

@@ -19,7 +19,11 @@ from kubelet_reference.api.sync_result import Action, ActionResult, SyncResult
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.container.hooks import HookError, Hooks
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, TerminationOrder, Terminator
+from kubelet_reference.kuberuntime.container.kill_container import (
+    ContainerKill,
+    ContainerKiller,
+    TerminationOrder,
+)
 from kubelet_reference.kuberuntime.container.stop_timeout import base_grace, probe_grace, stop_timeout
 from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
@@ -72,7 +76,7 @@ class NoGraceWhenRemoved(PodHandlers):
 
 
 @bug("K8S-119377", breaks="TERM-03", aliases="K08")
-class ForgetsProbeGrace(Terminator):
+class ForgetsProbeGrace(ContainerKiller):
     """A container that failed its probe gets the grace of its pod, not that of the probe."""
 
     def base_grace(self, kill: ContainerKill, container: AnyContainer) -> int:
@@ -80,7 +84,7 @@ class ForgetsProbeGrace(Terminator):
 
 
 @bug("K8S-49449", breaks="TERM-07", aliases="K07")
-class HookWithoutTime(Terminator):
+class HookWithoutTime(ContainerKiller):
     """With a grace of 0 a preStop hook is begun all the same."""
 
     def runs_hook(self, grace: int) -> bool:
@@ -88,7 +92,7 @@ class HookWithoutTime(Terminator):
 
 
 @bug("K8S-9764", breaks="TERM-01", aliases="K11")
-class AllAtOnce(Terminator):
+class AllAtOnce(ContainerKiller):
     """The sandbox is stopped while containers are still stopping."""
 
     async def kill_pod(
@@ -101,7 +105,7 @@ class AllAtOnce(Terminator):
 
 
 @bug("K8S-53727", breaks=("TERM-02", "HOOK-14"), aliases="K10")
-class OneByOne(Terminator):
+class OneByOne(ContainerKiller):
     """The containers of a pod are stopped one after another."""
 
     async def kill_containers(
@@ -111,7 +115,7 @@ class OneByOne(Terminator):
 
 
 @bug("K8S-45140", breaks="HOOK-05", aliases="K8S-24695")
-class WaitsOutTheGrace(Terminator):
+class WaitsOutTheGrace(ContainerKiller):
     """A preStop hook that has ended is followed by the rest of the grace, and only then by the stop."""
 
     async def _within(
@@ -123,7 +127,7 @@ class WaitsOutTheGrace(Terminator):
 
 
 @bug("K8S-8768", breaks="TERM-06", aliases="K8S-127339")
-class WaitsForHooks(Terminator):
+class WaitsForHooks(ContainerKiller):
     """A preStop hook that does not end holds up the stop for ever."""
 
     async def _within(
@@ -133,7 +137,7 @@ class WaitsForHooks(Terminator):
 
 
 @bug("MUT-TERM-04", breaks="TERM-04")
-class ProbesGrace(Terminator):
+class ProbesGrace(ContainerKiller):
     """A container of a deleted pod gets the grace of its probe, and not that of the deletion."""
 
     async def kill_container(
@@ -145,15 +149,15 @@ class ProbesGrace(Terminator):
 
 
 @bug("MUT-TERM-09", breaks="TERM-09")
-class SaysNothing(Terminator):
+class SaysNothing(ContainerKiller):
     """Containers are stopped without an event."""
 
-    def tell(self, kill: ContainerKill) -> None:
+    def report_killing(self, kill: ContainerKill) -> None:
         del kill
 
 
 @bug("MUT-TERM-10", breaks="TERM-10")
-class NothingIsGone(Terminator):
+class NothingIsGone(ContainerKiller):
     """To stop what is gone already fails, and is tried again without end."""
 
     def is_gone(self, error: grpc.RpcError) -> bool:
@@ -161,7 +165,7 @@ class NothingIsGone(Terminator):
 
 
 @bug("MUT-TERM-13", breaks="TERM-13")
-class Guesses(Terminator):
+class Guesses(ContainerKiller):
     """A container that the spec does not name is stopped by guess."""
 
     async def kill_container(
@@ -189,7 +193,7 @@ class WaitsForTheLost(Hooks):
 
 
 @bug("MUT-TERM-29", breaks="TERM-29")
-class FirstEndsAll(Terminator):
+class FirstEndsAll(ContainerKiller):
     """When one container of a deleted pod has ended the others get no more time."""
 
     async def kill_containers(
@@ -211,7 +215,7 @@ class StopsTheDead(RuntimeManager):
         dead = [one for one in running.containers if one.state is ContainerState.EXITED]
         if pod is not None:
             kills = [ContainerKill(pod, one.id, one.name, grace_override=grace_override) for one in dead]
-            await self._hands.terminator.kill_containers(kills)
+            await self._components.container_killer.kill_containers(kills)
         return await super().kill_pod(pod, running, grace_override)
 
 
@@ -252,7 +256,7 @@ class BreaksOff(PodWorkers):
         except asyncio.CancelledError:
             raise SyncFailed("broken off") from None
 
-    def _cut_waits(self, worker: Worker, _update: Update | None) -> None:
+    def _cancel_waits(self, worker: Worker, _update: Update | None) -> None:
         task = self._tasks.get(worker.uid)
         if task is not None:
             task.cancel()

@@ -17,15 +17,15 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.results import KillReason
 from kubelet_reference.api.sync_result import Action, Failure, SyncResult
-from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, Actions
-from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
-from kubelet_reference.kuberuntime.container.start_container import PodToStart
-from kubelet_reference.kuberuntime.runtime_manager import APP, INIT, RuntimeManager, _Pass
+from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
+from kubelet_reference.kuberuntime.container.start_container import StartContext
+from kubelet_reference.kuberuntime.runtime_manager import APP, INIT, RuntimeManager, _Sync
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxError, SandboxMaker
+from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator, SandboxError
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
-from kubelet_reference.status.container_statuses import ContainerStatuses, Told, container_statuses
+from kubelet_reference.status.container_statuses import ContainerStatuses, StatusInput, container_statuses
 from kubelet_reference.status.phase import pod_phase
 from kubelet_reference.status.status_manager import StatusManager
 from kubelet_reference.util.versions import Behaviour
@@ -76,12 +76,12 @@ class RunsToTheEnd(PodSyncer):
 class KillsForEver(PodSyncer):
     """A pod whose cgroup has vanished is killed again and again, for it gets no other."""
 
-    async def keep_cgroup(self, pod: Pod, records: PodRecords) -> None:
+    async def ensure_cgroup(self, pod: Pod, records: PodRecords) -> None:
         cgroups = self._tools.cgroups
         if cgroups is not None and records.running and not cgroups.exists(pods.uid(pod)):
             await self.kill(pod, records, None)
         elif not records.containers:
-            await super().keep_cgroup(pod, records)
+            await super().ensure_cgroup(pod, records)
 
 
 @bug("MUT-SYNC-15", breaks="SYNC-15")
@@ -107,7 +107,7 @@ class GivesBackFirst(PodSyncer):
     """Resources are given back before the containers that use them have stopped."""
 
     async def kill(self, pod: Pod, records: PodRecords, grace: int | None) -> None:
-        await self.give_back_resources(pod)
+        await self.unprepare_resources(pod)
         await super().kill(pod, records, grace)
 
 
@@ -133,16 +133,18 @@ class AllAtOnce(RuntimeManager):
     """The app containers of a pod are started all at one time."""
 
     async def _start_each(
-        self, now: _Pass, into: PodToStart, containers: Iterable[AnyContainer], kind: str
+        self, now: _Sync, context: StartContext, containers: Iterable[AnyContainer], kind: str
     ) -> None:
-        await asyncio.gather(*(super(AllAtOnce, self)._start_each(now, into, [c], kind) for c in containers))
+        await asyncio.gather(
+            *(super(AllAtOnce, self)._start_each(now, context, [c], kind) for c in containers)
+        )
 
 
 @bug("MUT-SYNC-13", breaks="SYNC-13")
 class RestartsSiblings(ActionRules):
     """When one container comes again, those beside it are stopped as well."""
 
-    def app_actions(self, now: Situation, found: Actions) -> Actions:
+    def app_actions(self, now: SyncInput, found: PodActions) -> PodActions:
         actions = super().app_actions(now, found)
         if not actions.to_start:
             return actions
@@ -160,21 +162,21 @@ class AppsAnyway(RuntimeManager):
     """App containers are started when an init container could not be."""
 
     async def _start_each(
-        self, now: _Pass, into: PodToStart, containers: Iterable[AnyContainer], kind: str
+        self, now: _Sync, context: StartContext, containers: Iterable[AnyContainer], kind: str
     ) -> None:
         before = len(now.results)
         try:
-            await super()._start_each(now, into, containers, kind)
+            await super()._start_each(now, context, containers, kind)
         finally:
             if kind == INIT and any(one.reason is not None for one in now.results[before:]):
-                await super()._start_each(now, into, pods.containers(now.pod), APP)
+                await super()._start_each(now, context, pods.containers(now.pod), APP)
 
 
 @bug("MUT-SYNC-24", breaks=("SYNC-06", "SYNC-24"))
 class StartsBesideTheOld(RuntimeManager):
     """After a kill that failed another instance is started beside the old one."""
 
-    async def _kill_containers(self, now: _Pass, actions: Actions) -> None:
+    async def _kill_containers(self, now: _Sync, actions: PodActions) -> None:
         for one in actions.to_kill:
             with suppress(Exception):
                 await super()._kill_containers(now, structs.replace(actions, to_kill=(one,)))
@@ -184,7 +186,7 @@ class StartsBesideTheOld(RuntimeManager):
 class TellsOldAddress(RuntimeManager):
     """The containers of a new sandbox get the address of the one before."""
 
-    async def _new_sandbox(self, now: _Pass, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
+    async def _new_sandbox(self, now: _Sync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         sandbox_id, _ = await super()._new_sandbox(now, config)
         return sandbox_id, now.records.ips
 
@@ -202,7 +204,7 @@ class ForgivesSandboxes(RuntimeManager):
 
 
 @bug("MUT-SYNC-07", breaks="SYNC-07")
-class DoesNotRead(SandboxMaker):
+class DoesNotRead(SandboxCreator):
     """Containers are made in a sandbox whose status was never read."""
 
     async def ips(self, pod: Pod, sandbox_id: str) -> tuple[str, ...]:
@@ -210,7 +212,7 @@ class DoesNotRead(SandboxMaker):
 
 
 @bug("MUT-SYNC-20", breaks=("SYNC-20", "SYNC-21"))
-class NeedsNoAddress(SandboxMaker):
+class NeedsNoAddress(SandboxCreator):
     """A new sandbox that could not be read is used without an address."""
 
     async def ips(self, pod: Pod, sandbox_id: str) -> tuple[str, ...]:
@@ -221,7 +223,7 @@ class NeedsNoAddress(SandboxMaker):
 
 
 @bug("MUT-SYNC-19", breaks=("SYNC-14", "SYNC-19"))
-class TellsOfDeletedPods(SandboxMaker):
+class TellsOfDeletedPods(SandboxCreator):
     """An event reports a failed sandbox of a pod that is terminating anyway."""
 
     def __init__(self, tools: RuntimeTools, classes: RuntimeClasses, _: object) -> None:
@@ -250,10 +252,10 @@ def _reason(one: ContainerStatus | None) -> str | None:
 
 
 @bug("MUT-SYNC-16", breaks="SYNC-16", part="container_statuses")
-def reasons_of_before(told: Told) -> ContainerStatuses:
+def reasons_of_before(now: StatusInput) -> ContainerStatuses:
     """A restarted kubelet takes from the last status why containers wait."""
-    made = container_statuses(told)
-    before = {one.name: one for one in told.stored.containerStatuses or ()}
+    made = container_statuses(now)
+    before = {one.name: one for one in now.stored.containerStatuses or ()}
 
     def kept(one: ContainerStatus) -> ContainerStatus:
         old = before.get(one.name)

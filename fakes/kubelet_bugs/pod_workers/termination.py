@@ -12,7 +12,7 @@ from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import SyncResult
-from kubelet_reference.kubelet.housekeeping import Housekeeping, HouseTools
+from kubelet_reference.kubelet.housekeeping import Housekeeping, HousekeepingTools
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
@@ -45,7 +45,7 @@ class RunsAgain(Housekeeping):
 class OnlyWhatRan(Housekeeping):
     """A static pod comes back only if the runtime still has something of it."""
 
-    def __init__(self, tools: HouseTools) -> None:
+    def __init__(self, tools: HousekeepingTools) -> None:
         super().__init__(tools)
         self._running: frozenset[str] = frozenset()
 
@@ -62,7 +62,7 @@ class OnlyWhatRan(Housekeeping):
 class _LooksBack(Housekeeping):
     """Goes by what ran two looks ago, and takes a worker that is done for none."""
 
-    def __init__(self, tools: HouseTools) -> None:
+    def __init__(self, tools: HousekeepingTools) -> None:
         super().__init__(tools)
         self._seen: deque[Sequence[ListedPod]] = deque(((), ()), maxlen=2)
 
@@ -93,7 +93,7 @@ class _StopsNothing(RuntimeManager):
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
     ) -> SyncResult:
         if pod is not None and not running.sandboxes:
-            await self._hands.terminator.stop_sandboxes(pod, ("",))
+            await self._components.container_killer.stop_sandboxes(pod, ("",))
         return await super().kill_pod(pod, running, grace_override)
 
 

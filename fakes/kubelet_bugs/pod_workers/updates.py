@@ -15,9 +15,9 @@ from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import Update, UpdateKind, Worker
 from kubelet_reference.pod_workers.worker_rules import (
-    ROUND_ERRORS,
+    SYNC_ERRORS,
     RecordsCache,
-    Rounds,
+    Syncs,
     Timing,
     WorkerRules,
     WorkerTools,
@@ -31,8 +31,8 @@ from kubelet_reference.util.versions import Behaviour
 class InTurn(PodWorkers):
     """Every update of a busy pod is carried out in turn."""
 
-    def __init__(self, rounds: Rounds, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
-        super().__init__(rounds, cache, tools, rules)
+    def __init__(self, syncs: Syncs, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
+        super().__init__(syncs, cache, tools, rules)
         self._line: list[Update] = []
 
     def update_pod(self, update: Update) -> None:
@@ -77,7 +77,7 @@ class _FirstAtOnce(PodWorkers):
     """Does not wait for the first listing."""
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
-        if worker.last_round == float("-inf"):
+        if worker.last_sync_ended == float("-inf"):
             return self._cache.get(worker.uid)
         return await super()._newest_records(worker, pod)
 
@@ -88,8 +88,8 @@ class TakesErrorsForNothing(PodWorkers):
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
         try:
-            return await self._cache.get_newer_than(worker.uid, worker.last_round)
-        except ROUND_ERRORS:
+            return await self._cache.get_newer_than(worker.uid, worker.last_sync_ended)
+        except SYNC_ERRORS:
             return PodRecords(worker.uid)
 
 
@@ -97,7 +97,7 @@ class TakesErrorsForNothing(PodWorkers):
 class WaitsOut(PodWorkers):
     """A deletion waits until a sync has given up its wait for volumes."""
 
-    def _cut_waits(self, worker: Worker, _update: Update | None) -> None:
+    def _cancel_waits(self, worker: Worker, _update: Update | None) -> None:
         del worker
 
 

@@ -19,7 +19,7 @@ from kubelet_reference.api import pods, records
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerRecord
 from kubelet_reference.prober.prober_manager import Prober
-from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, Told
+from kubelet_reference.status.container_statuses import ContainerStatuses, ContainerStatusRules, StatusInput
 
 
 def _waits_for(reason: str, message: str = "") -> ContainerState:
@@ -43,9 +43,9 @@ class NoInits(ContainerStatusRules):
 class WaitsAtOnce(ContainerStatusRules):
     """A container that has ended waits at once, before anything kept it from its restart."""
 
-    def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
-        found = super().refused(told, container, status)
-        again = pods.restart_policy(told.pod) == pods.ALWAYS and container in pods.containers(told.pod)
+    def refused(self, now: StatusInput, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
+        found = super().refused(now, container, status)
+        again = pods.restart_policy(now.pod) == pods.ALWAYS and container in pods.containers(now.pod)
         if not again or found.state is None or found.state.terminated is None:
             return found
         return structs.replace(found, state=_waits_for("ContainerCreating"), lastState=found.state)
@@ -56,10 +56,10 @@ class PodWideReason(ContainerStatusRules):
     """An init container that is done waits like the app container that crashes after it."""
 
     def init_status(
-        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        status = super().init_status(told, container, before)
-        found = [told.reasons.get(pods.uid(told.pod), one.name) for one in pods.containers(told.pod)]
+        status = super().init_status(now, container, before)
+        found = [now.reasons.get(pods.uid(now.pod), one.name) for one in pods.containers(now.pod)]
         failure = next((one for one in found if one is not None), None)
         if failure is None or status.state is None or status.state.terminated is None:
             return status
@@ -87,8 +87,10 @@ class OwnReasons(ContainerStatusRules):
 class AlwaysResources(ContainerStatusRules):
     """Container statuses report resources though nothing can be resized."""
 
-    def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
-        return structs.replace(super().status(told, container, before), allocatedResources={"cpu": "0"})
+    def status(
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
+        return structs.replace(super().status(now, container, before), allocatedResources={"cpu": "0"})
 
 
 @bug("MUT-CSTAT-14", breaks="CSTAT-14")
@@ -96,9 +98,9 @@ class KeepsLastState(ContainerStatusRules):
     """The last state of a container outlives its record."""
 
     def recorded(
-        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        status = super().recorded(told, container, before)
+        status = super().recorded(now, container, before)
         last = before.lastState if before else None
         return structs.replace(status, lastState=last) if status.lastState == ContainerState() else status
 
@@ -116,10 +118,10 @@ class EndsUnstarted(ContainerStatusRules):
         end = ContainerStateTerminated(exitCode=128, reason="StartError", containerID=status.containerID)
         return structs.replace(status, state=ContainerState(terminated=end))
 
-    def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
+    def refused(self, now: StatusInput, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         ended = status.state.terminated if status.state else None
         is_made_up = ended is not None and ended.reason == "StartError"
-        return status if is_made_up else super().refused(told, container, status)
+        return status if is_made_up else super().refused(now, container, status)
 
 
 @bug("MUT-CSTAT-03", breaks="CSTAT-03")
@@ -127,12 +129,12 @@ class OldestFirst(ContainerStatusRules):
     """The last state is that of a container's first instance."""
 
     def recorded(
-        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        status = super().recorded(told, container, before)
-        known = [record for record in told.records.containers if record.name == container.name]
+        status = super().recorded(now, container, before)
+        known = [record for record in now.records.containers if record.name == container.name]
         if len(known) > 1:
-            status = structs.replace(status, lastState=self.of_record(told.runtime, known[-1], before).state)
+            status = structs.replace(status, lastState=self.of_record(now.runtime, known[-1], before).state)
         return status
 
 
@@ -141,10 +143,10 @@ class CountsRecords(ContainerStatusRules):
     """A restart is forgotten with its record."""
 
     def recorded(
-        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        known = [record for record in told.records.containers if record.name == container.name]
-        status = super().recorded(told, container, before)
+        known = [record for record in now.records.containers if record.name == container.name]
+        status = super().recorded(now, container, before)
         return structs.replace(status, restartCount=max(0, len(known) - 1))
 
 
@@ -163,11 +165,11 @@ class NamesTwice(ContainerStatusRules):
 class Strangers(ContainerStatusRules):
     """Containers that the pod does not have stand in its status."""
 
-    def tell(self, told: Told) -> ContainerStatuses:
-        found = super().tell(told)
+    def compute(self, now: StatusInput) -> ContainerStatuses:
+        found = super().compute(now)
         known = {one.name for one in (*found.init, *found.app, *found.ephemeral)}
-        others = [record for record in told.records.containers if record.name not in known]
-        extra = [self.of_record(told.runtime, record, None) for record in others]
+        others = [record for record in now.records.containers if record.name not in known]
+        extra = [self.of_record(now.runtime, record, None) for record in others]
         return structs.replace(found, app=[*found.app, *extra, *found.ephemeral])
 
 

@@ -222,7 +222,7 @@ class Insists(StatusManager):
 class Resurrects(StatusManager):
     """A container that had ended for good is reported as running."""
 
-    def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
+    def _illegal_transition(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         return None
 
 

@@ -34,7 +34,7 @@ _USUAL = Behaviour()
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class InsufficientResource:
     """How much of a resource is missing: pods, cpu in thousandths of a core, memory in bytes."""
 
     resource: str
@@ -45,20 +45,21 @@ class Lack:
 class Rejection:
     """Why a pod cannot run here: the reason of its status and event, and the text (ADMIT-03).
 
-    `lack` is there where it is only room that is missing: a critical pod may make itself some (ADMIT-08).
+    `insufficient` is there where it is only room that is missing: a critical pod may make itself some
+    (ADMIT-08).
     """
 
     reason: str
     message: str
-    lack: Lack | None = None
+    insufficient: InsufficientResource | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Distress:
+class NodePressure:
     """What the node suffers from: its pressures, such as MemoryPressure, and whether it goes down."""
 
     pressures: frozenset[str] = frozenset()
-    goes_down: bool = False
+    is_shutting_down: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +122,23 @@ def _host_port(port: ContainerPort, number: int) -> HostPort:
 class Candidate:
     """A new pod, and what it must get along with.
 
-    `wanted` is how many other pods there are, those that are over included. `reckon` gives the demand of the
-    pods that are admitted and may still have something running (ADMIT-04). `node` is the node's object as
-    last seen, None without one.
+    `wanted` is how many other pods there are, those that are over included. `demands_of_others` gives the
+    demand of the pods that are admitted and may still have something running (ADMIT-04). `node` is the node's
+    object as last seen, None without one.
     """
 
     pod: Pod
     wanted: int
-    reckon: Callable[[], Sequence[Demand]]
+    demands_of_others: Callable[[], Sequence[Demand]]
     settings: Settings
     node: Node | None
     behaviour: Behaviour
-    distress: Distress = Distress()
+    node_pressure: NodePressure = NodePressure()
 
     @cached_property
     def taken(self) -> Sequence[Demand]:
         """The demand of the others; dear to know among many pods, so only asked for where it matters."""
-        return self.reckon()
+        return self.demands_of_others()
 
     @cached_property
     def demand(self) -> Demand:
@@ -149,7 +150,7 @@ Handler: TypeAlias = Callable[[Candidate], Rejection | None]
 
 
 def freed_by(pod: Pod, resource: str) -> int:
-    """What of a resource the end of a pod gives back, in the units of `Lack`."""
+    """What of a resource the end of a pod gives back, in the units of `InsufficientResource`."""
     match resource:
         case "cpu":
             return demand_of(pod).cpu_millicores
@@ -164,7 +165,7 @@ def no_pressure(candidate: Candidate) -> Rejection | None:
 
     If it is short of nothing but memory, it takes what asks for memory too, and what tolerates that.
     """
-    pressures = candidate.distress.pressures
+    pressures = candidate.node_pressure.pressures
     if not pressures or is_critical(candidate.pod):
         return None
     is_modest = qos_class(candidate.pod) != "BestEffort" or _tolerates(candidate.pod, MEMORY_TAINT)
@@ -183,7 +184,7 @@ def _tolerates(pod: Pod, taint: str) -> bool:
 
 def no_shutdown(candidate: Candidate) -> Rejection | None:
     """A node that goes down takes nothing any more (SHUT-01)."""
-    if not candidate.distress.goes_down:
+    if not candidate.node_pressure.is_shutting_down:
         return None
     return Rejection("NodeShutdown", "Pod was rejected as the node is shutting down.")
 
@@ -262,8 +263,8 @@ def _out_of(resource: str, wanted: int, used: int, capacity: int) -> Rejection |
     if wanted == 0 or used + wanted <= capacity:
         return None
     account = f"{resource}, requested: {wanted}, used: {used}, capacity: {capacity}"
-    lack = Lack(resource, used + wanted - capacity)
-    return Rejection(f"OutOf{resource}", f"Node didn't have enough resource: {account}", lack)
+    insufficient = InsufficientResource(resource, used + wanted - capacity)
+    return Rejection(f"OutOf{resource}", f"Node didn't have enough resource: {account}", insufficient)
 
 
 def _predicate(name: str, message: str) -> Rejection:
@@ -287,7 +288,7 @@ HANDLERS: tuple[Handler, ...] = (
 class Admission:
     """Asks the handlers about each new pod; a pod that is admitted is not asked about again (ADMIT-01).
 
-    `node` gives the node's object as last seen, `distress` what the node suffers from now.
+    `node` gives the node's object as last seen, `node_pressure` what the node suffers from now.
     """
 
     def __init__(
@@ -296,10 +297,10 @@ class Admission:
         node: Callable[[], Node | None] = lambda: None,
         handlers: Sequence[Handler] = HANDLERS,
         behaviour: Behaviour = _USUAL,
-        distress: Callable[[], Distress] = Distress,
+        node_pressure: Callable[[], NodePressure] = NodePressure,
     ) -> None:
         self._settings = settings
-        self._distress = distress
+        self._distress = node_pressure
         self._behaviour = behaviour
         self._node = node
         self._handlers = handlers
@@ -314,11 +315,17 @@ class Admission:
         stopped counts (ADMIT-04).
         """
 
-        def reckon() -> list[Demand]:
+        def demands_of_others() -> list[Demand]:
             return self._taken(filter(is_active, others), pods.uid(pod))
 
         candidate = Candidate(
-            pod, len(others), reckon, self._settings, self._node(), self._behaviour, self._distress()
+            pod,
+            len(others),
+            demands_of_others,
+            self._settings,
+            self._node(),
+            self._behaviour,
+            self._distress(),
         )
         return next(filter(None, (handler(candidate) for handler in self._handlers)), None)
 

@@ -12,7 +12,7 @@ from lightkube.models.core_v1 import Pod
 from msgspec.structs import replace
 
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.api.records import Caps, ContainerRecord
+from kubelet_reference.api.records import ActuatedResources, ContainerRecord
 from kubelet_reference.api.resources import CPU, MEMORY, container_resources
 
 _ANY_MEMORY = 1 << 40
@@ -21,14 +21,14 @@ _RESTART = "RestartContainer"
 
 
 @dataclass(frozen=True, slots=True)
-class CapsChange:
+class ResourceChange:
     """One resource of one running container that is to be another; `new` has the other one as it is."""
 
     name: str
     record: ContainerRecord
     resource: str
-    old: Caps
-    new: Caps
+    old: ActuatedResources
+    new: ActuatedResources
 
     @property
     def grows(self) -> bool:
@@ -44,38 +44,40 @@ def _more(new: int, old: int) -> bool:
     return bool(old) and (not new or new > old)
 
 
-def caps_of(pod: Pod, container: AnyContainer) -> Caps:
+def desired_resources(pod: Pod, container: AnyContainer) -> ActuatedResources:
     """What the container's spec comes to."""
     wanted = container_resources(pod, container, _ANY_MEMORY)
-    return Caps(wanted.cpu_shares, wanted.cpu_quota, wanted.memory_limit_in_bytes)
+    return ActuatedResources(wanted.cpu_shares, wanted.cpu_quota, wanted.memory_limit_in_bytes)
 
 
-def changes_of(pod: Pod, container: AnyContainer, record: ContainerRecord) -> tuple[CapsChange, ...]:
+def resource_changes(
+    pod: Pod, container: AnyContainer, record: ContainerRecord
+) -> tuple[ResourceChange, ...]:
     """The resources of a running container that differ from its spec; none where the runtime reports none."""
-    have, want = record.caps, caps_of(pod, container)
+    have, want = record.actuated, desired_resources(pod, container)
     if have is None:
         return ()
-    found: list[CapsChange] = []
+    found: list[ResourceChange] = []
     if have.memory_limit != want.memory_limit:
         new = replace(have, memory_limit=want.memory_limit)
-        found.append(CapsChange(container.name, record, MEMORY, have, new))
+        found.append(ResourceChange(container.name, record, MEMORY, have, new))
     if (have.cpu_shares, have.cpu_quota) != (want.cpu_shares, want.cpu_quota):
         new = replace(have, cpu_shares=want.cpu_shares, cpu_quota=want.cpu_quota)
-        found.append(CapsChange(container.name, record, CPU, have, new))
+        found.append(ResourceChange(container.name, record, CPU, have, new))
     return tuple(found)
 
 
-def needs_restart(container: AnyContainer, changes: Iterable[CapsChange]) -> bool:
+def needs_restart(container: AnyContainer, changes: Iterable[ResourceChange]) -> bool:
     """Whether a resource changes that the container cannot be given while it runs (RESIZE-03)."""
     policies = getattr(container, "resizePolicy", None) or ()
     restarts = {one.resourceName for one in policies if one.restartPolicy == _RESTART}
     return any(change.resource in restarts for change in changes)
 
 
-def in_order(changes: Iterable[CapsChange]) -> tuple[CapsChange, ...]:
+def in_order(changes: Iterable[ResourceChange]) -> tuple[ResourceChange, ...]:
     """Memory before CPU, and of each what shrinks before what grows (RESIZE-04)."""
     return tuple(sorted(changes, key=_turn))
 
 
-def _turn(change: CapsChange) -> tuple[bool, bool]:
+def _turn(change: ResourceChange) -> tuple[bool, bool]:
     return change.resource != MEMORY, change.grows

@@ -18,7 +18,7 @@ class ContainerState(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-class Caps(msgspec.Struct, frozen=True):
+class ActuatedResources(msgspec.Struct, frozen=True):
     """What a container may use, in the kernel's units; 0 is no limit.
 
     `cpu_quota` is microseconds of each 100 ms, `memory_limit` bytes.
@@ -33,7 +33,7 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     """One instance of a container: ContainerStatus, with what the kubelet wrote into its annotations.
 
     Times are nanoseconds since the epoch, 0 where the runtime gave none. `hash` is the definition's, in hex.
-    `caps` is None where the runtime does not report it.
+    `actuated` is None where the runtime does not report it.
     """
 
     id: str
@@ -51,7 +51,7 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     image: str = ""
     image_ref: str = ""
     image_id: str = ""
-    caps: Caps | None = None
+    actuated: ActuatedResources | None = None
     stop_signal: str = ""
 
     @property

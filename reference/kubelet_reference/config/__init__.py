@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from kubelet_reference.config.api_source import ApiSource
 from kubelet_reference.config.changes import Op, classify_change
-from kubelet_reference.config.field_errors import ManifestError, Problem
+from kubelet_reference.config.field_errors import FieldError, ManifestError
 from kubelet_reference.config.file_source import FileSource
 from kubelet_reference.config.http_source import HttpSource
 from kubelet_reference.config.manifest import read_pod, read_pods
 from kubelet_reference.config.mux import Mux, PodUpdate
-from kubelet_reference.config.static_pods import Refusals, Source, static_pod
+from kubelet_reference.config.static_pods import ManifestErrorReporter, Source, static_pod
 
 __all__ = (
     "ApiSource",
+    "FieldError",
     "FileSource",
     "HttpSource",
     "ManifestError",
+    "ManifestErrorReporter",
     "Mux",
     "Op",
     "PodUpdate",
-    "Problem",
-    "Refusals",
     "Source",
     "classify_change",
     "read_pod",

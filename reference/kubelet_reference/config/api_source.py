@@ -10,7 +10,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.api import pods
 from kubelet_reference.config.mux import Mux
 from kubelet_reference.config.static_pods import Source
-from kubelet_reference.util.ports import ApiError, ApiServer, Chance, Clock, WatchEvent
+from kubelet_reference.util.ports import ApiError, ApiServer, Clock, Random, WatchEvent
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _NODE_CHECK_SECONDS = 1.0
@@ -25,10 +25,10 @@ class ApiSource:
     everything is listed anew, 0.8 s later at first and at most every 30 s (twice that with jitter).
     """
 
-    def __init__(self, api: ApiServer, clock: Clock, chance: Chance, mux: Mux, node_name: str) -> None:
+    def __init__(self, api: ApiServer, clock: Clock, random: Random, mux: Mux, node_name: str) -> None:
         self._api = api
         self._clock = clock
-        self._chance = chance
+        self._random = random
         self._mux = mux
         self._node_name = node_name
         self._uids: dict[str, str] = {}
@@ -45,7 +45,7 @@ class ApiSource:
                 await self._watch(version)
             except ApiError as error:
                 _LOG.warning("pods of node %s: %s", self._node_name, error)
-            await self._clock.sleep(self._chance.jitter(retry_seconds, 1.0))
+            await self._clock.sleep(self._random.jitter(retry_seconds, 1.0))
             retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
 
     async def _node_is_there(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from kubelet_reference.config.field_errors import ManifestError, Problem
+from kubelet_reference.config.field_errors import FieldError, ManifestError
 
 LARGEST = 10 << 20
 """Bytes in a manifest, at most."""
@@ -18,16 +18,16 @@ LARGEST = 10 << 20
 def parse(content: bytes) -> object:
     """The data of the one document that `content` is; raises `ManifestError`."""
     if len(content) > LARGEST:
-        raise ManifestError([Problem("", f"expected at most {LARGEST} bytes, got {len(content)}")])
+        raise ManifestError([FieldError("", f"expected at most {LARGEST} bytes, got {len(content)}")])
     try:
         return _parse(content)
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark
         where = f"line {at.line + 1}, column {at.column + 1}: " if at else ""
-        raise ManifestError([Problem("", f"not YAML: {where}{error.problem or error.context}")]) from error
+        raise ManifestError([FieldError("", f"not YAML: {where}{error.problem or error.context}")]) from error
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         # A tag that does not fit its value (`!!int x`) surfaces as whatever the conversion raised.
-        raise ManifestError([Problem("", f"not YAML: {' '.join(str(error).split())}")]) from error
+        raise ManifestError([FieldError("", f"not YAML: {' '.join(str(error).split())}")]) from error
 
 
 def _parse(content: bytes) -> object:

@@ -13,7 +13,7 @@ _SHOWN_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FieldError:
     """One finding: the path of the field ("" is the manifest as a whole) and what is wrong with it."""
 
     field: str
@@ -29,29 +29,29 @@ class ManifestError(Exception):
     `subject` is the pod by its name, as far as the manifest has one: an event can then be recorded about it.
     """
 
-    def __init__(self, problems: Iterable[Problem], subject: Pod | None = None) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, errors: Iterable[FieldError], subject: Pod | None = None) -> None:
+        self.errors = tuple(errors)
         self.subject = subject
-        super().__init__("; ".join(map(str, self.problems)))
+        super().__init__("; ".join(map(str, self.errors)))
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where in a manifest a reader is; what it finds wrong joins `problems`."""
+class FieldPath(msgspec.Struct, frozen=True):
+    """Where in a manifest a reader is; what it finds wrong joins `errors`."""
 
-    problems: list[Problem]
+    errors: list[FieldError]
     path: str = ""
 
-    def field(self, name: str) -> Place:
+    def field(self, name: str) -> FieldPath:
         """A field of the object here."""
-        return Place(self.problems, f"{self.path}.{name}" if self.path else name)
+        return FieldPath(self.errors, f"{self.path}.{name}" if self.path else name)
 
-    def item(self, index: int) -> Place:
+    def item(self, index: int) -> FieldPath:
         """An item of the list here."""
-        return Place(self.problems, f"{self.path}[{index}]")
+        return FieldPath(self.errors, f"{self.path}[{index}]")
 
     def wrong(self, message: str) -> None:
         """Note what is wrong here."""
-        self.problems.append(Problem(self.path, message))
+        self.errors.append(FieldError(self.path, message))
 
     def expected(self, what: str, got: object) -> None:
         """Note what was expected here and what stands here instead."""

@@ -10,7 +10,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pod
 from kubelet_reference.config.mux import Mux
-from kubelet_reference.config.static_pods import Refusals, Source, static_pod
+from kubelet_reference.config.static_pods import ManifestErrorReporter, Source, static_pod
 from kubelet_reference.util.ports import Clock, Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -31,7 +31,7 @@ class FileSource:
         disk: Disk,
         clock: Clock,
         mux: Mux,
-        refusals: Refusals,
+        reporter: ManifestErrorReporter,
         settings: Settings,
         behaviour: Behaviour,
     ) -> None:
@@ -39,7 +39,7 @@ class FileSource:
         self._disk = disk
         self._clock = clock
         self._mux = mux
-        self._refusals = refusals
+        self._reporter = reporter
         self._path = settings.static_pod_path
         self._period_seconds = settings.file_check_frequency
         self._node_name = settings.node_name
@@ -71,7 +71,7 @@ class FileSource:
             self._pods = {}
         except (OSError, ManifestError) as error:
             # A single manifest that turned bad leaves its pod in force, a folder we cannot list all of them.
-            self._refusals.report(Source.FILE, self._path, error)
+            self._reporter.report(Source.FILE, self._path, error)
             return
         self._read = {path: read for path, read in self._read.items() if path in self._pods}
         self._send()
@@ -80,14 +80,14 @@ class FileSource:
         """The pods of all manifests that are good; the others are as if they were absent (STATIC-07)."""
         found: dict[str, Pod] = {}
         names = sorted(self._disk.names(self._path))
-        self._refusals.forget(self._path)
+        self._reporter.forget(self._path)
         for name in names:
             path = posixpath.join(self._path, name)
             try:
                 if self._is_manifest(name):
                     found[path] = self._pod(path)
             except (OSError, ManifestError) as error:
-                self._refusals.report(Source.FILE, path, error)
+                self._reporter.report(Source.FILE, path, error)
         return found
 
     def _is_manifest(self, name: str) -> bool:
@@ -101,7 +101,7 @@ class FileSource:
         if known and known[0] == content:
             return known[1]
         pod = self.make(read_pod(content, self._behaviour), path)
-        self._refusals.forget(path)
+        self._reporter.forget(path)
         self._read[path] = (content, pod)
         return pod
 
@@ -145,10 +145,10 @@ class FileSource:
                 return
             self._pods[path] = self._pod(path)
         except FileNotFoundError:
-            self._refusals.forget(path)
+            self._reporter.forget(path)
             if self._pods.pop(path, None) is None:
                 return
         except (OSError, ManifestError) as error:
-            self._refusals.report(Source.FILE, path, error)
+            self._reporter.report(Source.FILE, path, error)
             return
         self._send()

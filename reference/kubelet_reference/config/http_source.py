@@ -9,7 +9,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pods
 from kubelet_reference.config.mux import Mux
-from kubelet_reference.config.static_pods import Refusals, Source, static_pod
+from kubelet_reference.config.static_pods import ManifestErrorReporter, Source, static_pod
 from kubelet_reference.util.ports import Clock, FetchError, ManifestUrl
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -27,7 +27,7 @@ class HttpSource:
         web: ManifestUrl,
         clock: Clock,
         mux: Mux,
-        refusals: Refusals,
+        reporter: ManifestErrorReporter,
         settings: Settings,
         behaviour: Behaviour,
     ) -> None:
@@ -35,7 +35,7 @@ class HttpSource:
         self._web = web
         self._clock = clock
         self._mux = mux
-        self._refusals = refusals
+        self._reporter = reporter
         self._url = settings.static_pod_url
         self._period_seconds = settings.http_check_frequency
         self._node_name = settings.node_name
@@ -69,15 +69,15 @@ class HttpSource:
         try:
             found = read_pods(body, self._behaviour)
         except ManifestError as error:
-            self._refusals.report(Source.HTTP, self._url, error)
+            self._reporter.report(Source.HTTP, self._url, error)
             return
         wanted: list[Pod] = []
         for index, pod in enumerate(found):
             origin = f"{self._url} items[{index}]" if len(found) > 1 else self._url
             # One that is refused does not keep the others from running.
             if isinstance(pod, ManifestError):
-                self._refusals.report(Source.HTTP, origin, pod)
+                self._reporter.report(Source.HTTP, origin, pod)
             else:
-                self._refusals.forget(origin)
+                self._reporter.forget(origin)
                 wanted.append(static_pod(pod, Source.HTTP, self._url, self._node_name))
         self._mux.set_pods(Source.HTTP, wanted)

@@ -13,7 +13,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.defaults import with_defaults
 from kubelet_reference.config.documents import parse
-from kubelet_reference.config.field_errors import ManifestError, Place
+from kubelet_reference.config.field_errors import FieldPath, ManifestError
 from kubelet_reference.config.validation.fields import JsonObject, read_object
 from kubelet_reference.config.validation.validation import validate
 from kubelet_reference.util.versions import Behaviour
@@ -61,18 +61,18 @@ def _pod_or_error(raw: object, behaviour: Behaviour) -> Pod | ManifestError:
 
 
 def _pod(raw: object, behaviour: Behaviour) -> Pod:
-    place = Place([])
+    place = FieldPath([])
     data = _read(raw, place)
-    if place.problems:
-        raise ManifestError(place.problems, _subject(raw))
+    if place.errors:
+        raise ManifestError(place.errors, _subject(raw))
     pod = msgspec.convert(with_defaults(data), Pod)
-    problems = validate(pod, behaviour)
-    if problems:
-        raise ManifestError(problems, _subject(raw))
+    errors = validate(pod, behaviour)
+    if errors:
+        raise ManifestError(errors, _subject(raw))
     return pod
 
 
-def _read(raw: object, place: Place) -> JsonObject:
+def _read(raw: object, place: FieldPath) -> JsonObject:
     """The clean data of a pod; of any other object nothing is read: no field of it means anything to us."""
     if not isinstance(raw, dict):
         place.expected("a pod", raw)
@@ -83,7 +83,7 @@ def _read(raw: object, place: Place) -> JsonObject:
             place.field(field).wrong("missing")
         elif data[field] != expected:
             place.field(field).expected(expected, data[field])
-    if place.problems:
+    if place.errors:
         return {}
     if data.get("spec") is None:
         place.field("spec").wrong("missing")

@@ -57,7 +57,7 @@ def manifest_uid(pod: Pod, origin: str, node_name: str) -> str:
 _LOG = logging.getLogger("kubelet_reference.config")
 
 
-class Refusals:
+class ManifestErrorReporter:
     """Reports what is wrong with manifests, once for as long as it stays the same."""
 
     def __init__(self, events: Recorder, node_name: str) -> None:
@@ -74,7 +74,7 @@ class Refusals:
         if isinstance(error, OSError):
             _LOG.error("%s: %s", origin, error.strerror or text)
             return
-        for problem in error.problems:
+        for problem in error.errors:
             _LOG.error("%s: %s", origin, problem)
         if error.subject is not None:
             pod = static_pod(error.subject, source, origin, self._node_name)

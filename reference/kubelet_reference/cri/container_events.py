@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubelet_reference.api.records import ContainerRecord, PodRecords, SandboxRecord, ips_of_newest
 
 
-class NewsKind(StrEnum):
+class ContainerEventType(StrEnum):
     """What happened to a container or a sandbox, in the words of the CRI."""
 
     CREATED = "CREATED"
@@ -20,7 +20,7 @@ class NewsKind(StrEnum):
     DELETED = "DELETED"
 
 
-class PodNews(msgspec.Struct, frozen=True):
+class ContainerEvent(msgspec.Struct, frozen=True):
     """One event of the runtime's stream: it happened to `record_id`, a container or the sandbox itself.
 
     `created_at` is nanoseconds since the epoch; `sandbox` and `containers`, all of this sandbox, are what
@@ -30,7 +30,7 @@ class PodNews(msgspec.Struct, frozen=True):
     uid: str
     name: str
     namespace: str
-    kind: NewsKind
+    kind: ContainerEventType
     record_id: str
     created_at: int
     sandbox: SandboxRecord
@@ -39,27 +39,27 @@ class PodNews(msgspec.Struct, frozen=True):
     @property
     def sandbox_is_gone(self) -> bool:
         """The record of the sandbox itself was removed."""
-        return self.kind is NewsKind.DELETED and self.record_id == self.sandbox.id
+        return self.kind is ContainerEventType.DELETED and self.record_id == self.sandbox.id
 
 
-def with_news(known: PodRecords, news: PodNews, is_its_own: Callable[[str], bool]) -> PodRecords:
+def with_event(known: PodRecords, event: ContainerEvent, is_its_own: Callable[[str], bool]) -> PodRecords:
     """The records with what an event reports of one sandbox; those of the pod's other sandboxes stay.
 
     `is_its_own` says of a container's id that it was reported as one of this sandbox before.
     """
-    reported = {one.id for one in news.containers} | {news.record_id}
+    reported = {one.id for one in event.containers} | {event.record_id}
     others = (one for one in known.containers if one.id not in reported and not is_its_own(one.id))
-    sandboxes = [one for one in known.sandboxes if one.id != news.sandbox.id]
+    sandboxes = [one for one in known.sandboxes if one.id != event.sandbox.id]
     containers = list(others)
-    if not news.sandbox_is_gone:
-        sandboxes.append(news.sandbox)
-        containers += news.containers
+    if not event.sandbox_is_gone:
+        sandboxes.append(event.sandbox)
+        containers += event.containers
     sandboxes.sort(key=lambda one: -one.created_at)
     containers.sort(key=lambda one: -one.created_at)
     return replace(
         known,
-        name=news.name,
-        namespace=news.namespace,
+        name=event.name,
+        namespace=event.namespace,
         ips=ips_of_newest(sandboxes),
         sandboxes=tuple(sandboxes),
         containers=tuple(containers),

@@ -21,7 +21,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.api import names, pods
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import (
-    Caps,
+    ActuatedResources,
     ContainerRecord,
     ContainerState,
     ListedPod,
@@ -108,17 +108,17 @@ def container_record(status: cri.ContainerStatus, message: str | None = None) ->
         image=status.image.image,
         image_ref=status.image_ref,
         image_id=status.image_id,
-        caps=_caps(status),
+        actuated=_actuated(status),
         stop_signal=cri.Signal.Name(status.stop_signal) if status.stop_signal else "",
     )
 
 
-def _caps(status: cri.ContainerStatus) -> Caps | None:
+def _actuated(status: cri.ContainerStatus) -> ActuatedResources | None:
     """What the container may use, None where the runtime does not report it (RESIZE-06)."""
     if not status.resources.HasField("linux"):
         return None
     linux = status.resources.linux
-    return Caps(linux.cpu_shares, linux.cpu_quota, linux.memory_limit_in_bytes)
+    return ActuatedResources(linux.cpu_shares, linux.cpu_quota, linux.memory_limit_in_bytes)
 
 
 def sandbox_record(status: cri.PodSandboxStatus) -> SandboxRecord:

@@ -26,7 +26,7 @@ from kubelet_reference.api.records import (
     ips_of_newest,
 )
 from kubelet_reference.cri.client import CriClient
-from kubelet_reference.cri.container_events import NewsKind, PodNews
+from kubelet_reference.cri.container_events import ContainerEvent, ContainerEventType
 from kubelet_reference.cri.errors import is_not_found
 from kubelet_reference.cri.labels import container_record, containers_of, sandbox_record, sandboxes_of
 from kubelet_reference.cri.termination_message import TerminationMessages
@@ -137,11 +137,11 @@ def _of(labels: Mapping[str, str], record: ListedRecord, *, is_sandbox: bool) ->
     return _Seen(uid, labels.get(names.POD_NAME, ""), labels.get(names.POD_NAMESPACE, ""), record, is_sandbox)
 
 
-_KINDS: dict[int, NewsKind] = {
-    cri.CONTAINER_CREATED_EVENT: NewsKind.CREATED,
-    cri.CONTAINER_STARTED_EVENT: NewsKind.STARTED,
-    cri.CONTAINER_STOPPED_EVENT: NewsKind.STOPPED,
-    cri.CONTAINER_DELETED_EVENT: NewsKind.DELETED,
+_KINDS: dict[int, ContainerEventType] = {
+    cri.CONTAINER_CREATED_EVENT: ContainerEventType.CREATED,
+    cri.CONTAINER_STARTED_EVENT: ContainerEventType.STARTED,
+    cri.CONTAINER_STOPPED_EVENT: ContainerEventType.STOPPED,
+    cri.CONTAINER_DELETED_EVENT: ContainerEventType.DELETED,
 }
 
 
@@ -184,18 +184,18 @@ class RuntimeReader:
             return ""
         return found.ips[0] if found.ips else ""
 
-    async def container_events(self) -> AsyncIterator[PodNews]:
+    async def container_events(self) -> AsyncIterator[ContainerEvent]:
         """The runtime's container events; one that lacks the sandbox is left out (PLEG-16)."""
         async for event in self._client.container_events():
             if event.HasField("pod_sandbox_status") and event.pod_sandbox_status.HasField("metadata"):
                 yield self._news(event)
 
-    def _news(self, event: cri.ContainerEventResponse) -> PodNews:
+    def _news(self, event: cri.ContainerEventResponse) -> ContainerEvent:
         sandbox = event.pod_sandbox_status
         containers = [
             container_record(status, self._messages.message(status)) for status in event.containers_statuses
         ]
-        return PodNews(
+        return ContainerEvent(
             uid=sandbox.metadata.uid,
             name=sandbox.metadata.name,
             namespace=sandbox.metadata.namespace,

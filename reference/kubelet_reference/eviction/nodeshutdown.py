@@ -63,8 +63,8 @@ class ShutdownTools:
     """What the manager works with.
 
     `active` gives the pods that run here, `is_gone` says whether one of them has left nothing behind, its
-    volumes included, `is_told` whether the API server has its status; `spawn` runs a coroutine as a task of
-    the kubelet.
+    volumes included, `is_reported` whether the API server has its status; `spawn` runs a coroutine as a
+    task of the kubelet.
     """
 
     signal: ShutdownSignal
@@ -74,7 +74,7 @@ class ShutdownTools:
     killer: PodKiller
     active: Callable[[], Sequence[Pod]]
     is_gone: Callable[[Pod], bool]
-    is_told: Callable[[Pod], bool]
+    is_reported: Callable[[Pod], bool]
     spawn: Callable[[Coroutine[Any, Any, bool]], asyncio.Task[bool]]
 
 
@@ -101,12 +101,12 @@ class NodeShutdown:
         found = self._tools.active()
         await self.end_all(by_group(self._groups, found))
         await self.wait_until_told(found, end)
-        self._tools.signal.let_go()
+        self._tools.signal.release()
 
     async def wait_until_told(self, found: Sequence[Pod], end: float) -> None:
         """Hold the shutdown up till it is known how the pods ended, within the time of all (K8S-109531)."""
         clock = self._tools.clock
-        while clock.monotonic() < end and not all(self._tools.is_told(pod) for pod in found):
+        while clock.monotonic() < end and not all(self._tools.is_reported(pod) for pod in found):
             await clock.sleep(LOOK_SECONDS)
 
     async def end_all(self, members: Mapping[Group, Sequence[Pod]]) -> None:

@@ -56,7 +56,7 @@ def removable(images: Iterable[KnownImage], now: float, minimum_age: float) -> l
     )
 
 
-class ImageCollector:
+class ImageGCManager:
     """Removes unused images; without `stats` it is unknown how full the disk is, and nothing is removed.
 
     Nor is it with a threshold of 100 percent, as in the kubelet.

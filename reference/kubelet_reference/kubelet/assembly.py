@@ -9,22 +9,22 @@ from typing import Any
 
 from lightkube.models.core_v1 import Node, Pod, PodStatus
 
-from kubelet_reference.allocation.admission import Distress
+from kubelet_reference.allocation.admission import NodePressure
 from kubelet_reference.allocation.allocation_manager import AllocationTools
 from kubelet_reference.allocation.dynamic_resources import DynamicResources
 from kubelet_reference.api import pods
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.records import PodRecords
-from kubelet_reference.config import ApiSource, FileSource, HttpSource, Refusals, Source
+from kubelet_reference.config import ApiSource, FileSource, HttpSource, ManifestErrorReporter, Source
 from kubelet_reference.eviction.eviction_manager import EvictionManager, EvictionTools
 from kubelet_reference.eviction.nodeshutdown import NodeShutdown, ShutdownTools
 from kubelet_reference.images.keyring import pull_secrets
-from kubelet_reference.kubelet.housekeeping import HouseTools
+from kubelet_reference.kubelet.housekeeping import HousekeepingTools
 from kubelet_reference.kubelet.node_view import NodeView
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.kubelet.pod_handlers import HandlerTools
-from kubelet_reference.kubelet.sync_loop import LoopTools
-from kubelet_reference.kuberuntime.components import Neighbours, build_runtime_side
+from kubelet_reference.kubelet.sync_loop import SyncLoopTools
+from kubelet_reference.kuberuntime.components import RuntimeDeps, build_runtime_side
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.pod_workers.sync_pod import SyncTools
 from kubelet_reference.pod_workers.worker_rules import WorkerRules, WorkerTools
@@ -72,11 +72,11 @@ class Assembly:
     def services(self) -> Iterator[Coroutine[Any, Any, None]]:
         """What runs as long as the kubelet does."""
         yield self.state.run()
-        yield self.evented_pleg.run() if self._behaviour.hears_container_events else self.pleg.run()
+        yield self.evented_pleg.run() if self._behaviour.streams_container_events else self.pleg.run()
         yield self.prober.run()
         yield self.statuses.run()
         yield self.side.garbage_collector.run()
-        yield self.side.image_collector.run()
+        yield self.side.image_gc_manager.run()
         yield self.side.container_deletor.run()
         yield self.log_rotation.run()
         if self.node_view is not None:
@@ -95,15 +95,15 @@ class Assembly:
         parts, ports, settings = self._parts, self._ports, self._settings
         self.mux = parts.mux(self.recorder, ports.clock, self._source_names(), parts.classify_change)
         self.manager = parts.pod_manager()
-        refusals = Refusals(self.recorder, settings.node_name)
+        reporter = ManifestErrorReporter(self.recorder, settings.node_name)
         clock, mux = ports.clock, self.mux
-        arguments = clock, mux, refusals, settings, self._behaviour
+        arguments = clock, mux, reporter, settings, self._behaviour
         if settings.static_pod_path:
             self.sources[Source.FILE] = parts.file_source(ports.disk, *arguments)
         if ports.url is not None and settings.static_pod_url:
             self.sources[Source.HTTP] = parts.http_source(ports.url, *arguments)
         if self._api is not None:
-            source = parts.api_source(self._api, clock, ports.chance, mux, settings.node_name)
+            source = parts.api_source(self._api, clock, ports.random, mux, settings.node_name)
             self.sources[Source.API] = source
         self.node_view = NodeView(self._api, clock, settings.node_name) if self._api is not None else None
         self.mirrors = parts.mirror_client(self._api, settings.node_name)
@@ -133,11 +133,11 @@ class Assembly:
             probes=parts.probe_runner(self.client, network, stored, self.recorder, self.metrics),
             stored_status=stored,
             clock=ports.clock,
-            chance=ports.chance,
+            random=ports.random,
             behaviour=self._behaviour,
             began=ports.clock.monotonic(),
             tick=parts.probe_tick,
-            conclude=parts.probe_conclude,
+            probe_transition=parts.probe_transition,
         )
         self.prober = parts.prober(probes)
         self.reasons = parts.reason_cache()
@@ -147,7 +147,7 @@ class Assembly:
         """The runtime side, and what is observed of it."""
         parts, ports = self._parts, self._ports
         self.resources: DynamicResources | None = None
-        files = parts.pod_files(ports.disk, ports.chance, self._settings, self._behaviour)
+        files = parts.pod_files(ports.disk, ports.random, self._settings, self._behaviour)
         if self._behaviour.prepares_resources:
             self.resources = parts.dynamic_resources(ports.resources, ports.disk, self._settings)
         tools = RuntimeTools(
@@ -161,14 +161,14 @@ class Assembly:
             spawn=self._spawn,
             resources=self.resources,
         )
-        neighbours = Neighbours(
+        deps = RuntimeDeps(
             disk=ports.disk,
             api=self._api,
             http=ports.http,
             liveness=self.prober.liveness,
             startup=self.prober.startup,
             is_ending=self._is_ending,
-            content_may_go=self._content_may_go,
+            should_content_be_removed=self._should_content_be_removed,
             sources_ready=self.mux.all_seen,
             watch_pod=self._watch_pod,
             stats=ports.stats,
@@ -177,7 +177,7 @@ class Assembly:
         self.allocations = parts.allocations(
             AllocationTools(ports.disk, self._settings, self._behaviour, self._other_pods)
         )
-        self.side = build_runtime_side(tools, neighbours, parts.runtime)
+        self.side = build_runtime_side(tools, deps, parts.runtime)
         self.cache = parts.pod_cache()
         self.pleg = parts.pleg(self.side.manager, self.cache, ports.clock, self.metrics)
         self.evented_pleg = parts.evented_pleg(self.pleg, self.side.manager, self.cache, ports.clock)
@@ -199,7 +199,7 @@ class Assembly:
             decisions=parts.status,
             resize_refused=self.allocations.pending,
         )
-        rounds = parts.pod_syncer(
+        syncer = parts.pod_syncer(
             SyncTools(
                 generate=self._status_of,
                 statuses=self.statuses,
@@ -219,11 +219,11 @@ class Assembly:
             )
         )
         self.queue = WorkQueue(ports.clock)
-        tools = WorkerTools(ports.clock, self.queue, self.recorder, self._spawn, self._observe_round)
-        timing = parts.timing(ports.chance, self._settings.sync_frequency)
+        tools = WorkerTools(ports.clock, self.queue, self.recorder, self._spawn, self._observe_sync)
+        timing = parts.timing(ports.random, self._settings.sync_frequency)
         table = parts.worker_table(self._behaviour)
         rules = WorkerRules(table, timing, self._behaviour, parts.effective_grace)
-        self.workers = parts.pod_workers(rounds, self.cache, tools, rules)
+        self.workers = parts.pod_workers(syncer, self.cache, tools, rules)
 
     def _make_node(self) -> None:
         """What ends pods for the sake of the node; only where ports measure it or announce its shutdown."""
@@ -257,7 +257,7 @@ class Assembly:
                     killer=killer,
                     active=self._active_pods,
                     is_gone=self._is_gone,
-                    is_told=lambda pod: self.statuses.is_written(pods.uid(pod)),
+                    is_reported=lambda pod: self.statuses.is_written(pods.uid(pod)),
                     spawn=self._spawn,
                 )
             )
@@ -281,12 +281,12 @@ class Assembly:
                 clock=ports.clock,
                 behaviour=behaviour,
                 all_sources_seen=self.mux.all_seen,
-                clear_away=self._clear_away,
+                remove_dead_containers=self._remove_dead_containers,
                 allocated=self.allocations.applied,
             )
         )
         self.housekeeping = parts.housekeeping(
-            HouseTools(
+            HousekeepingTools(
                 manager=self.manager,
                 workers=self.workers,
                 activity=self.activity,
@@ -300,7 +300,7 @@ class Assembly:
                 behaviour=behaviour,
                 root_dir=self._settings.root_dir,
                 list_running=self.side.manager.list_running_pods,
-                forget_old=self._forget_old,
+                forget_expired=self._forget_expired,
                 cgroups=ports.cgroups,
             )
         )
@@ -308,7 +308,7 @@ class Assembly:
     def _make_loop(self) -> None:
         """The sync loop."""
         self.loop = self._parts.sync_loop(
-            LoopTools(
+            SyncLoopTools(
                 mux=self.mux,
                 pleg_events=self.pleg.events,
                 probe_updates=self.prober.updates,
@@ -319,7 +319,7 @@ class Assembly:
                 deadlines=self.deadlines,
                 state=self.state,
                 clock=self._ports.clock,
-                chance=self._ports.chance,
+                random=self._ports.random,
                 container_died=self._container_died,
                 sync_frequency=self._settings.sync_frequency,
             )
@@ -333,7 +333,7 @@ class Assembly:
     def _is_ending(self, uid: str) -> bool:
         return self.workers.is_termination_requested(uid)
 
-    def _content_may_go(self, uid: str) -> bool:
+    def _should_content_be_removed(self, uid: str) -> bool:
         return self.workers.should_content_be_removed(uid)
 
     def _other_pods(self, pod: Pod) -> Iterator[Pod]:
@@ -352,10 +352,10 @@ class Assembly:
     async def _reclaim(self) -> None:
         await self.side.garbage_collector.reclaim(self.workers.should_runtime_be_removed)
 
-    def _node_pressure(self) -> Distress:
+    def _node_pressure(self) -> NodePressure:
         """What the node suffers from now."""
         pressures = self.evictions.pressures() if self.evictions is not None else frozenset[str]()
-        return Distress(pressures, goes_down=self.shutdown is not None and self.shutdown.has_begun)
+        return NodePressure(pressures, is_shutting_down=self.shutdown is not None and self.shutdown.has_begun)
 
     def _is_gone(self, pod: Pod) -> bool:
         uid = pods.uid(pod)
@@ -369,7 +369,7 @@ class Assembly:
         stored = self.statuses.get(pod.metadata.uid or "") if pod.metadata else None
         return generate_pod_status(self._status_context, pod, records, stored=stored, terminal=terminal)
 
-    def _observe_round(self, operation: str, seconds: float) -> None:
+    def _observe_sync(self, operation: str, seconds: float) -> None:
         self.metrics.pod_worker_duration.labels(operation).observe(seconds)
 
     def _sandbox_ready(self, pod: Pod) -> None:
@@ -387,10 +387,10 @@ class Assembly:
         remove_all = self.workers.should_content_be_removed(uid) and not self._could_run(uid)
         self.side.container_deletor.container_died(self.cache.get(uid), container_id, remove_all=remove_all)
 
-    def _clear_away(self, uid: str) -> None:
+    def _remove_dead_containers(self, uid: str) -> None:
         self.side.container_deletor.container_died(self.cache.get(uid), "", remove_all=True)
 
-    def _forget_old(self) -> None:
+    def _forget_expired(self) -> None:
         self.side.manager.gc_backoff()
         self.side.images.gc()
         self.allocations.keep_only({pods.uid(pod) for pod in self.manager.pods()})

@@ -43,11 +43,11 @@ _log = logging.getLogger("kubelet_reference.housekeeping")
 
 
 @dataclass(frozen=True, slots=True)
-class HouseTools:
+class HousekeepingTools:
     """What housekeeping works with.
 
-    `list_running` asks the runtime for the pods of which something runs, and raises its error; `forget_old`
-    is called at the end: it lets back-offs that are over be forgotten.
+    `list_running` asks the runtime for the pods of which something runs, and raises its error;
+    `forget_expired` is called at the end: it lets back-offs that are over be forgotten.
     """
 
     manager: PodManager
@@ -63,14 +63,14 @@ class HouseTools:
     behaviour: Behaviour
     root_dir: str
     list_running: Callable[[], Awaitable[Sequence[ListedPod]]]
-    forget_old: Callable[[], None]
+    forget_expired: Callable[[], None]
     cgroups: Cgroups | None = None
 
 
 class Housekeeping:
     """One method for each part of the work, in the order of `run_once`."""
 
-    def __init__(self, tools: HouseTools) -> None:
+    def __init__(self, tools: HousekeepingTools) -> None:
         self._tools = tools
         self._left: dict[str, str] = {}
         """Why a folder of a pod that is gone could not be removed, by UID."""
@@ -92,7 +92,7 @@ class Housekeeping:
             self.kill_unknown(running, known)
         self.remove_orphan_cgroups(wanted, running, known)
         self.count(known)
-        self._tools.forget_old()
+        self._tools.forget_expired()
 
     def count(self, known: Mapping[str, KnownPod]) -> None:
         """Set the metrics: how many pods have a worker, and of which kind."""
@@ -170,7 +170,9 @@ class Housekeeping:
             if uid in known or not self.may_restart(pod):
                 continue
             mirror = self._tools.manager.mirror_of(pod)
-            self.tell(Update(UpdateKind.CREATE, pod, mirror, start_time=self._tools.clock.monotonic()), known)
+            self.dispatch(
+                Update(UpdateKind.CREATE, pod, mirror, start_time=self._tools.clock.monotonic()), known
+            )
             self._tools.metrics.restarted_pods.labels(str(pods.is_static(pod)).lower()).inc()
 
     def may_restart(self, pod: Pod) -> bool:
@@ -185,7 +187,7 @@ class Housekeeping:
         for pod in wanted:
             is_over = pods.deletion_asked(pod) and pods.is_terminal_phase(pods.phase(pod))
             if is_over and pods.uid(pod) not in known and pods.uid(pod) not in alive:
-                self.tell(Update(UpdateKind.KILL, pod), known)
+                self.dispatch(Update(UpdateKind.KILL, pod), known)
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
         """Kill what runs although no worker knows of it (WORK-24)."""
@@ -193,7 +195,7 @@ class Housekeeping:
             if self.is_unknown(pod, known):
                 kill = KillOptions(grace_override=ORPHAN_GRACE_SECONDS)
                 self._tools.metrics.orphaned_runtime_pods.inc()
-                self.tell(Update(UpdateKind.KILL, running=pod, kill=kill), known)
+                self.dispatch(Update(UpdateKind.KILL, running=pod, kill=kill), known)
 
     def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
         """Whether the pod has no worker; up to 1.26 one that is done counts as none (K8S-103668)."""
@@ -202,7 +204,7 @@ class Housekeeping:
             return worker is None
         return worker.state in {State.TERMINATED, State.FINISHED}
 
-    def tell(self, update: Update, known: dict[str, KnownPod]) -> None:
+    def dispatch(self, update: Update, known: dict[str, KnownPod]) -> None:
         """Send an update to a worker, and let the rest of this housekeeping know that the pod has one now."""
         self._tools.workers.update_pod(update)
         worker = self._tools.workers.known(update.uid)

@@ -46,7 +46,14 @@ from kubelet_reference.pod_workers.worker_table import WorkerTable, worker_table
 from kubelet_reference.prober.network_probes import NetworkProbes
 from kubelet_reference.prober.prober import ProbeRunner
 from kubelet_reference.prober.prober_manager import Prober
-from kubelet_reference.prober.worker import Conclusion, ProbeState, Sight, Tick, conclude, tick
+from kubelet_reference.prober.worker import (
+    ProbeFacts,
+    ProbeState,
+    ProbeTransition,
+    Tick,
+    probe_transition,
+    tick,
+)
 from kubelet_reference.status.pod_status import StatusDecisions
 from kubelet_reference.status.reason_cache import ReasonCache
 from kubelet_reference.status.status_manager import StatusManager
@@ -73,8 +80,10 @@ class Parts:
     effective_grace: Callable[[int, Pod, int | None, Behaviour], int] = effective_grace
     classify_change: Classify = classify_change
     admission_handlers: Sequence[Handler] = HANDLERS
-    probe_tick: Callable[[ProbeKind, ProbeState, Sight], Tick] = tick
-    probe_conclude: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], Conclusion] = conclude
+    probe_tick: Callable[[ProbeKind, ProbeState, ProbeFacts], Tick] = tick
+    probe_transition: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], ProbeTransition] = (
+        probe_transition
+    )
     status: StatusDecisions = field(default_factory=StatusDecisions)
     runtime: RuntimeParts = field(default_factory=RuntimeParts)
     node: NodeParts = field(default_factory=NodeParts)

@@ -32,8 +32,8 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class HandlerTools:
     """What the handlers work with.
 
-    `all_sources_seen` says whether every source was seen; `clear_away` removes all dead containers of
-    a pod, by UID.
+    `all_sources_seen` says whether every source was seen; `remove_dead_containers` removes all dead
+    containers of a pod, by UID.
     """
 
     manager: PodManager
@@ -47,7 +47,7 @@ class HandlerTools:
     clock: Clock
     behaviour: Behaviour
     all_sources_seen: Callable[[], bool]
-    clear_away: Callable[[str], None]
+    remove_dead_containers: Callable[[str], None]
     allocated: Callable[[Pod], Pod]
 
 
@@ -67,17 +67,17 @@ class PodHandlers:
             others = self._tools.manager.pods()
             self._take(pod)
             if pods.is_mirror(pod):
-                self._tell_static(pod)
+                self._dispatch_static(pod)
             elif self.needs_admission(pod) and (rejection := await self.rejection(pod, others)) is not None:
                 self.reject(pod, rejection)
             else:
-                self._tell(pod, UpdateKind.CREATE)
+                self._dispatch(pod, UpdateKind.CREATE)
 
     def update(self, changed: Iterable[Pod]) -> None:
         """Pods that changed, those whose deletion was asked for among them (LOOP-15, ADMIT-01)."""
         for pod in changed:
             self._take(pod)
-            self._tell_of(pod)
+            self._dispatch_any(pod)
 
     def remove(self, gone: Iterable[Pod]) -> None:
         """Pods that their source wants no more: they are killed (CONFIG-17)."""
@@ -85,25 +85,25 @@ class PodHandlers:
             self._tools.manager.remove(pod)
             self._tools.deadlines.forget(pod)
             if pods.is_mirror(pod):
-                self._tell_static(pod)
+                self._dispatch_static(pod)
             elif self.may_remove():
-                self._tell(pod, UpdateKind.KILL)
+                self._dispatch(pod, UpdateKind.KILL)
 
     def reconcile(self, reported: Iterable[Pod]) -> None:
         """Pods of which only the status at the API server changed (CONFIG-16)."""
         for pod in reported:
             self._tools.manager.update(pod)
             if self.readiness_differs(pod):
-                self._tell_of(pod, UpdateKind.SYNC)
+                self._dispatch_any(pod, UpdateKind.SYNC)
             if pod.status is not None and pod.status.reason == EVICTED:
-                self._tools.clear_away(pods.uid(pod))
+                self._tools.remove_dead_containers(pods.uid(pod))
 
     def sync(self, uids: Iterable[str]) -> None:
         """Pods that something happened to; those that are no longer desired are left alone (LOOP-09)."""
         for uid in uids:
             pod = self._tools.manager.by_uid(uid)
             if pod is not None:
-                self._tell(pod, UpdateKind.SYNC)
+                self._dispatch(pod, UpdateKind.SYNC)
 
     def needs_admission(self, pod: Pod) -> bool:
         """Whether the pod may be refused: not one that is over or ending anyway (ADMIT-05)."""
@@ -133,12 +133,12 @@ class PodHandlers:
 
     def victims(self, pod: Pod, others: Sequence[Pod], rejection: Rejection) -> Sequence[Pod]:
         """Which pods have to go so that the pod fits; none where that does not help (ADMIT-08)."""
-        lack = rejection.lack
-        if lack is None:
+        insufficient = rejection.insufficient
+        if insufficient is None:
             return ()
         active = [other for other in others if self._tools.activity.is_active(other)]
         return self._tools.preemption.victims(
-            pod, active, lack.missing, lambda other: freed_by(other, lack.resource)
+            pod, active, insufficient.missing, lambda other: freed_by(other, insufficient.resource)
         )
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
@@ -171,19 +171,19 @@ class PodHandlers:
         if not pods.is_mirror(pod):
             self._tools.deadlines.watch(pod)
 
-    def _tell_of(self, pod: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
+    def _dispatch_any(self, pod: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
         if pods.is_mirror(pod):
-            self._tell_static(pod, kind)
+            self._dispatch_static(pod, kind)
         else:
-            self._tell(pod, kind)
+            self._dispatch(pod, kind)
 
-    def _tell_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
+    def _dispatch_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
         """A mirror is never run: its static pod has a look (CONFIG-15)."""
         pod = self._tools.manager.static_of(mirror)
         if pod is not None:
-            self._tell(pod, kind)
+            self._dispatch(pod, kind)
 
-    def _tell(self, pod: Pod, kind: UpdateKind) -> None:
+    def _dispatch(self, pod: Pod, kind: UpdateKind) -> None:
         mirror = self._tools.manager.mirror_of(pod)
         self._tools.workers.update_pod(Update(kind, pod, mirror, start_time=self._tools.clock.monotonic()))
 

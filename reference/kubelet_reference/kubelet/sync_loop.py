@@ -26,11 +26,11 @@ from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kubelet.runtime_state import RuntimeState
-from kubelet_reference.pleg.generic import Happening, PodLifecycleEvent
+from kubelet_reference.pleg.generic import PodLifecycleEvent, PodLifeCycleEventType
 from kubelet_reference.pod_workers.active_deadline import Deadlines
 from kubelet_reference.prober.results import ProbeUpdate
 from kubelet_reference.status.status_manager import StatusManager
-from kubelet_reference.util.ports import Chance, Clock
+from kubelet_reference.util.ports import Clock, Random
 from kubelet_reference.util.ticker import Ticker
 from kubelet_reference.util.work_queue import WorkQueue
 
@@ -44,8 +44,8 @@ class Inputs(Generic[T]):
     holds up no other one (LOOP-01).
     """
 
-    def __init__(self, chance: Chance) -> None:
-        self._chance = chance
+    def __init__(self, random: Random) -> None:
+        self._random = random
         self._loop = asyncio.get_running_loop()
         self._ready: dict[int, tuple[T, asyncio.Future[None]]] = {}
         """The item of each source, and the future that says that it was taken."""
@@ -57,7 +57,7 @@ class Inputs(Generic[T]):
             self._waiting = self._loop.create_future()
             await self._waiting
         sources = list(self._ready)
-        item, taken = self._ready.pop(sources[self._chance.pick(len(sources))])
+        item, taken = self._ready.pop(sources[self._random.pick(len(sources))])
         _end(taken)
         return item
 
@@ -112,7 +112,7 @@ Item: TypeAlias = PodUpdate | PodLifecycleEvent | ProbeUpdate | Tick | Housekeep
 
 
 @dataclass(frozen=True, slots=True)
-class LoopTools:
+class SyncLoopTools:
     """What the loop works with; `container_died` is called with the pod's UID and the container's id."""
 
     mux: Mux
@@ -125,7 +125,7 @@ class LoopTools:
     deadlines: Deadlines
     state: RuntimeState
     clock: Clock
-    chance: Chance
+    random: Random
     container_died: Callable[[str, str], None]
     sync_frequency: float
 
@@ -133,14 +133,14 @@ class LoopTools:
 class SyncLoop:
     """Runs until cancelled."""
 
-    def __init__(self, tools: LoopTools) -> None:
+    def __init__(self, tools: SyncLoopTools) -> None:
         self._tools = tools
         self._entered_at: float | None = None
 
     async def run(self) -> None:
         """Take items one by one."""
         tools = self._tools
-        inputs = Inputs[Item](tools.chance)
+        inputs = Inputs[Item](tools.random)
         async with asyncio.TaskGroup() as feeding:
             feeding.create_task(inputs.feed(0, tools.mux.updates.get))
             feeding.create_task(inputs.feed(1, tools.pleg_events.get))
@@ -173,7 +173,7 @@ class SyncLoop:
             case Tick():
                 self._tools.handlers.sync(self.due())
             case Housekeep():
-                await self.keep_house()
+                await self.run_housekeeping()
             case PodLifecycleEvent():
                 self.take_event(item)
             case PodUpdate():
@@ -197,9 +197,9 @@ class SyncLoop:
 
     def take_event(self, event: PodLifecycleEvent) -> None:
         """Have the pod looked at, unless a record merely went; a death clears older ones (LOOP-10)."""
-        if event.kind is not Happening.REMOVED:
+        if event.kind is not PodLifeCycleEventType.REMOVED:
             self._tools.handlers.sync([event.uid])
-        if event.kind is Happening.DIED:
+        if event.kind is PodLifeCycleEventType.DIED:
             self._tools.container_died(event.uid, event.data)
 
     def take_probe(self, update: ProbeUpdate) -> None:
@@ -221,7 +221,7 @@ class SyncLoop:
         due = self._tools.queue.due()
         return list(dict.fromkeys((*due, *self._tools.deadlines.due())))
 
-    async def keep_house(self) -> None:
+    async def run_housekeeping(self) -> None:
         """Clean up, unless a source was not seen yet: its pods would look removed (LOOP-08)."""
         if not self._tools.mux.all_seen():
             return

@@ -14,25 +14,25 @@ from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.cri.runtime_reader import RuntimeReader
 from kubelet_reference.cri.termination_message import TerminationMessages
-from kubelet_reference.images.image_gc_manager import ImageCollector
+from kubelet_reference.images.image_gc_manager import ImageGCManager
 from kubelet_reference.images.image_manager import ImageManager
 from kubelet_reference.images.image_pull_rules import ImageFacts, ImageStep, image_decision
 from kubelet_reference.images.pull_records import PullRecords
-from kubelet_reference.kuberuntime.actions.pod_actions import Actions, compute_actions
+from kubelet_reference.kuberuntime.actions.pod_actions import PodActions, compute_actions
 from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
 from kubelet_reference.kuberuntime.container.environment import Environment
 from kubelet_reference.kuberuntime.container.hooks import Hooks
-from kubelet_reference.kuberuntime.container.kill_container import Terminator
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKiller
 from kubelet_reference.kuberuntime.container.resize import Resizer, WatchPod
 from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, ImageVolumes, StartParts
 from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
 from kubelet_reference.kuberuntime.container_gc.container_deletor import ContainerDeletor, RecordRemover
 from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector, GarbageRules
-from kubelet_reference.kuberuntime.runtime_manager import Decisions, Hands, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import Decisions, RuntimeComponents, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxMaker
+from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator
 from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
 from kubelet_reference.util.ports import ApiServer, Disk, HttpGet, NodeStats
 from kubelet_reference.util.settings import Settings
@@ -44,7 +44,7 @@ class RuntimeParts:
     """The decisions and components of the runtime side; a kubelet that is wrong in one way replaces one."""
 
     sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
-    compute_actions: Callable[[Situation], Actions] = compute_actions
+    compute_actions: Callable[[SyncInput], PodActions] = compute_actions
     sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig] = sandbox_config
     image_decision: Callable[[ImageFacts], ImageStep] = image_decision
     stop_timeout: Callable[[int, int | None, float, Behaviour], int] = stop_timeout
@@ -52,26 +52,26 @@ class RuntimeParts:
     environment: type[Environment] = Environment
     garbage_collector: type[GarbageCollector] = GarbageCollector
     hooks: type[Hooks] = Hooks
-    image_collector: type[ImageCollector] = ImageCollector
+    image_gc_manager: type[ImageGCManager] = ImageGCManager
     image_manager: type[ImageManager] = ImageManager
     image_volumes: type[ImageVolumes] = ImageVolumes
     reader: type[RuntimeReader] = RuntimeReader
     record_remover: type[RecordRemover] = RecordRemover
     resizer: type[Resizer] = Resizer
     runtime_manager: type[RuntimeManager] = RuntimeManager
-    sandbox_maker: type[SandboxMaker] = SandboxMaker
+    sandbox_creator: type[SandboxCreator] = SandboxCreator
     starter: type[ContainerStarter] = ContainerStarter
-    terminator: type[Terminator] = Terminator
+    container_killer: type[ContainerKiller] = ContainerKiller
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class RuntimeDeps:
     """What the runtime side asks of the rest of the kubelet and of the world.
 
     `liveness` and `startup` give a probe's outcome by container id; by pod UID `is_ending` says whether the
-    pod's termination has been asked for, `content_may_go` whether nothing of it need be kept; `watch_pod`
-    has it inspected until something holds of its records. `stats` says
-    how full the disks are; `sandbox_ready` is called with each pod whose sandbox has just been made.
+    pod's termination has been asked for, `should_content_be_removed` whether nothing of it need be kept;
+    `watch_pod` has it inspected until something holds of its records. `stats` says how full the disks are;
+    `sandbox_ready` is called with each pod whose sandbox has just been made.
     """
 
     disk: Disk
@@ -80,7 +80,7 @@ class Neighbours:
     liveness: Callable[[str], ProbeOutcome | None]
     startup: Callable[[str], ProbeOutcome | None]
     is_ending: Callable[[str], bool]
-    content_may_go: Callable[[str], bool]
+    should_content_be_removed: Callable[[str], bool]
     sources_ready: Callable[[], bool]
     watch_pod: WatchPod
     stats: NodeStats | None = None
@@ -94,48 +94,48 @@ class RuntimeSide:
     manager: RuntimeManager
     images: ImageManager
     garbage_collector: GarbageCollector
-    image_collector: ImageCollector
+    image_gc_manager: ImageGCManager
     container_deletor: ContainerDeletor
 
 
 def build_runtime_side(
-    tools: RuntimeTools, neighbours: Neighbours, parts: RuntimeParts | None = None
+    tools: RuntimeTools, deps: RuntimeDeps, parts: RuntimeParts | None = None
 ) -> RuntimeSide:
     """Make all components, each from those it needs."""
     parts = parts or RuntimeParts()
-    reader = parts.reader(tools.client, TerminationMessages(neighbours.disk, tools.settings))
-    hooks = parts.hooks(tools, neighbours.http, reader.pod_ip)
-    terminator = parts.terminator(tools, hooks, parts.stop_timeout)
-    records = PullRecords(neighbours.disk, tools.settings)
+    reader = parts.reader(tools.client, TerminationMessages(deps.disk, tools.settings))
+    hooks = parts.hooks(tools, deps.http, reader.pod_ip)
+    container_killer = parts.container_killer(tools, hooks, parts.stop_timeout)
+    records = PullRecords(deps.disk, tools.settings)
     images = parts.image_manager(tools, records, parts.image_decision)
     remover = parts.record_remover(tools)
-    environment = parts.environment(neighbours.api, tools.settings)
-    hands = Hands(
+    environment = parts.environment(deps.api, tools.settings)
+    components = RuntimeComponents(
         image_volumes=parts.image_volumes(images, tools.behaviour),
         reader=reader,
-        sandboxes=parts.sandbox_maker(tools, RuntimeClasses(neighbours.api), neighbours.is_ending),
-        starter=parts.starter(tools, StartParts(images, environment, hooks, terminator)),
-        terminator=terminator,
+        sandboxes=parts.sandbox_creator(tools, RuntimeClasses(deps.api), deps.is_ending),
+        starter=parts.starter(tools, StartParts(images, environment, hooks, container_killer)),
+        container_killer=container_killer,
         backoff=parts.crash_backoff(tools),
         remover=remover,
-        resizer=parts.resizer(tools, neighbours.watch_pod),
-        sandbox_ready=neighbours.sandbox_ready,
+        resizer=parts.resizer(tools, deps.watch_pod),
+        sandbox_ready=deps.sandbox_ready,
     )
     decisions = Decisions(
-        neighbours.liveness,
-        neighbours.startup,
+        deps.liveness,
+        deps.startup,
         parts.sandbox_changed,
         parts.compute_actions,
         parts.sandbox_config,
     )
-    manager = parts.runtime_manager(tools, hands, decisions)
-    image_collector = parts.image_collector(tools, neighbours.stats)
+    manager = parts.runtime_manager(tools, components, decisions)
+    image_gc_manager = parts.image_gc_manager(tools, deps.stats)
     rules = GarbageRules(
-        neighbours.sources_ready,
-        neighbours.content_may_go,
-        image_collector.free_everything,
+        deps.sources_ready,
+        deps.should_content_be_removed,
+        image_gc_manager.free_everything,
         partial(tools.recorder.of_node, tools.settings.node_name, WARNING, Reason.CONTAINER_GC_FAILED),
     )
-    collector = parts.garbage_collector(tools, remover, terminator, rules)
+    collector = parts.garbage_collector(tools, remover, container_killer, rules)
     deletor = ContainerDeletor(manager.remove_container)
-    return RuntimeSide(manager, images, collector, image_collector, deletor)
+    return RuntimeSide(manager, images, collector, image_gc_manager, deletor)

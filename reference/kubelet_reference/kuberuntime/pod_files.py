@@ -14,7 +14,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.kuberuntime.sandbox_config import hostname, log_directory
 from kubelet_reference.util.paths import UnsafeNameError, is_below, part_of_path
-from kubelet_reference.util.ports import Chance, Disk
+from kubelet_reference.util.ports import Disk, Random
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.volumemanager.mounts import VolumeMounts
@@ -65,9 +65,9 @@ def restarts_in_logs(names: Iterable[str], behaviour: Behaviour) -> int:
 class PodFiles:
     """Makes and removes what belongs to one instance of a container; errors of the disk are `OSError`."""
 
-    def __init__(self, disk: Disk, chance: Chance, settings: Settings, behaviour: Behaviour) -> None:
+    def __init__(self, disk: Disk, random: Random, settings: Settings, behaviour: Behaviour) -> None:
         self._disk = disk
-        self._chance = chance
+        self._random = random
         self._settings = settings
         self._behaviour = behaviour
         self._volumes = VolumeMounts(disk, settings, with_images=behaviour.mounts_images)
@@ -151,7 +151,7 @@ class PodFiles:
     def _message_mount(self, pod: Pod, container: AnyContainer) -> cri.Mount:
         """A new empty file for each instance, so that none finds the words of another (START-08)."""
         folder = f"{self._folder(pod)}/containers/{part_of_path('the container name', container.name)}"
-        path = f"{folder}/{self._chance.token()}"
+        path = f"{folder}/{self._random.token()}"
         self._disk.make_folder(folder, _FOLDER_MODE)
         self._disk.write(path, b"", _MESSAGE_MODE)
         return cri.Mount(container_path=container.terminationMessagePath or "", host_path=path)

@@ -36,19 +36,23 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, StartError, SyncResult
-from kubelet_reference.cri.container_events import PodNews
+from kubelet_reference.cri.container_events import ContainerEvent
 from kubelet_reference.cri.labels import runtime_pod
 from kubelet_reference.cri.runtime_reader import RuntimeReader
-from kubelet_reference.kuberuntime.actions.pod_actions import Actions, compute_actions
+from kubelet_reference.kuberuntime.actions.pod_actions import PodActions, compute_actions
 from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
-from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
 from kubelet_reference.kuberuntime.container.resize import Resizer
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, ImageVolumes, PodToStart
+from kubelet_reference.kuberuntime.container.start_container import (
+    ContainerStarter,
+    ImageVolumes,
+    StartContext,
+)
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.kuberuntime.sandbox import NotWantedAnyMoreError, SandboxError, SandboxMaker
+from kubelet_reference.kuberuntime.sandbox import PodTerminatingError, SandboxCreator, SandboxError
 from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
 from kubelet_reference.util.settings import Settings
 
@@ -63,19 +67,19 @@ class Decisions:
     liveness: Callable[[str], ProbeOutcome | None]
     startup: Callable[[str], ProbeOutcome | None]
     sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
-    compute_actions: Callable[[Situation], Actions] = compute_actions
+    compute_actions: Callable[[SyncInput], PodActions] = compute_actions
     sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig] = sandbox_config
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class RuntimeComponents:
     """The parts that carry out the steps."""
 
     image_volumes: ImageVolumes
     reader: RuntimeReader
-    sandboxes: SandboxMaker
+    sandboxes: SandboxCreator
     starter: ContainerStarter
-    terminator: Terminator
+    container_killer: ContainerKiller
     backoff: CrashBackoff
     remover: RecordRemover
     resizer: Resizer
@@ -83,12 +87,12 @@ class Hands:
     """Called with each pod whose sandbox was just made, before anything is pulled for it."""
 
 
-class _PassEndedError(Exception):
+class _SyncEndedError(Exception):
     """The sync ends here; its results say why."""
 
 
 @dataclass(slots=True)
-class _Pass:
+class _Sync:
     """One sync of a pod, and the results of its actions so far."""
 
     pod: Pod
@@ -102,7 +106,7 @@ class _Pass:
         before = len(self.results)
         self.results.extend(results)
         if any(result.reason is not None for result in self.results[before:]):
-            raise _PassEndedError
+            raise _SyncEndedError
 
     def result(self) -> SyncResult:
         """What has become of it."""
@@ -112,24 +116,24 @@ class _Pass:
 class RuntimeManager:
     """The kubelet's view of the runtime: pods, not calls."""
 
-    def __init__(self, tools: RuntimeTools, hands: Hands, decisions: Decisions) -> None:
+    def __init__(self, tools: RuntimeTools, components: RuntimeComponents, decisions: Decisions) -> None:
         self._recorder = tools.recorder
         self._metrics = tools.metrics
         self._settings = tools.settings
         self._behaviour = tools.behaviour
-        self._hands = hands
+        self._components = components
         self._decisions = decisions
 
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
         """One sync of a pod that is meant to run; `records.ips` are the IPs that its status shows."""
-        now = _Pass(pod, records, pull_secrets)
-        with suppress(_PassEndedError):
-            await self._seven_steps(now)
+        now = _Sync(pod, records, pull_secrets)
+        with suppress(_SyncEndedError):
+            await self._run_steps(now)
         return now.result()
 
-    async def _seven_steps(self, now: _Pass) -> None:
+    async def _run_steps(self, now: _Sync) -> None:
         actions = self.decide(now.pod, now.records)  # 1
         if actions.restart_all:
             await self._clear_sandbox(now)
@@ -138,20 +142,20 @@ class RuntimeManager:
             await self._kill_whole_pod(now, actions)  # 2
         else:
             await self._kill_containers(now, actions)  # 3
-            now.results += await self._hands.resizer.resize(now.pod, actions.resizes)
+            now.results += await self._components.resizer.resize(now.pod, actions.resizes)
         if self._has_work(actions):
-            into = await self._ready_sandbox(now, actions)  # 4
-            await self._start_each(now, into, actions.ephemeral, EPHEMERAL)  # 5
-            await self._start_each(now, into, actions.inits, INIT)  # 6
-            await self._start_each(now, into, actions.to_start, APP)  # 7
+            context = await self._ready_sandbox(now, actions)  # 4
+            await self._start_each(now, context, actions.ephemeral, EPHEMERAL)  # 5
+            await self._start_each(now, context, actions.inits, INIT)  # 6
+            await self._start_each(now, context, actions.to_start, APP)  # 7
 
     # Step 1
 
-    def decide(self, pod: Pod, records: PodRecords) -> Actions:
+    def decide(self, pod: Pod, records: PodRecords) -> PodActions:
         """What is to be done; a replaced sandbox is reported by an event (SANDBOX-09)."""
         change = self._decisions.sandbox_changed(pod, records)
         actions = self._decisions.compute_actions(
-            Situation(
+            SyncInput(
                 pod, records, self._decisions.liveness, self._decisions.startup, self._behaviour, change
             )
         )
@@ -160,7 +164,7 @@ class RuntimeManager:
             self._recorder.normal(pod, Reason.SANDBOX_CHANGED, text)
         return actions
 
-    def _has_work(self, actions: Actions) -> bool:
+    def _has_work(self, actions: PodActions) -> bool:
         """Whether something is to be made: a pod that was killed for good gets nothing any more."""
         if actions.kill_pod:
             return actions.create_sandbox
@@ -168,22 +172,22 @@ class RuntimeManager:
 
     # Step 2
 
-    async def _kill_whole_pod(self, now: _Pass, actions: Actions) -> None:
+    async def _kill_whole_pod(self, now: _Sync, actions: PodActions) -> None:
         """Stop everything; only if that succeeded may a new sandbox come (SANDBOX-04, SYNC-24)."""
         killed = await self.kill_pod(now.pod, now.records, None)
         now.note(killed.results)
         if actions.create_sandbox:
-            await self._hands.remover.purge_init_containers(now.pod, now.records)
+            await self._components.remover.purge_init_containers(now.pod, now.records)
 
     # Step 3
 
-    async def _kill_containers(self, now: _Pass, actions: Actions) -> None:
+    async def _kill_containers(self, now: _Sync, actions: PodActions) -> None:
         """Stop the containers that are not to go on as they are, one after another (RESTART-11)."""
         for kill in actions.to_kill:
-            now.note([await self._hands.terminator.kill_container(_as_kill(now.pod, kill))])
-        await self._hands.remover.prune_init_containers(now.pod, now.records)
+            now.note([await self._components.container_killer.kill_container(_as_kill(now.pod, kill))])
+        await self._components.remover.prune_init_containers(now.pod, now.records)
 
-    async def _clear_sandbox(self, now: _Pass) -> None:
+    async def _clear_sandbox(self, now: _Sync) -> None:
         """Stop all containers at once and remove their records: the pod restarts (RESTART-22).
 
         Neither hooks nor a grace period are for what comes back, and the logs stay: they count the instances.
@@ -192,53 +196,53 @@ class RuntimeManager:
         records = [record for record in now.records.containers if record.name not in ephemeral]
         for record in records:
             if record.is_running:
-                now.note([await self._hands.terminator.stop_at_once(record.id, record.name)])
+                now.note([await self._components.container_killer.stop_at_once(record.id, record.name)])
         for record in records:
-            await self._hands.remover.remove_record(record.id)
+            await self._components.remover.remove_record(record.id)
         gone = {record.id for record in records}
         kept = tuple(record for record in now.records.containers if record.id not in gone)
         now.records = replace(now.records, containers=kept)
 
     # Step 4
 
-    async def _ready_sandbox(self, now: _Pass, actions: Actions) -> PodToStart:
+    async def _ready_sandbox(self, now: _Sync, actions: PodActions) -> StartContext:
         """The sandbox to start containers in, made if need be."""
         config = self._decisions.sandbox_config(now.pod, actions.attempt, self._settings)
         sandbox_id, ips = actions.sandbox_id, now.records.ips
         if actions.create_sandbox:
             sandbox_id, ips = await self._new_sandbox(now, config)
-        into = PodToStart(now.pod, now.records, sandbox_id, config, ips, now.secrets)
-        return await self._hands.image_volumes.ready(into)
+        context = StartContext(now.pod, now.records, sandbox_id, config, ips, now.secrets)
+        return await self._components.image_volumes.ready(context)
 
-    async def _new_sandbox(self, now: _Pass, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
+    async def _new_sandbox(self, now: _Sync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
         target = pod_text(now.pod)
         try:
-            sandbox_id = await self._hands.sandboxes.make(now.pod, config)
+            sandbox_id = await self._components.sandboxes.make(now.pod, config)
         except SandboxError as error:
             failed = ActionResult(Action.CREATE_SANDBOX, target, Failure.CREATE_SANDBOX, str(error))
             now.results.append(failed)
-            raise _PassEndedError from error
-        except NotWantedAnyMoreError as error:
-            raise _PassEndedError from error
+            raise _SyncEndedError from error
+        except PodTerminatingError as error:
+            raise _SyncEndedError from error
         now.results.append(ActionResult(Action.CREATE_SANDBOX, target))
         try:
-            found = await self._hands.sandboxes.ips(now.pod, sandbox_id)
+            found = await self._components.sandboxes.ips(now.pod, sandbox_id)
         except SandboxError as error:
             now.problem = str(error)
-            raise _PassEndedError from error
-        self._hands.sandbox_ready(now.pod)
+            raise _SyncEndedError from error
+        self._components.sandbox_ready(now.pod)
         return sandbox_id, now.records.ips if pods.host_network(now.pod) else found
 
     # Steps 5 to 7
 
     async def _start_each(
-        self, now: _Pass, into: PodToStart, containers: Iterable[AnyContainer], kind: str
+        self, now: _Sync, context: StartContext, containers: Iterable[AnyContainer], kind: str
     ) -> None:
         """One after another, in the order of the spec."""
         for container in containers:
-            if not await self._start(now, into, container, kind) and self.is_needed(container, kind):
-                raise _PassEndedError
+            if not await self._start(now, context, container, kind) and self.is_needed(container, kind):
+                raise _SyncEndedError
 
     def is_needed(self, container: AnyContainer, kind: str) -> bool:
         """Whether the sync ends if this one cannot be started: only for a regular init container (SYNC-05).
@@ -247,11 +251,11 @@ class RuntimeManager:
         """
         return kind == INIT and not pods.is_sidecar(container)
 
-    async def _start(self, now: _Pass, into: PodToStart, container: AnyContainer, kind: str) -> bool:
+    async def _start(self, now: _Sync, context: StartContext, container: AnyContainer, kind: str) -> bool:
         """Start one container if its back-off allows it; whether it was started."""
         try:
-            self._hands.backoff.admit(now.pod, container, now.records)
-            await self._counted_start(into, container, kind)
+            self._components.backoff.admit(now.pod, container, now.records)
+            await self._counted_start(context, container, kind)
         except StartError as error:
             failed = ActionResult(
                 Action.START_CONTAINER, container.name, error.reason, str(error), error.wait
@@ -261,11 +265,11 @@ class RuntimeManager:
         now.results.append(ActionResult(Action.START_CONTAINER, container.name))
         return True
 
-    async def _counted_start(self, into: PodToStart, container: AnyContainer, kind: str) -> None:
+    async def _counted_start(self, context: StartContext, container: AnyContainer, kind: str) -> None:
         """What the back-off has refused does not count as a start (METRIC-02)."""
         self._metrics.started_containers.labels(kind).inc()
         try:
-            await self._hands.starter.start(into, container)
+            await self._components.starter.start(context, container)
         except StartError as error:
             self._metrics.started_containers_errors.labels(kind, error.reason).inc()
             raise
@@ -286,31 +290,31 @@ class RuntimeManager:
             if record.state is ContainerState.RUNNING
         ]
         sandbox_ids = [sandbox.id for sandbox in running.sandboxes]
-        return SyncResult(await self._hands.terminator.kill_pod(known, kills, sandbox_ids))
+        return SyncResult(await self._components.container_killer.kill_pod(known, kills, sandbox_ids))
 
     async def list_pods(self) -> tuple[ListedPod, ...]:
         """All pods of which the runtime has records: the same object while nothing changes (PLEG-01)."""
-        return await self._hands.reader.list_pods()
+        return await self._components.reader.list_pods()
 
     async def list_running_pods(self) -> tuple[ListedPod, ...]:
         """The pods with a ready sandbox or a running container, and only these of each pod."""
-        return await self._hands.reader.list_running_pods()
+        return await self._components.reader.list_running_pods()
 
-    def container_events(self) -> AsyncIterator[PodNews]:
+    def container_events(self) -> AsyncIterator[ContainerEvent]:
         """The runtime's container events (PLEG-14)."""
-        return self._hands.reader.container_events()
+        return self._components.reader.container_events()
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
-        return await self._hands.reader.pod_records(uid, name, namespace)
+        return await self._components.reader.pod_records(uid, name, namespace)
 
     async def remove_container(self, container_id: str) -> bool:
         """Remove a dead container, its logs first (GC-06); whether it went."""
-        return await self._hands.remover.remove(container_id)
+        return await self._components.remover.remove(container_id)
 
     def gc_backoff(self) -> None:
         """Forget back-offs that have been idle for long (BACKOFF-09)."""
-        self._hands.backoff.gc()
+        self._components.backoff.gc()
 
 
 def _as_kill(pod: Pod, kill: Kill) -> ContainerKill:

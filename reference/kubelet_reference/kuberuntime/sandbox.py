@@ -59,11 +59,11 @@ class SandboxError(Exception):
     """The sandbox was not made, or could not be read."""
 
 
-class NotWantedAnyMoreError(Exception):
+class PodTerminatingError(Exception):
     """The sandbox was not made, and need not be: the pod's termination has been asked for."""
 
 
-class SandboxMaker:
+class SandboxCreator:
     """Creates sandboxes; `is_ending` says whether a pod's termination was requested."""
 
     def __init__(
@@ -81,7 +81,7 @@ class SandboxMaker:
         """Make a sandbox; its id. Every try counts as a started pod (METRIC-01).
 
         A failure is reported by an event (SANDBOX-10), but for a pod that is to end anyway: then it is
-        `NotWantedAnyMoreError`, and not reported (SYNC-14, SYNC-19).
+        `PodTerminatingError`, and not reported (SYNC-14, SYNC-19).
         """
         self._metrics.started_pods.inc()
         await self.prepare_resources(pod)
@@ -91,7 +91,7 @@ class SandboxMaker:
         except (grpc.RpcError, OSError, UnknownClassError) as error:
             text = wrapped_text(error)
             if self._is_ending(pods.uid(pod)):
-                raise NotWantedAnyMoreError(text) from error
+                raise PodTerminatingError(text) from error
             self._metrics.started_pods_errors.inc()
             what = f"Failed to create pod sandbox: {text}"
             self._recorder.warning(pod, Reason.FAILED_CREATE_POD_SANDBOX, what)

@@ -15,31 +15,31 @@ from typing import Protocol
 
 import grpc
 
-from kubelet_reference.cri.container_events import NewsKind, PodNews, with_news
+from kubelet_reference.cri.container_events import ContainerEvent, ContainerEventType, with_event
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.pleg.cache import PodCache
-from kubelet_reference.pleg.generic import SLOW, USUAL, Happening, Pleg, PodLifecycleEvent
+from kubelet_reference.pleg.generic import SLOW, USUAL, Pleg, PodLifecycleEvent, PodLifeCycleEventType
 from kubelet_reference.util.ports import Clock
 
 TRIES = 5
 """How often the stream may break before the kubelet no longer uses it (PLEG-15)."""
 TIME_SECONDS = 5.0
 """How often the cache is declared up to date while no event arrives (PLEG-14)."""
-MEANS: Mapping[NewsKind, tuple[Happening, ...]] = {
-    NewsKind.CREATED: (),
-    NewsKind.STARTED: (Happening.STARTED,),
-    NewsKind.STOPPED: (Happening.DIED,),
-    NewsKind.DELETED: (Happening.DIED, Happening.REMOVED),
+MEANS: Mapping[ContainerEventType, tuple[PodLifeCycleEventType, ...]] = {
+    ContainerEventType.CREATED: (),
+    ContainerEventType.STARTED: (PodLifeCycleEventType.STARTED,),
+    ContainerEventType.STOPPED: (PodLifeCycleEventType.DIED,),
+    ContainerEventType.DELETED: (PodLifeCycleEventType.DIED, PodLifeCycleEventType.REMOVED),
 }
 """What the sync loop gets; that something was created only changes the cache."""
 
 _log = logging.getLogger("kubelet_reference.evented_pleg")
 
 
-class NewsSource(Protocol):
+class ContainerEventSource(Protocol):
     """The source of the runtime's events."""
 
-    def container_events(self) -> AsyncIterator[PodNews]:
+    def container_events(self) -> AsyncIterator[ContainerEvent]:
         """Each event as it happens; raises `grpc.RpcError` when the stream breaks."""
         ...
 
@@ -47,7 +47,7 @@ class NewsSource(Protocol):
 class EventedPleg:
     """Receives the runtime's events; `pleg` lists seldom, or every second where there is no stream."""
 
-    def __init__(self, pleg: Pleg, runtime: NewsSource, cache: PodCache, clock: Clock) -> None:
+    def __init__(self, pleg: Pleg, runtime: ContainerEventSource, cache: PodCache, clock: Clock) -> None:
         self._pleg = pleg
         self._runtime = runtime
         self._cache = cache
@@ -72,8 +72,8 @@ class EventedPleg:
         """Take events; after each break of the stream list what was missed (PLEG-15)."""
         for number in range(1, TRIES + 1):
             try:
-                async for news in self._runtime.container_events():
-                    self.take(news)
+                async for event in self._runtime.container_events():
+                    self.take(event)
             except grpc.RpcError as error:
                 _log.warning("container events broke off (%d of %d): %s", number, TRIES, wrapped_text(error))
             await self._look()
@@ -96,34 +96,34 @@ class EventedPleg:
             if self._pleg.is_up_to_date:
                 self._cache.update_time(self._clock.monotonic())
 
-    def take(self, news: PodNews) -> None:
+    def take(self, event: ContainerEvent) -> None:
         """Write the event into the cache and pass it on, unless something newer is known (PLEG-16)."""
-        if self.is_late(news):
+        if self.is_late(event):
             return
-        known = self._cache.get(news.uid)
-        own = self._reported.get(news.sandbox.id, frozenset())
-        records = with_news(known, news, own.__contains__)
-        self._remember(news)
+        known = self._cache.get(event.uid)
+        own = self._reported.get(event.sandbox.id, frozenset())
+        records = with_event(known, event, own.__contains__)
+        self._remember(event)
         if records.sandboxes or records.containers:
-            self._cache.set(news.uid, self._pleg.with_ips(records), self._moment(news))
+            self._cache.set(event.uid, self._pleg.with_ips(records), self._moment(event))
         else:
-            self._newest.pop(news.uid, None)
-            self._cache.delete(news.uid)
-        for kind in MEANS[news.kind]:
-            self._pleg.deliver(PodLifecycleEvent(news.uid, kind, news.record_id))
+            self._newest.pop(event.uid, None)
+            self._cache.delete(event.uid)
+        for kind in MEANS[event.kind]:
+            self._pleg.deliver(PodLifecycleEvent(event.uid, kind, event.record_id))
 
-    def is_late(self, news: PodNews) -> bool:
+    def is_late(self, event: ContainerEvent) -> bool:
         """Whether something newer is known of the pod: this must not overwrite it (K8S-123087)."""
-        is_older = self._newest.get(news.uid, 0) > news.created_at
-        return is_older or self._cache.is_older(news.uid, self._moment(news))
+        is_older = self._newest.get(event.uid, 0) > event.created_at
+        return is_older or self._cache.is_older(event.uid, self._moment(event))
 
-    def _moment(self, news: PodNews) -> float:
+    def _moment(self, event: ContainerEvent) -> float:
         """When it happened, in seconds of the kubelet's clock, and never later than now."""
-        return self._clock.monotonic() - max(0.0, (self._clock.wall_ns() - news.created_at) / 1e9)
+        return self._clock.monotonic() - max(0.0, (self._clock.wall_ns() - event.created_at) / 1e9)
 
-    def _remember(self, news: PodNews) -> None:
-        self._newest[news.uid] = news.created_at
-        if news.sandbox_is_gone:
-            self._reported.pop(news.sandbox.id, None)
+    def _remember(self, event: ContainerEvent) -> None:
+        self._newest[event.uid] = event.created_at
+        if event.sandbox_is_gone:
+            self._reported.pop(event.sandbox.id, None)
         else:
-            self._reported[news.sandbox.id] = frozenset(one.id for one in news.containers)
+            self._reported[event.sandbox.id] = frozenset(one.id for one in event.containers)

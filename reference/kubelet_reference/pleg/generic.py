@@ -47,7 +47,7 @@ CAPACITY = 1000
 _log = logging.getLogger("kubelet_reference.pleg")
 
 
-class Happening(StrEnum):
+class PodLifeCycleEventType(StrEnum):
     """What became of a container or a sandbox between two relists, or of what a pod was watched for."""
 
     STARTED = "ContainerStarted"
@@ -61,7 +61,7 @@ class PodLifecycleEvent(msgspec.Struct, frozen=True):
     """Something happened to the container or sandbox with the id `data` of the pod `uid`."""
 
     uid: str
-    kind: Happening
+    kind: PodLifeCycleEventType
     data: str
 
 
@@ -84,21 +84,21 @@ def _states(pod: ListedPod | None) -> dict[str, ContainerState]:
     return {record.id: record.state for record in (*pod.containers, *pod.sandboxes)}
 
 
-def _happenings(old: ContainerState | None, new: ContainerState | None) -> tuple[Happening, ...]:
+def _event_types(old: ContainerState | None, new: ContainerState | None) -> tuple[PodLifeCycleEventType, ...]:
     """What the step from one state to the next means; None is no record at all (PLEG-03)."""
     match old, new:
         case (ContainerState.EXITED, None):
-            return (Happening.REMOVED,)
+            return (PodLifeCycleEventType.REMOVED,)
         case (_, None):
-            return Happening.DIED, Happening.REMOVED
+            return PodLifeCycleEventType.DIED, PodLifeCycleEventType.REMOVED
         case (_, ContainerState.RUNNING):
-            return (Happening.STARTED,)
+            return (PodLifeCycleEventType.STARTED,)
         case (_, ContainerState.EXITED):
-            return (Happening.DIED,)
+            return (PodLifeCycleEventType.DIED,)
         case (ContainerState.CREATED | ContainerState.UNKNOWN, _):
             return ()  # The two are not distinguished.
         case _:
-            return (Happening.CHANGED,)
+            return (PodLifeCycleEventType.CHANGED,)
 
 
 def events_between(old: ListedPod | None, new: ListedPod | None) -> tuple[PodLifecycleEvent, ...]:
@@ -109,7 +109,7 @@ def events_between(old: ListedPod | None, new: ListedPod | None) -> tuple[PodLif
         PodLifecycleEvent(pod.uid if pod else "", kind, key)
         for key in before | after
         if before.get(key) is not after.get(key)
-        for kind in _happenings(before.get(key), after.get(key))
+        for kind in _event_types(before.get(key), after.get(key))
     )
 
 
@@ -194,7 +194,7 @@ class Pleg:
         for key in met:
             self._stop_watching(key)
         if met and pod is not None:
-            self.deliver(PodLifecycleEvent(uid, Happening.CONDITION_MET, ""))
+            self.deliver(PodLifecycleEvent(uid, PodLifeCycleEventType.CONDITION_MET, ""))
 
     def _stop_watching(self, key: tuple[str, str]) -> None:
         """What was waited for has come, or can come no more."""
@@ -281,7 +281,7 @@ class Pleg:
 
     def _delivered(self, events: Sequence[PodLifecycleEvent]) -> Iterator[PodLifecycleEvent]:
         """The events that others can rely on: an internal change has only led to an inspection (PLEG-03)."""
-        return (event for event in events if event.kind is not Happening.CHANGED)
+        return (event for event in events if event.kind is not PodLifeCycleEventType.CHANGED)
 
     def deliver(self, event: PodLifecycleEvent) -> None:
         """Hand an event over, or drop it when the sync loop is far behind: never wait for it (K8S-72482)."""

@@ -70,7 +70,7 @@ class StaticNames:
         self.leave(full_name, uid)
 
 
-class WorkerViews:
+class PodStateQueries:
     """The questions; the pod workers themselves inherit them."""
 
     _names: StaticNames
@@ -129,7 +129,7 @@ class WorkerViews:
 class PodActivity:
     """Says whether a pod is over, from the workers and the statuses."""
 
-    def __init__(self, workers: WorkerViews, statuses: StatusManager) -> None:
+    def __init__(self, workers: PodStateQueries, statuses: StatusManager) -> None:
         self._workers = workers
         self._statuses = statuses
 

@@ -11,13 +11,13 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.cri.errors import wrapped_text
-from kubelet_reference.pod_workers.pod_state_queries import StaticNames, WorkerViews
+from kubelet_reference.pod_workers.pod_state_queries import PodStateQueries, StaticNames
 from kubelet_reference.pod_workers.worker import KnownPod, Update, UpdateKind, Waits, Worker
 from kubelet_reference.pod_workers.worker_rules import (
     MINIMUM_SECONDS,
-    ROUND_ERRORS,
+    SYNC_ERRORS,
     RecordsCache,
-    Rounds,
+    Syncs,
     WorkerRules,
     WorkerTools,
     is_shorter,
@@ -25,15 +25,15 @@ from kubelet_reference.pod_workers.worker_rules import (
 from kubelet_reference.pod_workers.worker_table import Action, Event, Guard, State
 
 
-class PodWorkers(WorkerViews):
+class PodWorkers(PodStateQueries):
     """Takes updates of pods, and runs the syncs of each pod one after another (WORK-01).
 
     No task waits: one is started when a worker has something to do, and ends when nothing is pending.
     """
 
-    def __init__(self, rounds: Rounds, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
+    def __init__(self, syncs: Syncs, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
         super().__init__()
-        self._rounds = rounds
+        self._syncs = syncs
         self._cache = cache
         self._clock = tools.clock
         self._queue = tools.queue
@@ -49,7 +49,7 @@ class PodWorkers(WorkerViews):
             Action.QUEUE: self._queue_update,
             Action.QUEUE_AGAIN: self._queue_again,
             Action.SET_GRACE: self._set_grace,
-            Action.CUT_WAITS: self._cut_waits,
+            Action.CANCEL_WAITS: self._cancel_waits,
             Action.RESYNC_LATER: self._resync_later,
             Action.RETRY_SOON: self._retry_soon,
             Action.REMEMBER_RESTART: self._remember_restart,
@@ -190,9 +190,9 @@ class PodWorkers(WorkerViews):
             return MINIMUM_SECONDS if override is None else max(override, MINIMUM_SECONDS)
         return self._grace(worker.grace, pod, override, self._behaviour)
 
-    def _cut_waits(self, worker: Worker, _update: Update | None) -> None:
-        if worker.waits is not None and self._behaviour.cuts_volume_waits:
-            worker.waits.cut()
+    def _cancel_waits(self, worker: Worker, _update: Update | None) -> None:
+        if worker.waits is not None and self._behaviour.cancels_volume_waits:
+            worker.waits.cancel()
 
     def _resync_later(self, worker: Worker, _update: Update | None) -> None:
         self._queue.enqueue(worker.uid, self._timing.after_success())
@@ -235,7 +235,7 @@ class PodWorkers(WorkerViews):
         try:
             while worker.pending is not None and self._may_begin(worker):
                 update, worker.pending = worker.pending, None
-                await self._round(worker, update)
+                await self._run_sync(worker, update)
         finally:
             worker.is_working = False
 
@@ -250,12 +250,12 @@ class PodWorkers(WorkerViews):
         self._step(worker, Event.NAME_FREE, None)
         return True
 
-    async def _round(self, worker: Worker, update: Update) -> None:
+    async def _run_sync(self, worker: Worker, update: Update) -> None:
         state, begun = worker.state, self._clock.monotonic()
         worker.active, worker.waits, worker.error = update, Waits(), None
         try:
             event = await self._sync(worker, update, worker.waits)
-        except ROUND_ERRORS as error:
+        except SYNC_ERRORS as error:
             worker.error = error
             event = Event.FAILED
         finally:
@@ -270,29 +270,29 @@ class PodWorkers(WorkerViews):
         if pod is None:
             worker.terminating_begun = True
             if update.running is not None:
-                await self._rounds.sync_terminating_runtime_pod(update.running)
+                await self._syncs.sync_terminating_runtime_pod(update.running)
             return Event.DONE
         records = await self._newest_records(worker, pod)
         if worker.state is not state:
             return Event.DONE  # Overtaken while it waited: the next sync does what is desired now.
         try:
             if state is State.TERMINATED:
-                await self._rounds.sync_terminated_pod(pod, records, waits)
+                await self._syncs.sync_terminated_pod(pod, records, waits)
             elif state is State.TERMINATING:
                 worker.terminating_begun = True
                 change = worker.status_changes[-1] if worker.status_changes else None
-                await self._rounds.sync_terminating_pod(pod, records, worker.grace or None, change)
-            elif await self._rounds.sync_pod(update, records, waits):
+                await self._syncs.sync_terminating_pod(pod, records, worker.grace or None, change)
+            elif await self._syncs.sync_pod(update, records, waits):
                 return Event.ENDED
         finally:
-            worker.last_round = self._clock.monotonic()
+            worker.last_sync_ended = self._clock.monotonic()
         return Event.DONE
 
     async def _newest_records(self, worker: Worker, pod: Pod) -> PodRecords:
         """What the runtime shows since the last sync, so that nothing is done twice (WORK-17, WORK-19)."""
         try:
-            return await self._cache.get_newer_than(worker.uid, worker.last_round)
-        except ROUND_ERRORS as error:
+            return await self._cache.get_newer_than(worker.uid, worker.last_sync_ended)
+        except SYNC_ERRORS as error:
             self._recorder.warning(
                 pod, Reason.FAILED_SYNC, f"error determining status: {wrapped_text(error)}"
             )

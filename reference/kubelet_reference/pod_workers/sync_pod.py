@@ -114,8 +114,8 @@ class PodSyncer:
         if pods.is_terminal_phase(status.phase):
             return True
         self.require_network(pod)
-        await self.keep_cgroup(pod, records)
-        await self.keep_mirror(pod, update.mirror)
+        await self.ensure_cgroup(pod, records)
+        await self.ensure_mirror(pod, update.mirror)
         self.make_folders(pod)
         await self.wait_for_volumes(pod, waits)
         credentials = await self._tools.pull_secrets(pod)
@@ -140,7 +140,7 @@ class PodSyncer:
         self._tools.recorder.warning(pod, Reason.NETWORK_NOT_READY, message)
         raise NetworkNotReady(message)
 
-    async def keep_cgroup(self, pod: Pod, records: PodRecords) -> None:
+    async def ensure_cgroup(self, pod: Pod, records: PodRecords) -> None:
         """Let the pod have its cgroup; what runs without one is killed first, and comes again (SYNC-17)."""
         cgroups, uid = self._tools.cgroups, pods.uid(pod)
         if cgroups is None or cgroups.exists(uid):
@@ -150,7 +150,7 @@ class PodSyncer:
         if not records.running or pods.restart_policy(pod) != pods.NEVER:
             cgroups.make(uid)
 
-    async def keep_mirror(self, pod: Pod, mirror: Pod | None) -> None:
+    async def ensure_mirror(self, pod: Pod, mirror: Pod | None) -> None:
         """Let a static pod have its mirror, if the API server can be reached (STATIC-12)."""
         if pods.is_static(pod):
             await self._tools.mirrors.keep(pod, mirror)
@@ -215,9 +215,9 @@ class PodSyncer:
         self._tools.prober.stop_liveness_and_startup(pod)
         await self.kill(pod, records, grace)
         self._tools.prober.remove_pod(pod)
-        stopped = await self.look_again(pod, records)
+        stopped = await self.refresh_records(pod, records)
         self.require_stopped(stopped)
-        await self.give_back_resources(pod)
+        await self.unprepare_resources(pod)
         self.publish_final_status(pod, stopped)
 
     async def kill(self, pod: Pod, records: PodRecords, grace: int | None) -> None:
@@ -230,7 +230,7 @@ class PodSyncer:
             self._tools.recorder.warning(pod, Reason.FAILED_KILL_POD, f"error killing pod: {result.error}")
             raise SyncFailed(result.error)
 
-    async def look_again(self, pod: Pod, before: PodRecords) -> PodRecords:
+    async def refresh_records(self, pod: Pod, before: PodRecords) -> PodRecords:
         """Read the records anew from the runtime, past the cache; the IPs stay what they were."""
         uid, name, namespace = pods.uid(pod), pods.name(pod), pods.namespace(pod)
         return _with(await self._tools.runtime.pod_records(uid, name, namespace), before.ips)
@@ -241,7 +241,7 @@ class PodSyncer:
         if running:
             raise SyncFailed(f"detected running containers after a successful kill: {', '.join(running)}")
 
-    async def give_back_resources(self, pod: Pod) -> None:
+    async def unprepare_resources(self, pod: Pod) -> None:
         """Unprepare the pod's claims: nothing of it runs, and its last status is still to come (TERM-27)."""
         if self._tools.resources is None:
             return

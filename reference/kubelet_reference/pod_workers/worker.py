@@ -34,7 +34,7 @@ class NetworkNotReady(SyncFailed):
     """The pod needs a network that is not there yet: tried again after a second, not ten (SYNC-09)."""
 
 
-class WaitCut(SyncFailed):
+class WaitCancelled(SyncFailed):
     """What the sync waited for is no longer needed."""
 
 
@@ -96,20 +96,20 @@ class Waits:
     """
 
     def __init__(self) -> None:
-        self._is_cut = False
+        self._is_cancelled = False
         self._waiting: asyncio.Task[Any] | None = None
 
-    def cut(self) -> None:
+    def cancel(self) -> None:
         """End the wait in progress, and let no other one begin."""
-        self._is_cut = True
+        self._is_cancelled = True
         if self._waiting is not None:
             self._waiting.cancel()
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`; raises `WaitCut` when cut."""
-        if self._is_cut:
+        """The result of `work`; raises `WaitCancelled` when cut."""
+        if self._is_cancelled:
             work.close()
-            raise WaitCut("the pod's termination was asked for")
+            raise WaitCancelled("the pod's termination was asked for")
         task = asyncio.ensure_future(work)
         self._waiting = task
         try:
@@ -118,7 +118,7 @@ class Waits:
             me = asyncio.current_task()
             if me is not None and me.cancelling():
                 raise
-            raise WaitCut("the pod's termination was asked for") from None
+            raise WaitCancelled("the pod's termination was asked for") from None
         finally:
             self._waiting = None
 
@@ -139,8 +139,8 @@ class KnownPod(msgspec.Struct, frozen=True):
 class Worker:
     """One pod's worker; `state` says where it stands, the rest is what its table's actions need.
 
-    `grace` is in seconds, 0 before any request; `last_round` is the clock's second at which the last sync
-    ended; `terminating_begun` says that a terminating sync has begun, not only been asked for.
+    `grace` is in seconds, 0 before any request; `last_sync_ended` is the clock's second at which the last
+    sync ended; `terminating_begun` says that a terminating sync has begun, not only been asked for.
     """
 
     uid: str
@@ -154,7 +154,7 @@ class Worker:
     is_evicted: bool = False
     restart_requested: bool = False
     terminating_begun: bool = False
-    last_round: float = float("-inf")
+    last_sync_ended: float = float("-inf")
     error: Exception | None = None
     waits: Waits | None = None
     killers: list[asyncio.Event] = field(default_factory=list["asyncio.Event"])

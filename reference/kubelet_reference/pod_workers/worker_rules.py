@@ -18,7 +18,7 @@ from kubelet_reference.api.events import Recorder
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
 from kubelet_reference.pod_workers.worker_table import WorkerTable
-from kubelet_reference.util.ports import ApiError, Chance, Clock
+from kubelet_reference.util.ports import ApiError, Clock, Random
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue
 
@@ -58,7 +58,7 @@ def _requests(pod: Pod, override: int | None) -> Iterator[int]:
 
 
 #: The errors that a sync may end with; anything else is a mistake in the kubelet and ends it.
-ROUND_ERRORS = (SyncFailed, grpc.RpcError, ApiError, OSError)
+SYNC_ERRORS = (SyncFailed, grpc.RpcError, ApiError, OSError)
 
 
 class RecordsCache(Protocol):
@@ -73,8 +73,8 @@ class RecordsCache(Protocol):
         ...
 
 
-class Rounds(Protocol):
-    """What a sync does, by state; each method raises one of `ROUND_ERRORS` when it has to be repeated."""
+class Syncs(Protocol):
+    """What a sync does, by state; each method raises one of `SYNC_ERRORS` when it has to be repeated."""
 
     async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
         """Bring the pod nearer to its spec; returns True if it has ended by itself."""
@@ -110,20 +110,20 @@ class Timing:
     RETRY_WITHOUT_NETWORK = 1.0
     JITTER = 0.5
 
-    def __init__(self, chance: Chance, resync: float) -> None:
-        self._chance = chance
+    def __init__(self, random: Random, resync: float) -> None:
+        self._random = random
         self._resync = resync
 
     def after_success(self) -> float:
         """The time from a sync that went well to the next."""
-        return self._chance.jitter(self._resync, self.JITTER)
+        return self._random.jitter(self._resync, self.JITTER)
 
     def after_failure(self, error: Exception | None) -> float:
         """The time from a failed sync to the next."""
         seconds = self.RETRY_WITHOUT_NETWORK if isinstance(error, NetworkNotReady) else self.RETRY
         if isinstance(error, SyncFailed) and error.wait is not None:
             seconds = min(error.wait, self._resync)
-        return self._chance.jitter(seconds, self.JITTER)
+        return self._random.jitter(seconds, self.JITTER)
 
 
 def _observe_nothing(operation: str, seconds: float, /) -> None:

@@ -89,7 +89,7 @@ class Action(StrEnum):
     QUEUE_AGAIN = "go on at once"
     """Queue the last update anew, unless a newer one is pending."""
     SET_GRACE = "set the grace"
-    CUT_WAITS = "cut waits"
+    CANCEL_WAITS = "cancel waits"
     """End what a sync in flight waits for, where it can be ended (WORK-06)."""
     RESYNC_LATER = "again in 60-90 s"
     RETRY_SOON = "again in 10-15 s"
@@ -139,7 +139,7 @@ ROWS: tuple[Row, ...] = (
     Row(State.WAITING, Event.UNWANTED, State.NONE, (Action.FORGET,)),
     # --- sync
     *_rows(State.SYNC, _NEWS, State.SYNC, Action.QUEUE),
-    *_rows(State.SYNC, _KILLS, State.TERMINATING, Action.SET_GRACE, Action.QUEUE, Action.CUT_WAITS),
+    *_rows(State.SYNC, _KILLS, State.TERMINATING, Action.SET_GRACE, Action.QUEUE, Action.CANCEL_WAITS),
     Row(State.SYNC, Event.DONE, State.SYNC, (Action.RESYNC_LATER,)),
     Row(State.SYNC, Event.FAILED, State.SYNC, (Action.RETRY_SOON,)),
     Row(State.SYNC, Event.ENDED, State.TERMINATING, (Action.QUEUE_AGAIN,)),
@@ -148,7 +148,7 @@ ROWS: tuple[Row, ...] = (
         State.SYNC,
         Event.UNWANTED,
         State.TERMINATING,
-        (Action.MARK_DELETED, Action.SET_GRACE, Action.QUEUE_AGAIN, Action.CUT_WAITS),
+        (Action.MARK_DELETED, Action.SET_GRACE, Action.QUEUE_AGAIN, Action.CANCEL_WAITS),
     ),
     # --- terminating
     Row(State.TERMINATING, Event.CREATE, State.TERMINATING, (Action.REMEMBER_RESTART,)),
@@ -158,7 +158,7 @@ ROWS: tuple[Row, ...] = (
         State.TERMINATING,
         Action.SET_GRACE,
         Action.QUEUE,
-        Action.CUT_WAITS,
+        Action.CANCEL_WAITS,
         guard=Guard.SHORTER,
     ),
     *_rows(State.TERMINATING, (Event.UPDATE, *_KILLS), State.TERMINATING, Action.SET_GRACE, Action.QUEUE),

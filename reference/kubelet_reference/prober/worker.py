@@ -1,7 +1,7 @@
 """One probe of one container: what its worker does at each tick, as tables, and the worker that follows them.
 
 A tick first asks `tick` what to do, given what the pod's status shows (the rows of two tables, first match
-wins). If the answer is to probe, `conclude` says what the outcome means. Both are pure.
+wins). If the answer is to probe, `probe_transition` says what the outcome means. Both are pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kubelet_reference.api.restart_policy import has_own_rules, policy_of
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.prober import ProbeTarget, probe_of
 from kubelet_reference.prober.results import ResultCache, kept_by_probe
-from kubelet_reference.util.ports import Chance, Clock
+from kubelet_reference.util.ports import Clock, Random
 from kubelet_reference.util.ticker import Ticker
 from kubelet_reference.util.versions import Behaviour
 
@@ -49,7 +49,7 @@ class ProbeState(msgspec.Struct, frozen=True):
     count: int = 0
 
 
-class Sight(msgspec.Struct, frozen=True):
+class ProbeFacts(msgspec.Struct, frozen=True):
     """What a worker sees at a tick: the container's status, and what its pod is up to.
 
     `phase` is None while no status of the pod is stored; `age` is in seconds since the container started;
@@ -77,7 +77,7 @@ class Tick(msgspec.Struct, frozen=True):
     dropped: str = ""
 
 
-class Conclusion(msgspec.Struct, frozen=True):
+class ProbeTransition(msgspec.Struct, frozen=True):
     """What an outcome leads to; `published` is None while the published result stays as it is."""
 
     state: ProbeState
@@ -89,16 +89,16 @@ class Row:
     """One row: what a worker does at a tick under a condition."""
 
     condition: str
-    holds: Callable[[ProbeKind, ProbeState, Sight], bool]
+    holds: Callable[[ProbeKind, ProbeState, ProbeFacts], bool]
     step: Step
     publishes: ProbeOutcome | None = None
 
 
 #: Before there is an instance to look at.
 WITHOUT_INSTANCE: tuple[Row, ...] = (
-    Row("no cached status for the pod", lambda _k, _w, sight: sight.phase is None, Step.SKIP),
-    Row("pod phase terminal", lambda _k, _w, sight: is_terminal_phase(sight.phase), Step.END),
-    Row("no container id yet", lambda _k, _w, sight: not sight.container_id, Step.SKIP),
+    Row("no cached status for the pod", lambda _k, _w, facts: facts.phase is None, Step.SKIP),
+    Row("pod phase terminal", lambda _k, _w, facts: is_terminal_phase(facts.phase), Step.END),
+    Row("no container id yet", lambda _k, _w, facts: not facts.container_id, Step.SKIP),
 )
 
 #: With an instance; one that is new has been entered by then.
@@ -106,44 +106,44 @@ WITH_INSTANCE: tuple[Row, ...] = (
     Row("on hold", lambda _k, worker, _s: worker.on_hold, Step.SKIP),
     Row(
         "container terminated for good",
-        lambda _k, _w, sight: sight.terminated and not sight.restarts,
+        lambda _k, _w, facts: facts.terminated and not facts.restarts,
         Step.END,
         ProbeOutcome.FAILURE,
     ),
-    Row("container not Running", lambda _k, _w, sight: not sight.running, Step.SKIP, ProbeOutcome.FAILURE),
+    Row("container not Running", lambda _k, _w, facts: not facts.running, Step.SKIP, ProbeOutcome.FAILURE),
     Row(
         "pod deleting and type liveness/startup",
-        lambda kind, _w, sight: sight.deleting and kind is not ProbeKind.READINESS,
+        lambda kind, _w, facts: facts.deleting and kind is not ProbeKind.READINESS,
         Step.END,
         ProbeOutcome.SUCCESS,
     ),
-    Row("age < initialDelay", lambda _k, _w, sight: int(sight.age) < sight.initial_delay, Step.SKIP),
+    Row("age < initialDelay", lambda _k, _w, facts: int(facts.age) < facts.initial_delay, Step.SKIP),
     Row(
         "started and type startup",
-        lambda kind, _w, sight: sight.started and kind is ProbeKind.STARTUP,
+        lambda kind, _w, facts: facts.started and kind is ProbeKind.STARTUP,
         Step.SKIP,
     ),
     Row(
         "not started and type != startup",
-        lambda kind, _w, sight: not sight.started and kind is not ProbeKind.STARTUP,
+        lambda kind, _w, facts: not facts.started and kind is not ProbeKind.STARTUP,
         Step.SKIP,
     ),
     Row("otherwise", lambda _k, _w, _s: True, Step.PROBE),
 )
 
 
-def tick(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
+def tick(kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Tick:
     """What a worker does at a tick."""
-    early = _first(WITHOUT_INSTANCE, kind, state, sight)
+    early = _first(WITHOUT_INSTANCE, kind, state, facts)
     if early is not None:
         return Tick(early.step, state)
     published: tuple[ProbeOutcome, ...] = ()
     dropped = ""
-    if state.container_id != sight.container_id:
+    if state.container_id != facts.container_id:
         # Nothing of an old instance counts for a new one: neither result nor hold nor run (PROBE-08, 26).
-        dropped, published = state.container_id, (first_value(kind, sight),)
-        state = ProbeState(sight.container_id)
-    row = _first(WITH_INSTANCE, kind, state, sight)
+        dropped, published = state.container_id, (first_value(kind, facts),)
+        state = ProbeState(facts.container_id)
+    row = _first(WITH_INSTANCE, kind, state, facts)
     if row is None:
         raise AssertionError("the last row holds always")
     if row.publishes is not None:
@@ -151,29 +151,29 @@ def tick(kind: ProbeKind, state: ProbeState, sight: Sight) -> Tick:
     return Tick(row.step, state, published, dropped)
 
 
-def first_value(kind: ProbeKind, sight: Sight) -> ProbeOutcome:
+def first_value(kind: ProbeKind, facts: ProbeFacts) -> ProbeOutcome:
     """What is published of an instance before it is probed (PROBE-02, PROBE-25)."""
-    return ProbeOutcome.SUCCESS if sight.proven else INITIAL[kind]
+    return ProbeOutcome.SUCCESS if facts.proven else INITIAL[kind]
 
 
-def _first(rows: tuple[Row, ...], kind: ProbeKind, state: ProbeState, sight: Sight) -> Row | None:
+def _first(rows: tuple[Row, ...], kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Row | None:
     """The first row that holds."""
     for row in rows:
-        if row.holds(kind, state, sight):
+        if row.holds(kind, state, facts):
             return row
     return None
 
 
-def conclude(
+def probe_transition(
     kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, behaviour: Behaviour
-) -> Conclusion:
+) -> ProbeTransition:
     """What an outcome means; `threshold` is how many of its sort in a row are needed (PROBE-06)."""
     count = state.count + 1 if outcome is state.last else 1
     if count < threshold:
-        return Conclusion(ProbeState(state.container_id, last=outcome, count=count), None)
+        return ProbeTransition(ProbeState(state.container_id, last=outcome, count=count), None)
     if rests_after(kind, outcome, behaviour):
-        return Conclusion(ProbeState(state.container_id, on_hold=True, last=outcome), outcome)
-    return Conclusion(ProbeState(state.container_id, last=outcome, count=count), outcome)
+        return ProbeTransition(ProbeState(state.container_id, on_hold=True, last=outcome), outcome)
+    return ProbeTransition(ProbeState(state.container_id, last=outcome, count=count), outcome)
 
 
 def rests_after(kind: ProbeKind, outcome: ProbeOutcome, behaviour: Behaviour) -> bool:
@@ -202,11 +202,13 @@ class ProbeTools:
     probes: Probes
     stored_status: Callable[[str], PodStatus | None]
     clock: Clock
-    chance: Chance
+    random: Random
     behaviour: Behaviour
     began: float
-    tick: Callable[[ProbeKind, ProbeState, Sight], Tick] = tick
-    conclude: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], Conclusion] = conclude
+    tick: Callable[[ProbeKind, ProbeState, ProbeFacts], Tick] = tick
+    probe_transition: Callable[[ProbeKind, ProbeState, ProbeOutcome, int, Behaviour], ProbeTransition] = (
+        probe_transition
+    )
 
     @property
     def began_wall(self) -> float:
@@ -260,7 +262,7 @@ class ProbeWorker:
     async def _stagger(self) -> None:
         """Spread the probes of a kubelet that has just started over their period (PROBE-05)."""
         if self._period > self._tools.clock.monotonic() - self._tools.began:
-            await self._tools.clock.sleep(self._tools.chance.jitter(self._period, 1) - self._period)
+            await self._tools.clock.sleep(self._tools.random.jitter(self._period, 1) - self._period)
         self._ticker.restart()
 
     async def _wait(self) -> None:
@@ -270,7 +272,7 @@ class ProbeWorker:
 
     async def _tick(self) -> bool:
         """Do what the table says; whether to go on."""
-        decision = self._tools.tick(self.kind, self._state, self._sight())
+        decision = self._tools.tick(self.kind, self._state, self._facts())
         if decision.dropped:
             self._results.remove(decision.dropped)
         self._state = decision.state
@@ -288,23 +290,23 @@ class ProbeWorker:
         if outcome is None or self._stopped:
             return
         threshold = self._thresholds[outcome]
-        conclusion = tools.conclude(self.kind, self._state, outcome, threshold, tools.behaviour)
-        self._state = conclusion.state
-        if conclusion.published is not None:
-            self._publish(conclusion.published)
+        transition = tools.probe_transition(self.kind, self._state, outcome, threshold, tools.behaviour)
+        self._state = transition.state
+        if transition.published is not None:
+            self._publish(transition.published)
 
     def _publish(self, outcome: ProbeOutcome) -> None:
         self._results.set(self._state.container_id, outcome, pods.uid(self.pod))
 
-    def _sight(self) -> Sight:
+    def _facts(self) -> ProbeFacts:
         """What the stored status shows of the container."""
         status = self._tools.stored_status(pods.uid(self.pod))
         if status is None:
-            return Sight(None)
+            return ProbeFacts(None)
         shown = self._shown(status)
         if shown is None or shown.state is None:
-            return Sight(status.phase or "")
-        return Sight(
+            return ProbeFacts(status.phase or "")
+        return ProbeFacts(
             phase=status.phase or "",
             container_id=bare_id(shown.containerID),
             running=shown.state.running is not None,

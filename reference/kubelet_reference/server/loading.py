@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from kubelet_reference.config.documents import parse
-from kubelet_reference.config.field_errors import ManifestError, Place, Problem
+from kubelet_reference.config.field_errors import FieldError, FieldPath, ManifestError
 from kubelet_reference.server.configuration import API_VERSION, FIELDS, KIND, Configuration
 from kubelet_reference.server.errors import BadInputError
 from kubelet_reference.server.unsupported_fields import FOREIGN_FIELDS, FOREIGN_GATES
@@ -21,7 +21,7 @@ _ALWAYS_ON = {"PodLifecycleSleepAction": "sleep hooks are always run"}
 """Gates that cannot be closed here, each with the reason."""
 
 
-def check_gates(gates: Mapping[str, bool], behaviour: Behaviour, place: Place) -> None:
+def check_gates(gates: Mapping[str, bool], behaviour: Behaviour, place: FieldPath) -> None:
     """Note gates that are unknown, or set to what is not offered."""
     for name, value in gates.items():
         gate, here = GATES.get(name), place.field(name)
@@ -66,41 +66,41 @@ def load(path: str | None, flags: Mapping[str, str], behaviour: Behaviour) -> Co
     return Configuration(**merged)
 
 
-def _contradictions(given: Values, behaviour: Behaviour) -> Iterator[Problem]:
+def _contradictions(given: Values, behaviour: Behaviour) -> Iterator[FieldError]:
     """What does not go together, each value being fine by itself."""
     found = Configuration(**given)
     if "max_container_restart_period" in given and not behaviour.takes_restart_period:
-        yield Problem(
+        yield FieldError(
             "crashLoopBackOff.maxContainerRestartPeriod",
             f"may only be set with the feature gate {RESTART_PERIOD_GATE}: add it to featureGates",
         )
     for signal in sorted(found.eviction_soft.keys() - found.eviction_soft_grace_period.keys()):
-        yield Problem(f"evictionSoft.{signal}", "has no grace period: add one to evictionSoftGracePeriod")
+        yield FieldError(f"evictionSoft.{signal}", "has no grace period: add one to evictionSoftGracePeriod")
     high, low = found.image_gc_high_threshold, found.image_gc_low_threshold
     if low >= high:
-        yield Problem(
+        yield FieldError(
             "imageGCLowThresholdPercent",
             f"must be less than imageGCHighThresholdPercent, got {low} and {high}",
         )
 
 
 def _from_file(path: str, behaviour: Behaviour) -> Values:
-    problems: list[Problem] = []
+    errors: list[FieldError] = []
     try:
         raw = parse(Path(path).read_bytes())
     except OSError as error:
         raise BadInputError(f"{path}: cannot read the configuration: {error.strerror}") from None
     except ManifestError as error:
         raise BadInputError(f"{path}: {error}") from None
-    values = _read_object(raw, Place(problems), behaviour)
-    _refuse(problems, f"{path}: ")
+    values = _read_object(raw, FieldPath(errors), behaviour)
+    _refuse(errors, f"{path}: ")
     if values.get("static_pod_path"):
         # Relative to the file that says it, as in the kubelet.
         values["static_pod_path"] = str(Path(path).absolute().parent / values["static_pod_path"])
     return values
 
 
-def _read_object(raw: object, place: Place, behaviour: Behaviour) -> Values:
+def _read_object(raw: object, place: FieldPath, behaviour: Behaviour) -> Values:
     if not isinstance(raw, dict):
         place.expected(f"an object of kind {KIND}", raw)
         return {}
@@ -134,18 +134,18 @@ def _with_zeros_filled(values: Values) -> Values:
 
 
 def _from_flags(flags: Mapping[str, str], behaviour: Behaviour) -> Values:
-    problems: list[Problem] = []
+    errors: list[FieldError] = []
     values: Values = {}
     for name, raw in flags.items():
         known = FIELDS[name]
-        values[known.attribute] = known.from_flag()(raw, Place(problems, f"--{known.flag}"))
-    check_gates(values.get("feature_gates", {}), behaviour, Place(problems, "--feature-gates"))
-    _refuse(problems, "")
+        values[known.attribute] = known.from_flag()(raw, FieldPath(errors, f"--{known.flag}"))
+    check_gates(values.get("feature_gates", {}), behaviour, FieldPath(errors, "--feature-gates"))
+    _refuse(errors, "")
     if values.get("static_pod_path"):
         values["static_pod_path"] = str(Path(values["static_pod_path"]).absolute())
     return _with_zeros_filled(values)
 
 
-def _refuse(problems: list[Problem], where: str) -> None:
-    if problems:
-        raise BadInputError(where + "; ".join(map(str, problems)))
+def _refuse(errors: list[FieldError], where: str) -> None:
+    if errors:
+        raise BadInputError(where + "; ".join(map(str, errors)))

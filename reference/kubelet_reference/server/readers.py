@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from kubelet_reference.api.quantities import parse_quantity, whole
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 
 _NANOSECONDS = {
     "ns": 1,
@@ -68,14 +68,14 @@ def socket_of(endpoint: str) -> str:
     return path
 
 
-Reader: TypeAlias = Callable[[object, "Place"], Any]
+Reader: TypeAlias = Callable[[object, "FieldPath"], Any]
 """Takes a raw value that is not null, and its place; gives the clean value, or notes what is wrong."""
 
 _SHORTEST_SECONDS = 0.001
 _LARGEST = 2**31 - 1
 
 
-def text(raw: object, place: Place) -> str:
+def text(raw: object, place: FieldPath) -> str:
     """A string, "" for nothing."""
     if not isinstance(raw, str):
         place.expected("a string", raw)
@@ -84,7 +84,7 @@ def text(raw: object, place: Place) -> str:
     return str(raw)
 
 
-def texts(raw: object, place: Place) -> tuple[str, ...]:
+def texts(raw: object, place: FieldPath) -> tuple[str, ...]:
     """Several texts."""
     if not isinstance(raw, list):
         place.expected("a list of texts", raw)
@@ -96,7 +96,7 @@ def one_of(first: str, *others: str) -> Reader:
     """One of these words; the first in place of any other."""
     known = (first, *others)
 
-    def read(raw: object, place: Place) -> str:
+    def read(raw: object, place: FieldPath) -> str:
         if raw in known:
             return str(raw)
         place.expected(f"{', '.join(others)} or {first}", raw)
@@ -105,7 +105,7 @@ def one_of(first: str, *others: str) -> Reader:
     return read
 
 
-def boolean(raw: object, place: Place) -> bool:
+def boolean(raw: object, place: FieldPath) -> bool:
     """True or false."""
     if not isinstance(raw, bool):
         place.expected("true or false", raw)
@@ -115,7 +115,7 @@ def boolean(raw: object, place: Place) -> bool:
 def number(least: int, most: int = _LARGEST) -> Reader:
     """A whole number in this range, both ends included."""
 
-    def read(raw: object, place: Place) -> int:
+    def read(raw: object, place: FieldPath) -> int:
         if isinstance(raw, int) and not isinstance(raw, bool) and least <= raw <= most:
             return raw
         limits = f"from {least} to {most}" if most < _LARGEST else f"of at least {least}"
@@ -128,7 +128,7 @@ def number(least: int, most: int = _LARGEST) -> Reader:
 def duration(default: float, least: float = _SHORTEST_SECONDS, most: float | None = None) -> Reader:
     """A Go duration, in seconds; 0 stands for the default, as in the kubelet."""
 
-    def read(raw: object, place: Place) -> float:
+    def read(raw: object, place: FieldPath) -> float:
         try:
             seconds = parse_duration(raw) if isinstance(raw, str) else None
         except ValueError:
@@ -144,7 +144,7 @@ def duration(default: float, least: float = _SHORTEST_SECONDS, most: float | Non
     return read
 
 
-def quantity(raw: object, place: Place) -> int:
+def quantity(raw: object, place: FieldPath) -> int:
     """An amount of bytes such as 10Mi; at least 1."""
     try:
         amount = whole(raw) if isinstance(raw, str) else 0
@@ -155,7 +155,7 @@ def quantity(raw: object, place: Place) -> int:
     return amount
 
 
-def socket(raw: object, place: Place) -> str:
+def socket(raw: object, place: FieldPath) -> str:
     """The endpoint of a runtime; the path of its socket, "" for an empty text."""
     endpoint = text(raw, place)
     try:
@@ -165,7 +165,7 @@ def socket(raw: object, place: Place) -> str:
         return ""
 
 
-def loopback(raw: object, place: Place) -> str:
+def loopback(raw: object, place: FieldPath) -> str:
     """An address to listen at: clients are not authenticated, so it must be one of this machine's own."""
     try:
         if ipaddress.ip_address(text(raw, place)).is_loopback:
@@ -176,7 +176,7 @@ def loopback(raw: object, place: Place) -> str:
     return ""
 
 
-def url(raw: object, place: Place) -> str:
+def url(raw: object, place: FieldPath) -> str:
     """An HTTP or HTTPS URL, or ""."""
     found = text(raw, place)
     try:
@@ -189,7 +189,7 @@ def url(raw: object, place: Place) -> str:
     return found
 
 
-def logs_path(raw: object, place: Place) -> str:
+def logs_path(raw: object, place: FieldPath) -> str:
     """The folder of the pods' logs: absolute, in its shortest form, of ASCII, as the kubelet demands."""
     path = text(raw, place)
     parts = path.split("/")[1:]
@@ -198,7 +198,7 @@ def logs_path(raw: object, place: Place) -> str:
     return path
 
 
-def gates(raw: object, place: Place) -> dict[str, bool]:
+def gates(raw: object, place: FieldPath) -> dict[str, bool]:
     """Feature gates by name."""
     found: dict[str, bool] = {}
     for name, value in fields(raw, place).items():
@@ -209,7 +209,7 @@ def gates(raw: object, place: Place) -> dict[str, bool]:
     return found
 
 
-def headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
+def headers(raw: object, place: FieldPath) -> dict[str, tuple[str, ...]]:
     """HTTP headers: a list of values for each name."""
     found: dict[str, tuple[str, ...]] = {}
     for name, values in fields(raw, place).items():
@@ -225,7 +225,7 @@ def flag_number(least: int, most: int = _LARGEST) -> Reader:
     """A whole number that stands in a flag."""
     read = number(least, most)
 
-    def read_text(raw: object, place: Place) -> int:
+    def read_text(raw: object, place: FieldPath) -> int:
         try:
             value: object = int(str(raw))
         except ValueError:
@@ -236,7 +236,7 @@ def flag_number(least: int, most: int = _LARGEST) -> Reader:
     return read_text
 
 
-def flag_boolean(raw: object, place: Place) -> bool:
+def flag_boolean(raw: object, place: FieldPath) -> bool:
     """True or false in a flag, in any form that Go takes."""
     known = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
     value = known.get(str(raw).lower())
@@ -245,7 +245,7 @@ def flag_boolean(raw: object, place: Place) -> bool:
     return bool(value)
 
 
-def flag_gates(raw: object, place: Place) -> dict[str, bool]:
+def flag_gates(raw: object, place: FieldPath) -> dict[str, bool]:
     """Feature gates in a flag: Name=true,Other=false."""
     found: dict[str, bool] = {}
     for pair in filter(None, str(raw).split(",")):
@@ -257,7 +257,7 @@ def flag_gates(raw: object, place: Place) -> dict[str, bool]:
     return found
 
 
-def flag_headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
+def flag_headers(raw: object, place: FieldPath) -> dict[str, tuple[str, ...]]:
     """HTTP headers in a flag: Name:value,Other:value; the same name may come again."""
     found: dict[str, tuple[str, ...]] = {}
     for pair in filter(None, str(raw).split(",")):
@@ -269,7 +269,7 @@ def flag_headers(raw: object, place: Place) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def fields(raw: object, place: Place) -> dict[str, object]:
+def fields(raw: object, place: FieldPath) -> dict[str, object]:
     """An object: values of any kind by name."""
     if not isinstance(raw, dict):
         place.expected("an object", raw)
@@ -281,7 +281,7 @@ def fields(raw: object, place: Place) -> dict[str, object]:
     return {str(name): value for name, value in found.items()}
 
 
-def _header(raw: object, place: Place) -> str:
+def _header(raw: object, place: FieldPath) -> str:
     value = text(raw, place)
     if any(letter in value for letter in "\r\n"):
         place.wrong("holds a line break")
@@ -301,7 +301,7 @@ _DERIVED = frozenset({"containerfs.available", "containerfs.inodesFree"})
 _SHARE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)%")
 
 
-def limits(raw: object, place: Place) -> dict[str, str]:
+def limits(raw: object, place: FieldPath) -> dict[str, str]:
     """By signal, how little is too little; 0% and 100% stand for no threshold, as in the kubelet."""
     found: dict[str, str] = {}
     for signal, value in fields(raw, place).items():
@@ -316,7 +316,7 @@ def limits(raw: object, place: Place) -> dict[str, str]:
     return found
 
 
-def graces(raw: object, place: Place) -> dict[str, float]:
+def graces(raw: object, place: FieldPath) -> dict[str, float]:
     """By signal, for how many seconds its soft threshold may be met; not for 0, which makes a hard one."""
     found: dict[str, float] = {}
     for signal, value in fields(raw, place).items():
@@ -328,7 +328,7 @@ def graces(raw: object, place: Place) -> dict[str, float]:
     return found
 
 
-def _is_known(signal: str, place: Place) -> bool:
+def _is_known(signal: str, place: FieldPath) -> bool:
     if signal in SIGNALS:
         return True
     if signal in _DERIVED:

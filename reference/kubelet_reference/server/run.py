@@ -124,7 +124,7 @@ def _kubelet(wanted: Wanted, runtime: RuntimeService, images: ImageService) -> K
     settings = settings_of(wanted)
     ports = Ports(
         clock=clock,
-        chance=wall_chance(),
+        random=wall_chance(),
         runtime=runtime,
         images=images,
         events=LoggedEvents(),

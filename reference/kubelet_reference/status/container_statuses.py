@@ -139,7 +139,7 @@ class ContainerStatuses(msgspec.Struct, frozen=True):
     ephemeral: list[ContainerStatus]
 
 
-class Told(msgspec.Struct, frozen=True):
+class StatusInput(msgspec.Struct, frozen=True):
     """What container statuses are made from.
 
     `stored` is the status before; `runtime` the runtime's name, the scheme of container ids.
@@ -156,54 +156,56 @@ class Told(msgspec.Struct, frozen=True):
 class ContainerStatusRules:
     """What the rows of `STATES` and `REFUSALS` mean, each rule a method that a subclass may override."""
 
-    def tell(self, told: Told) -> ContainerStatuses:
+    def compute(self, now: StatusInput) -> ContainerStatuses:
         """What a pod's status says of each container of its spec; others are left out (CSTAT-13)."""
-        pod, stored = told.pod, told.stored
+        pod, stored = now.pod, now.stored
         inits = _by_name(stored.initContainerStatuses)
         apps = _by_name(stored.containerStatuses)
         ephemeral = _by_name(stored.ephemeralContainerStatuses)
         return ContainerStatuses(
-            init=[self.init_status(told, one, inits.get(one.name)) for one in pods.init_containers(pod)],
-            app=_sorted(self.status(told, one, apps.get(one.name)) for one in pods.containers(pod)),
+            init=[self.init_status(now, one, inits.get(one.name)) for one in pods.init_containers(pod)],
+            app=_sorted(self.status(now, one, apps.get(one.name)) for one in pods.containers(pod)),
             ephemeral=_sorted(
-                self.status(told, one, ephemeral.get(one.name)) for one in pods.ephemeral_containers(pod)
+                self.status(now, one, ephemeral.get(one.name)) for one in pods.ephemeral_containers(pod)
             ),
         )
 
     def init_status(
-        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
         """An init container whose newest record succeeded stays shown so, whatever failed before (CSTAT-05).
 
         One that has lost its record has to run again, and waits like any other where it cannot (PHASE-10).
         """
-        status = self.recorded(told, container, before)
-        newest = told.records.newest(container.name)
+        status = self.recorded(now, container, before)
+        newest = now.records.newest(container.name)
         done = newest is not None and newest.has_exited and newest.exit_code == 0
-        return status if done else self.refused(told, container, status)
+        return status if done else self.refused(now, container, status)
 
-    def status(self, told: Told, container: AnyContainer, before: ContainerStatus | None) -> ContainerStatus:
+    def status(
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
+    ) -> ContainerStatus:
         """By the records, and by why the last start failed."""
-        return self.refused(told, container, self.recorded(told, container, before))
+        return self.refused(now, container, self.recorded(now, container, before))
 
     def recorded(
-        self, told: Told, container: AnyContainer, before: ContainerStatus | None
+        self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
         """The newest record gives the state, the one before it lastState (CSTAT-03, CSTAT-14)."""
-        records = [record for record in told.records.containers if record.name == container.name]
+        records = [record for record in now.records.containers if record.name == container.name]
         if not records:
-            return self.without_record(told.pod, container, before)
-        status = self.of_record(told.runtime, records[0], before)
-        last = self.of_record(told.runtime, records[1], before).state if len(records) > 1 else State()
+            return self.without_record(now.pod, container, before)
+        status = self.of_record(now.runtime, records[0], before)
+        last = self.of_record(now.runtime, records[1], before).state if len(records) > 1 else State()
         return replace(status, lastState=last)
 
-    def refused(self, told: Told, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
+    def refused(self, now: StatusInput, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
-        failure = told.reasons.get(pods.uid(told.pod), container.name)
+        failure = now.reasons.get(pods.uid(now.pod), container.name)
         if failure is None:
             return status
-        record = told.records.newest(container.name)
-        due = should_restart(told.pod, container, record, told.behaviour)
+        record = now.records.newest(container.name)
+        due = should_restart(now.pod, container, record, now.behaviour)
         ended = status.state is not None and status.state.terminated is not None
         row = refused_row(Refused(due, ended))
         if not row.waits:
@@ -246,9 +248,9 @@ class ContainerStatusRules:
         )
 
 
-def container_statuses(told: Told) -> ContainerStatuses:
+def container_statuses(now: StatusInput) -> ContainerStatuses:
     """What a pod's status says of each of its containers, by the rules as they are."""
-    return _RULES.tell(told)
+    return _RULES.compute(now)
 
 
 _RULES = ContainerStatusRules()

@@ -17,7 +17,7 @@ from kubelet_reference.api.resources import qos_class
 from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
 from kubelet_reference.status import conditions
 from kubelet_reference.status.conditions import pod_conditions
-from kubelet_reference.status.container_statuses import ContainerStatuses, Told, container_statuses
+from kubelet_reference.status.container_statuses import ContainerStatuses, StatusInput, container_statuses
 from kubelet_reference.status.phase import pod_phase
 from kubelet_reference.status.reason_cache import ReasonCache
 from kubelet_reference.status.resize_status import with_resize
@@ -81,7 +81,7 @@ WithResize: TypeAlias = "Callable[[PodStatus, Pod, PodRecords, Refusal | None, B
 class StatusDecisions:
     """The pure decisions that make a status; each can be replaced by itself."""
 
-    container_statuses: Callable[[Told], ContainerStatuses] = container_statuses
+    container_statuses: Callable[[StatusInput], ContainerStatuses] = container_statuses
     pod_phase: PhaseOf = pod_phase
     lasting_phase: LastingPhase = lasting_phase
     pod_conditions: ConditionsOf = pod_conditions
@@ -121,7 +121,7 @@ def generate_pod_status(
     before = stored or pod.status or PodStatus()
     decide = context.decisions
     lists = decide.container_statuses(
-        Told(pod, records, before, context.reasons, context.runtime(), context.behaviour)
+        StatusInput(pod, records, before, context.reasons, context.runtime(), context.behaviour)
     )
     status = PodStatus(
         containerStatuses=lists.app,

@@ -6,10 +6,10 @@ from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStat
 from msgspec.structs import replace
 
 from kubelet_reference.allocation.allocation_manager import Refusal
-from kubelet_reference.allocation.resize_rules import changes_of
+from kubelet_reference.allocation.resize_rules import resource_changes
 from kubelet_reference.api import pods
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.api.records import Caps, ContainerRecord, PodRecords
+from kubelet_reference.api.records import ActuatedResources, ContainerRecord, PodRecords
 from kubelet_reference.api.resources import CPU, MEMORY, PERIOD, amount, limits, requests
 from kubelet_reference.status.conditions import RESIZE_IN_PROGRESS, RESIZE_PENDING
 from kubelet_reference.util.versions import Behaviour
@@ -44,7 +44,7 @@ def with_resize(
 def _is_under_way(pod: Pod, container: AnyContainer, record: ContainerRecord | None) -> bool:
     if record is None or not record.is_running or pods.is_static(pod):
         return False
-    return bool(changes_of(pod, container, record))
+    return bool(resource_changes(pod, container, record))
 
 
 def _with_resources(
@@ -53,24 +53,24 @@ def _with_resources(
     if container is None:
         return status
     record = records.newest(container.name)
-    caps = record.caps if record is not None and record.is_running else None
+    actuated = record.actuated if record is not None and record.is_running else None
     return replace(
         status,
         allocatedResources=requests(container) or None,
-        resources=actual_resources(container, caps),
+        resources=actual_resources(container, actuated),
     )
 
 
-def actual_resources(container: AnyContainer, caps: Caps | None) -> ResourceRequirements:
+def actual_resources(container: AnyContainer, actuated: ActuatedResources | None) -> ResourceRequirements:
     """The resources that the runtime reports for the container; those allocated where it reports none."""
     asked, most = requests(container), dict(limits(container))
-    if caps is not None:
-        if CPU in most and caps.cpu_quota:
-            most[CPU] = _text(most[CPU], CPU, caps.cpu_quota / PERIOD)
-        if MEMORY in most and caps.memory_limit:
-            most[MEMORY] = _text(most[MEMORY], MEMORY, caps.memory_limit)
-        if CPU in asked and caps.cpu_shares:
-            asked[CPU] = _text(asked[CPU], CPU, -(-caps.cpu_shares * 1000 // _SHARES_PER_CPU) / 1000)
+    if actuated is not None:
+        if CPU in most and actuated.cpu_quota:
+            most[CPU] = _text(most[CPU], CPU, actuated.cpu_quota / PERIOD)
+        if MEMORY in most and actuated.memory_limit:
+            most[MEMORY] = _text(most[MEMORY], MEMORY, actuated.memory_limit)
+        if CPU in asked and actuated.cpu_shares:
+            asked[CPU] = _text(asked[CPU], CPU, -(-actuated.cpu_shares * 1000 // _SHARES_PER_CPU) / 1000)
     return ResourceRequirements(requests=asked or None, limits=most or None)
 
 

@@ -167,9 +167,11 @@ class StatusManager:
     def _set(self, pod: Pod, status: PodStatus, *, force: bool = False, finished: bool = False) -> None:
         """Accept a status, unless it is impossible or the same as before (STATUS-02, STATUS-10)."""
         uid, before = pods.uid(pod), self._before(pod)
-        resurrected = self._resurrected(pod, before, status)
-        if resurrected:
-            _log.error("status of %s dropped: container %s had ended for good", pods.key(pod), resurrected)
+        illegal_transition = self._illegal_transition(pod, before, status)
+        if illegal_transition:
+            _log.error(
+                "status of %s dropped: container %s had ended for good", pods.key(pod), illegal_transition
+            )
             return
         status = self._limited(status_rules.dated(status, before, self._now()))
         kept = self._kept.get(uid)
@@ -180,9 +182,9 @@ class StatusManager:
         self._unsent[uid] = None
         self._changed.set()
 
-    def _resurrected(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
+    def _illegal_transition(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         """The container that had ended for good and is shown otherwise (STATUS-10)."""
-        return status_rules.resurrected(pod, before, status, self._behaviour)
+        return status_rules.illegal_transition(pod, before, status, self._behaviour)
 
     def _limited(self, status: PodStatus) -> PodStatus:
         """The status with the messages that it may have (STATUS-12)."""

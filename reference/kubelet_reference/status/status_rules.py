@@ -44,7 +44,7 @@ def _every(status: PodStatus) -> list[ContainerStatus]:
     return [one for found in lists for one in found or ()]
 
 
-def resurrected(pod: Pod, before: PodStatus, new: PodStatus, behaviour: Behaviour) -> str | None:
+def illegal_transition(pod: Pod, before: PodStatus, new: PodStatus, behaviour: Behaviour) -> str | None:
     """The container that had ended for good and now is shown otherwise: such a status is false (STATUS-10).
 
     A container may come back after an end by its policy and rules, a sidecar always. Where some end restarts

@@ -48,7 +48,7 @@ def _wake(waking: Future[None]) -> None:
         waking.set_result(None)
 
 
-class FirstChance:
+class FixedRandom:
     """No chance at all: no jitter, always the first choice, names by number.
 
     `prefix` keeps the tokens of two runs of a kubelet distinct.
@@ -72,7 +72,7 @@ class FirstChance:
         return f"{self._prefix}{self._tokens}"
 
 
-class SeededChance:
+class SeededRandom:
     """Chance that comes out the same for the same seed, whatever the Python version.
 
     Each draw is a hash of the seed and the number of the draw.
@@ -81,7 +81,7 @@ class SeededChance:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._drawn = 0
-        self._tokens = FirstChance(f"{self._draw():08x}-")
+        self._tokens = FixedRandom(f"{self._draw():08x}-")
 
     def jitter(self, seconds: float, factor: float) -> float:
         """A duration from `seconds` up to `seconds * (1 + factor)`, the end excluded."""

@@ -55,7 +55,7 @@ class ShutdownSignal(Protocol):
         """Return when the machine is about to shut down; at once if that was announced before."""
         ...
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Nothing holds the shutdown up any more."""
         ...
 
@@ -100,7 +100,7 @@ class Clock(Protocol):
         ...
 
 
-class Chance(Protocol):
+class Random(Protocol):
     """Choices that nothing decides: which of several ready inputs, how much jitter."""
 
     def jitter(self, seconds: float, factor: float) -> float:
@@ -443,7 +443,7 @@ class Ports:
     """
 
     clock: Clock
-    chance: Chance
+    random: Random
     runtime: RuntimeService
     images: ImageService
     events: EventSink

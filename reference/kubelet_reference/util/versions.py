@@ -102,7 +102,7 @@ class Behaviour:
     """IMAGE-18: after a pull ImageStatus is asked for the size, which the Pulled event reports (>= 1.29)."""
     asks_runtime_config: bool = True
     """CRI-42: RuntimeConfig is asked once when the kubelet starts (>= 1.28)."""
-    cuts_volume_waits: bool = True
+    cancels_volume_waits: bool = True
     """WORK-06: a deletion ends a sync's wait for volumes, which used to end by its limit only (>= 1.27)."""
     adopts_known_pods: bool = True
     """WORK-27: housekeeping informs workers of pods that config dropped (>= 1.27)."""
@@ -136,7 +136,7 @@ class Behaviour:
     """PLEG-17: after a resize the pod is inspected each second until the change shows (>= 1.32)."""
     tells_resize_by_condition: bool = False
     """COND-09: conditions report the state of a resize, before 1.33 the field `resize` (>= 1.33)."""
-    hears_container_events: bool = False
+    streams_container_events: bool = False
     """PLEG-14, gate EventedPLEG."""
     has_restart_rules: bool = False
     """RESTART-19, gate ContainerRestartRules."""
@@ -188,7 +188,7 @@ class Behaviour:
             reads_pull_errors=minor >= 27,
             tells_image_size=minor >= 29,
             asks_runtime_config=minor >= 28,
-            cuts_volume_waits=minor >= 27,
+            cancels_volume_waits=minor >= 27,
             adopts_known_pods=minor >= 27,
             hides_more_of_the_host=minor >= 31,
             names_created_after_colon=minor >= 32,
@@ -204,7 +204,7 @@ class Behaviour:
             resizes_in_place=on("InPlacePodVerticalScaling"),
             watches_resizes=minor >= 32,
             tells_resize_by_condition=minor >= 33,
-            hears_container_events=on("EventedPLEG"),
+            streams_container_events=on("EventedPLEG"),
             has_restart_rules=on("ContainerRestartRules"),
             restarts_all_containers=on("RestartAllContainersOnContainerExits"),
             sends_stop_signals=on("ContainerStopSignals"),

@@ -8,7 +8,13 @@ import pytest
 from config_doubles import a_node, a_pod
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference.allocation.admission import Admission, Distress, Lack, Rejection, demand_of
+from kubelet_reference.allocation.admission import (
+    Admission,
+    InsufficientResource,
+    NodePressure,
+    Rejection,
+    demand_of,
+)
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
@@ -104,7 +110,7 @@ def test_node_takes_only_so_many_pods() -> None:
     assert admission.admit(a_pod(uid="new"), full) == Rejection(
         "OutOfpods",
         "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3",
-        Lack("pods", 1),
+        InsufficientResource("pods", 1),
     )
     assert admission.admit(full[0], full) is None
 
@@ -145,19 +151,19 @@ SYSTEM = {"priority": 2_000_000_000}
 
 
 @pytest.mark.parametrize(
-    ("pod", "distress", "reason"),
+    ("pod", "node_pressure", "reason"),
     [
-        (a_pod(), Distress(MEMORY), "Evicted"),
-        (a_pod(spec=TOLERATES), Distress(MEMORY), None),
-        (asking(memory="1Mi"), Distress(MEMORY), None),
-        (asking(memory="1Mi"), Distress(DISK), "Evicted"),
-        (a_pod(spec=SYSTEM), Distress(DISK), None),
-        (asking(memory="1Mi"), Distress(goes_down=True), "NodeShutdown"),
-        (a_pod(spec=SYSTEM), Distress(goes_down=True), "NodeShutdown"),
+        (a_pod(), NodePressure(MEMORY), "Evicted"),
+        (a_pod(spec=TOLERATES), NodePressure(MEMORY), None),
+        (asking(memory="1Mi"), NodePressure(MEMORY), None),
+        (asking(memory="1Mi"), NodePressure(DISK), "Evicted"),
+        (a_pod(spec=SYSTEM), NodePressure(DISK), None),
+        (asking(memory="1Mi"), NodePressure(is_shutting_down=True), "NodeShutdown"),
+        (a_pod(spec=SYSTEM), NodePressure(is_shutting_down=True), "NodeShutdown"),
     ],
 )
-def test_node_in_distress(pod: Pod, distress: Distress, reason: str | None) -> None:
+def test_node_in_distress(pod: Pod, node_pressure: NodePressure, reason: str | None) -> None:
     """A short node takes little, and one that goes down nothing (ADMIT-09, SHUT-01)."""
-    refused = Admission(SETTINGS, distress=lambda: distress).admit(pod, ())
+    refused = Admission(SETTINGS, node_pressure=lambda: node_pressure).admit(pod, ())
 
     assert (refused.reason if refused else None) == reason

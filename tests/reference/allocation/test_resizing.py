@@ -10,9 +10,14 @@ from lightkube.models.core_v1 import ContainerStatus, Pod, PodStatus
 
 from kubelet_reference.allocation.admission import Demand
 from kubelet_reference.allocation.allocation_manager import DEFERRED, INFEASIBLE, Refusal, refusal
-from kubelet_reference.allocation.resize_rules import CapsChange, changes_of, in_order, needs_restart
+from kubelet_reference.allocation.resize_rules import (
+    ResourceChange,
+    in_order,
+    needs_restart,
+    resource_changes,
+)
 from kubelet_reference.api import pods
-from kubelet_reference.api.records import Caps, ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.records import ActuatedResources, ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.status.resize_status import with_resize
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -32,48 +37,50 @@ def pod(**resources: Any) -> Pod:
     )
 
 
-def record(caps: Caps | None) -> ContainerRecord:
+def record(actuated: ActuatedResources | None) -> ContainerRecord:
     """A running container that has so much."""
-    return ContainerRecord("id", "c1", ContainerState.RUNNING, 0, 0, "", 1, caps=caps)
+    return ContainerRecord("id", "c1", ContainerState.RUNNING, 0, 0, "", 1, actuated=actuated)
 
 
-def changes(wanted: Pod, caps: Caps | None) -> list[str]:
+def changes(wanted: Pod, actuated: ActuatedResources | None) -> list[str]:
     """What is to be changed, as "cpu +"."""
     (container,) = pods.containers(wanted)
-    found = changes_of(wanted, container, record(caps))
+    found = resource_changes(wanted, container, record(actuated))
     return [f"{one.resource} {'+' if one.grows else '-'}" for one in found]
 
 
-ONE_CORE = Caps(1024, 100_000, 64 * MIB)
+ONE_CORE = ActuatedResources(1024, 100_000, 64 * MIB)
 
 
 @pytest.mark.parametrize(
-    ("limits", "caps", "found"),
+    ("limits", "actuated", "found"),
     [
         ({"cpu": "1", "memory": "64Mi"}, ONE_CORE, []),
         ({"cpu": "2", "memory": "64Mi"}, ONE_CORE, ["cpu +"]),
         ({"cpu": "500m", "memory": "128Mi"}, ONE_CORE, ["memory +", "cpu -"]),
         ({"memory": "64Mi"}, ONE_CORE, ["cpu +"]),
         ({"cpu": "1"}, ONE_CORE, ["memory +"]),
-        ({"cpu": "1", "memory": "64Mi"}, Caps(1024, 0, 64 * MIB), ["cpu -"]),
+        ({"cpu": "1", "memory": "64Mi"}, ActuatedResources(1024, 0, 64 * MIB), ["cpu -"]),
         ({"cpu": "2"}, None, []),
     ],
 )
-def test_what_is_to_be_changed(limits: dict[str, str], caps: Caps | None, found: list[str]) -> None:
+def test_what_is_to_be_changed(
+    limits: dict[str, str], actuated: ActuatedResources | None, found: list[str]
+) -> None:
     """Each resource by itself; no limit is more than any, and what nobody knows is left alone."""
-    assert changes(pod(limits=limits), caps) == found
+    assert changes(pod(limits=limits), actuated) == found
 
 
 def test_requests_count_without_limits() -> None:
     """A container that asks for more gets more shares (K8S-126388)."""
-    assert changes(pod(requests={"cpu": "1"}), Caps(512, 0, 0)) == ["cpu +"]
+    assert changes(pod(requests={"cpu": "1"}), ActuatedResources(512, 0, 0)) == ["cpu +"]
 
 
 def test_what_shrinks_goes_before_what_grows() -> None:
     """Memory comes before CPU, and of each the container that gives before the one that takes (RESIZE-04)."""
-    small, large = Caps(512, 50_000, 32 * MIB), ONE_CORE
+    small, large = ActuatedResources(512, 50_000, 32 * MIB), ONE_CORE
     every = [
-        CapsChange(name, record(old), resource, old, new)
+        ResourceChange(name, record(old), resource, old, new)
         for resource in ("cpu", "memory")
         for name, old, new in (("takes", small, large), ("gives", large, small))
     ]
@@ -92,7 +99,7 @@ def test_policy_is_about_its_own_resource(policy: str | None, *, restarts: bool)
     wanted = pod(limits={"cpu": "2", "memory": "64Mi"}, policy=policy)
     (container,) = pods.containers(wanted)
 
-    assert needs_restart(container, changes_of(wanted, container, record(ONE_CORE))) is restarts
+    assert needs_restart(container, resource_changes(wanted, container, record(ONE_CORE))) is restarts
 
 
 def demand(cpu: int, memory: int = 0) -> Demand:
@@ -119,7 +126,7 @@ def test_what_the_node_can_give(wanted: Demand, taken: list[Demand], reason: str
 
 
 def told(
-    caps: Caps | None, refused: Refusal | None = None, *, minor: int = 33
+    actuated: ActuatedResources | None, refused: Refusal | None = None, *, minor: int = 33
 ) -> tuple[PodStatus, ContainerStatus]:
     """The status of a pod that was allocated one core and 64Mi, and has so much."""
     allocated = pod(limits={"cpu": "1", "memory": "64Mi"})
@@ -127,13 +134,15 @@ def told(
         containerStatuses=[ContainerStatus(name="c1", image="", imageID="", ready=True, restartCount=0)]
     )
     behaviour = Behaviour.of(f"1.{minor}", {"InPlacePodVerticalScaling": True})
-    found = with_resize(status, allocated, PodRecords("u", containers=(record(caps),)), refused, behaviour)
+    found = with_resize(
+        status, allocated, PodRecords("u", containers=(record(actuated),)), refused, behaviour
+    )
     return found, (found.containerStatuses or [])[0]
 
 
 def test_status_shows_what_the_container_has() -> None:
     """Limits and CPU are the runtime's, in plain units; what is allocated stands beside them (RESIZE-06)."""
-    _, container = told(Caps(512, 25_000, 48 * MIB))
+    _, container = told(ActuatedResources(512, 25_000, 48 * MIB))
     shown = msgspec.to_builtins(container)
 
     assert shown["allocatedResources"] == {"cpu": "1", "memory": "64Mi"}
@@ -145,8 +154,8 @@ def test_status_shows_what_the_container_has() -> None:
 
 def test_amounts_that_are_as_allocated_keep_their_words() -> None:
     """What is the same is written the same; a runtime that tells nothing contradicts nothing."""
-    for caps in (ONE_CORE, None):
-        _, container = told(caps)
+    for actuated in (ONE_CORE, None):
+        _, container = told(actuated)
 
         assert msgspec.to_builtins(container.resources)["limits"] == {"cpu": "1", "memory": "64Mi"}
 
@@ -154,7 +163,10 @@ def test_amounts_that_are_as_allocated_keep_their_words() -> None:
 def test_how_a_resize_stands() -> None:
     """Conditions tell it, up to 1.32 a field (COND-09)."""
     refused = Refusal(DEFERRED, "no room")
-    new, old = told(Caps(512, 0, 0), refused)[0], told(Caps(512, 0, 0), refused, minor=32)[0]
+    new, old = (
+        told(ActuatedResources(512, 0, 0), refused)[0],
+        told(ActuatedResources(512, 0, 0), refused, minor=32)[0],
+    )
 
     assert [(one.type, one.status, one.reason) for one in new.conditions or ()] == [
         ("PodResizePending", "True", "Deferred"),
@@ -167,4 +179,4 @@ def test_what_is_done_is_not_told() -> None:
     """A pod that has what it was allocated tells of no resize; one that has not is in progress."""
     assert told(ONE_CORE)[0].conditions == []
     assert told(ONE_CORE, minor=32)[0].resize is None
-    assert told(Caps(512, 0, 0), minor=32)[0].resize == "InProgress"
+    assert told(ActuatedResources(512, 0, 0), minor=32)[0].resize == "InProgress"

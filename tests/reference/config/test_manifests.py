@@ -42,7 +42,7 @@ def refused(text: str | bytes) -> list[str]:
     """What is wrong with the manifest, finding by finding."""
     with pytest.raises(ManifestError) as caught:
         read_pod(text.encode() if isinstance(text, str) else text)
-    return [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in caught.value.errors]
 
 
 def test_pod_gets_the_defaults_of_the_api() -> None:
@@ -342,4 +342,4 @@ def test_anything_anywhere_is_a_pod_or_a_manifest_error(path: tuple[str | int, .
 
     (outcome,) = read_pods(json.dumps({"apiVersion": "v1", "kind": "List", "items": [data]}).encode())
 
-    assert outcome.problems if isinstance(outcome, ManifestError) else pods.containers(outcome)
+    assert outcome.errors if isinstance(outcome, ManifestError) else pods.containers(outcome)

@@ -31,7 +31,7 @@ def refused(content: bytes, behaviour: Behaviour) -> list[str]:
     """What is wrong with the manifest."""
     with pytest.raises(ManifestError) as caught:
         read_pod(content, behaviour)
-    return [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in caught.value.errors]
 
 
 @pytest.mark.parametrize("init", [False, True])

@@ -17,8 +17,8 @@ from config_doubles import Events, SmallApi, a_node, a_pod, drained
 from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.web import MemoryUrl
-from kubelet_reference.config import ApiSource, FileSource, HttpSource, Mux, Refusals, Source
-from kubelet_reference.util.clock import FirstChance
+from kubelet_reference.config import ApiSource, FileSource, HttpSource, ManifestErrorReporter, Mux, Source
+from kubelet_reference.util.clock import FixedRandom
 from kubelet_reference.util.ports import ApiError, FetchError, WatchEvent
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -46,21 +46,21 @@ class World:
 
     def __post_init__(self) -> None:
         self.mux = Mux(self.events.recorder, self.clock, tuple(Source))
-        self.refusals = Refusals(self.events.recorder, "n1")
+        self.reporter = ManifestErrorReporter(self.events.recorder, "n1")
 
     def files(self, path: str = FOLDER) -> FileSource:
         """The file source of that path."""
         settings = Settings(node_name="n1", static_pod_path=path)
-        return FileSource(self.disk, self.clock, self.mux, self.refusals, settings, Behaviour())
+        return FileSource(self.disk, self.clock, self.mux, self.reporter, settings, Behaviour())
 
     def http(self) -> HttpSource:
         """The HTTP source."""
         settings = Settings(node_name="n1", static_pod_url=URL)
-        return HttpSource(self.web, self.clock, self.mux, self.refusals, settings, Behaviour())
+        return HttpSource(self.web, self.clock, self.mux, self.reporter, settings, Behaviour())
 
     def api_source(self) -> ApiSource:
         """The API source."""
-        return ApiSource(self.api, self.clock, FirstChance(), self.mux, "node-1")
+        return ApiSource(self.api, self.clock, FixedRandom(), self.mux, "node-1")
 
     async def after(self, seconds: float) -> list[tuple[str, list[str]]]:
         """What came out of the mux so far, once so much time has passed."""

@@ -211,7 +211,7 @@ def refused_fields(pod: Json, version: str = "1.32") -> list[str]:
     """The fields that a refusal names."""
     with pytest.raises(ManifestError) as caught:
         read_pod(json.dumps(pod).encode(), Behaviour.of(version))
-    return [problem.field for problem in caught.value.problems]
+    return [problem.field for problem in caught.value.errors]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{i}-{one.field}"[:60] for i, one in enumerate(WRONG)])

@@ -71,7 +71,7 @@ class Machine:
         """Wait for the shutdown."""
         await self.announcement.wait()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Note that the shutdown may go on."""
         self.free_at = self.clock.monotonic()
 
@@ -100,7 +100,7 @@ class Machine:
             killer=cast("Any", self),
             active=lambda: list(self.pods),
             is_gone=lambda pod: pod not in self.pods,
-            is_told=lambda _: self.clock.monotonic() >= self.told_at,
+            is_reported=lambda _: self.clock.monotonic() >= self.told_at,
             spawn=asyncio.ensure_future,
         )
         return NodeShutdown(tools)

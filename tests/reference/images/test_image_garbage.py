@@ -54,9 +54,9 @@ def test_image_of_a_container_stays() -> None:
         world.append(w)
         await w.sync(a_pod())
         w.runtime.core.images.add("spare:1")
-        await w.side.image_collector.collect()
+        await w.side.image_gc_manager.collect()
         await w.clock.sleep(130)
-        await w.side.image_collector.collect()
+        await w.side.image_gc_manager.collect()
 
     run(story())
     tags = [tag for image in world[0].runtime.core.images.by_id.values() for tag in image.tags]

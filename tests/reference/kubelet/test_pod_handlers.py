@@ -17,7 +17,7 @@ from lightkube.models.core_v1 import (
 from lightkube.models.meta_v1 import ObjectMeta
 
 from kubelet_fakes.clock import run
-from kubelet_reference.allocation.admission import Lack, Rejection
+from kubelet_reference.allocation.admission import InsufficientResource, Rejection
 from kubelet_reference.api import names
 from kubelet_reference.api.events import Recorder
 from kubelet_reference.api.pods import uid as uid_of
@@ -60,7 +60,7 @@ class Around:
                 clock=me,
                 behaviour=Behaviour(),
                 all_sources_seen=lambda: self.seen,
-                clear_away=self.cleared.append,
+                remove_dead_containers=self.cleared.append,
                 allocated=lambda pod: pod,
             )
         )
@@ -180,7 +180,7 @@ def test_critical_pod_makes_itself_room(lesser: str, told: list[str]) -> None:
     around = Around()
     around.lesser = set(lesser)
     around.add([pod("a", age=3), pod("b", age=2)])
-    around.refused["new"] = Rejection("OutOfpods", "no room", Lack("pods", 1))
+    around.refused["new"] = Rejection("OutOfpods", "no room", InsufficientResource("pods", 1))
     around.add([pod("new")])
 
     assert around.preempted == list(lesser)

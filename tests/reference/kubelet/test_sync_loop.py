@@ -11,12 +11,12 @@ from kubelet_reference.cri.errors import BadReply
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.kubelet.runtime_state import RuntimeState
 from kubelet_reference.kubelet.sync_loop import Inputs, SyncLoop
-from kubelet_reference.util.clock import FirstChance, LoopClock
-from kubelet_reference.util.ports import Chance
+from kubelet_reference.util.clock import FixedRandom, LoopClock
+from kubelet_reference.util.ports import Random
 from kubelet_reference.util.versions import Behaviour
 
 
-class LastChance(FirstChance):
+class LastChance(FixedRandom):
     """Always takes what came last."""
 
     def pick(self, count: int) -> int:
@@ -24,11 +24,11 @@ class LastChance(FirstChance):
         return count - 1
 
 
-def taken(chance: Chance) -> list[str]:
+def taken(random: Random) -> list[str]:
     """In which order three sources with two items each are heard."""
 
     async def main() -> list[str]:
-        inputs = Inputs[str](chance)
+        inputs = Inputs[str](random)
         queues = [asyncio.Queue[str]() for _ in range(3)]
         for number, queue in enumerate(queues):
             for item in ("a", "b"):
@@ -46,7 +46,7 @@ def taken(chance: Chance) -> list[str]:
 
 def test_chance_picks_among_ready_inputs() -> None:
     """Whichever is taken, each source is heard in its own order, and none is left out (LOOP-02)."""
-    first, last = taken(FirstChance()), taken(LastChance())
+    first, last = taken(FixedRandom()), taken(LastChance())
 
     assert sorted(first) == sorted(last) == ["a0", "a1", "a2", "b0", "b1", "b2"]
     assert first != last
@@ -59,7 +59,7 @@ def test_late_ticks_are_left_out() -> None:
 
     async def main() -> list[float]:
         clock = LoopClock(0)
-        inputs = Inputs[str](FirstChance())
+        inputs = Inputs[str](FixedRandom())
         async with asyncio.TaskGroup() as group:
             feed = group.create_task(inputs.feed_ticks(0, 1.0, "tick"))
             await clock.sleep(3.5)

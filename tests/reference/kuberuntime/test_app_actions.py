@@ -10,7 +10,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord
 from kubelet_reference.api.results import KillReason
 from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 
 KEPT = a_record("c2")
 """A second container, which runs: with it nothing but the row itself decides."""
@@ -141,7 +141,7 @@ def test_one_rule_can_be_replaced() -> None:
     """A kubelet that is wrong in one rule is a subclass that overrides this rule."""
 
     class NeverChanged(ActionRules):
-        def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+        def has_changed(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
             assert (pods.key(now.pod), one.name, record.name) == ("default/web", "c1", "c1")
             return False
 

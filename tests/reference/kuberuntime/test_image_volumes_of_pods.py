@@ -13,7 +13,7 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.sync_result import Failure, StartError
 from kubelet_reference.images.image_manager import EnsuredImage, ImageManager
-from kubelet_reference.kuberuntime.container.start_container import ImageVolumes, PodToStart, image_mounts
+from kubelet_reference.kuberuntime.container.start_container import ImageVolumes, StartContext, image_mounts
 from kubelet_reference.util.versions import Behaviour
 
 NEW, OLD = Behaviour.of("1.36"), Behaviour.of("1.30")
@@ -39,7 +39,7 @@ def mounting(volume: str, path: str = "/data") -> Container:
     return Container(name="c1", volumeMounts=[VolumeMount(name=volume, mountPath=path, subPath="some")])
 
 
-def begun(*containers: Container) -> PodToStart:
+def begun(*containers: Container) -> StartContext:
     """A pod whose sandbox is there."""
     data = ImageVolumeSource(reference="data:1", pullPolicy="Always")
     volumes = [
@@ -48,10 +48,10 @@ def begun(*containers: Container) -> PodToStart:
         Volume(name="empty"),
     ]
     pod = Pod(spec=PodSpec(containers=list(containers), volumes=volumes))
-    return PodToStart(pod, PodRecords("u1"), "s1", cri.PodSandboxConfig(), ())
+    return StartContext(pod, PodRecords("u1"), "s1", cri.PodSandboxConfig(), ())
 
 
-def ready(images: Images, behaviour: Behaviour) -> PodToStart:
+def ready(images: Images, behaviour: Behaviour) -> StartContext:
     """The same with its images."""
     return run(ImageVolumes(cast("ImageManager", images), behaviour).ready(begun()))
 
@@ -59,10 +59,10 @@ def ready(images: Images, behaviour: Behaviour) -> PodToStart:
 def test_images_are_had_before_containers() -> None:
     """Each image of a volume is asked for by its own policy; other volumes are none."""
     images = Images()
-    into = ready(images, NEW)
+    context = ready(images, NEW)
 
     assert images.asked == ["data:1 Always", "late:1 None"]
-    assert into.images["data"] == EnsuredImage("data:1", "sha256:data:1")
+    assert context.images["data"] == EnsuredImage("data:1", "sha256:data:1")
 
 
 def test_image_is_mounted_by_the_runtime() -> None:
@@ -75,12 +75,12 @@ def test_image_is_mounted_by_the_runtime() -> None:
 
 def test_missing_image_holds_its_users_up() -> None:
     """Who mounts it gets its reason, who does not gets nothing."""
-    into = ready(Images(), NEW)
+    context = ready(Images(), NEW)
     with pytest.raises(StartError, match="no such image"):
-        list(image_mounts(into, mounting("late")))
+        list(image_mounts(context, mounting("late")))
 
-    assert not list(image_mounts(into, mounting("empty")))
-    assert not list(image_mounts(into, Container(name="c1")))
+    assert not list(image_mounts(context, mounting("empty")))
+    assert not list(image_mounts(context, Container(name="c1")))
 
 
 def test_gate_is_off() -> None:

@@ -16,8 +16,8 @@ from kubelet_reference.api.records import ContainerRecord, ContainerState
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.kuberuntime.actions.pod_actions import compute_actions
 from kubelet_reference.kuberuntime.actions.sandbox_changed import sandbox_changed
-from kubelet_reference.kuberuntime.actions.sidecars import SIDECAR_ROWS, InitSight, SidecarRules
-from kubelet_reference.kuberuntime.actions.sync_input import Situation
+from kubelet_reference.kuberuntime.actions.sidecars import SIDECAR_ROWS, InitContainerFacts, SidecarRules
+from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.util.versions import Behaviour
 
 RUNNING, EXITED, UNKNOWN = ContainerState.RUNNING, ContainerState.EXITED, ContainerState.UNKNOWN
@@ -33,39 +33,39 @@ STATES: dict[str, dict[str, Any]] = {
 }
 
 #: Each row with what it is seen by; the last, without a name, is a sidecar that is kept.
-SIGHTS: list[tuple[list[str], InitSight]] = [
-    (["S1"], InitSight(sidecar=True, decided=True)),
-    (["S2"], InitSight(sidecar=True)),
-    (["S2"], InitSight(decided=True)),
-    (["S3"], InitSight(UNKNOWN, decided=True)),
-    (["S4"], InitSight(CREATED)),
-    (["S4"], InitSight(CREATED, sidecar=True, decided=True)),
-    (["S5"], InitSight(RUNNING)),
-    (["S6"], InitSight(RUNNING, sidecar=True, has_startup=True)),
-    (["S7"], InitSight(RUNNING, sidecar=True, has_startup=True, startup=FAILURE)),
-    (["S8"], InitSight(RUNNING, sidecar=True, has_startup=True, startup=NO_RESULT)),
-    (["S9"], InitSight(RUNNING, sidecar=True, last=True)),
-    (["S9", "S11"], InitSight(RUNNING, sidecar=True, last=True, changed=True, liveness=FAILURE)),
-    (["S10"], InitSight(RUNNING, sidecar=True, has_startup=True, startup=SUCCESS)),
-    (["S10", "S12"], InitSight(RUNNING, sidecar=True, liveness=FAILURE)),
-    (["S11"], InitSight(RUNNING, sidecar=True, decided=True, changed=True)),
-    (["S12"], InitSight(RUNNING, sidecar=True, decided=True, liveness=FAILURE)),
-    (["S13"], InitSight(EXITED, sidecar=True, failed=True, never=True)),
-    (["S14"], InitSight(EXITED, failed=True, never=True)),
-    (["S15"], InitSight(EXITED, failed=True)),
-    (["S16"], InitSight(EXITED, last=True, never=True)),
-    (["S17"], InitSight(EXITED)),
-    (["S18"], InitSight(UNKNOWN, sidecar=True, failed=True, never=True)),
-    (["S19"], InitSight(UNKNOWN, failed=True, never=True)),
-    (["S20"], InitSight(UNKNOWN, failed=True)),
-    ([], InitSight(RUNNING, sidecar=True, decided=True, liveness=SUCCESS)),
+SIGHTS: list[tuple[list[str], InitContainerFacts]] = [
+    (["S1"], InitContainerFacts(sidecar=True, decided=True)),
+    (["S2"], InitContainerFacts(sidecar=True)),
+    (["S2"], InitContainerFacts(decided=True)),
+    (["S3"], InitContainerFacts(UNKNOWN, decided=True)),
+    (["S4"], InitContainerFacts(CREATED)),
+    (["S4"], InitContainerFacts(CREATED, sidecar=True, decided=True)),
+    (["S5"], InitContainerFacts(RUNNING)),
+    (["S6"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True)),
+    (["S7"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True, startup=FAILURE)),
+    (["S8"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True, startup=NO_RESULT)),
+    (["S9"], InitContainerFacts(RUNNING, sidecar=True, last=True)),
+    (["S9", "S11"], InitContainerFacts(RUNNING, sidecar=True, last=True, changed=True, liveness=FAILURE)),
+    (["S10"], InitContainerFacts(RUNNING, sidecar=True, has_startup=True, startup=SUCCESS)),
+    (["S10", "S12"], InitContainerFacts(RUNNING, sidecar=True, liveness=FAILURE)),
+    (["S11"], InitContainerFacts(RUNNING, sidecar=True, decided=True, changed=True)),
+    (["S12"], InitContainerFacts(RUNNING, sidecar=True, decided=True, liveness=FAILURE)),
+    (["S13"], InitContainerFacts(EXITED, sidecar=True, failed=True, never=True)),
+    (["S14"], InitContainerFacts(EXITED, failed=True, never=True)),
+    (["S15"], InitContainerFacts(EXITED, failed=True)),
+    (["S16"], InitContainerFacts(EXITED, last=True, never=True)),
+    (["S17"], InitContainerFacts(EXITED)),
+    (["S18"], InitContainerFacts(UNKNOWN, sidecar=True, failed=True, never=True)),
+    (["S19"], InitContainerFacts(UNKNOWN, failed=True, never=True)),
+    (["S20"], InitContainerFacts(UNKNOWN, failed=True)),
+    ([], InitContainerFacts(RUNNING, sidecar=True, decided=True, liveness=SUCCESS)),
 ]
 
 
-@pytest.mark.parametrize(("rows", "sight"), SIGHTS)
-def test_row_fits(rows: list[str], sight: InitSight) -> None:
+@pytest.mark.parametrize(("rows", "facts"), SIGHTS)
+def test_row_fits(rows: list[str], facts: InitContainerFacts) -> None:
     """Each row is found by what it stands for; a started sidecar goes on to the rows of its end."""
-    assert [row.name for row in SidecarRules().rows_for(sight)] == rows
+    assert [row.name for row in SidecarRules().rows_for(facts)] == rows
 
 
 def test_every_row_is_there() -> None:
@@ -94,7 +94,7 @@ def decided(
             one.startupProbe = object()  # type: ignore[assignment]
     found = [a_record(name, **STATES[state]) for name, state in known.items() if state]
     have = records(*found, *others, sandboxes=(a_sandbox(ready=ready),))
-    now = Situation(
+    now = SyncInput(
         pod,
         have,
         lambda one: liveness if one.startswith("sc") else None,

@@ -12,12 +12,12 @@ from observation import START_NS, ScriptedRuntime, clock, failure, listed
 from kubelet_fakes.clock import run
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords, SandboxRecord
-from kubelet_reference.cri.container_events import NewsKind, PodNews, with_news
+from kubelet_reference.cri.container_events import ContainerEvent, ContainerEventType, with_event
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pleg.evented import EventedPleg
-from kubelet_reference.pleg.generic import SLOW, USUAL, Happening, Pleg, PodLifecycleEvent
+from kubelet_reference.pleg.generic import SLOW, USUAL, Pleg, PodLifecycleEvent, PodLifeCycleEventType
 
-CREATED, STARTED, STOPPED, DELETED = NewsKind
+CREATED, STARTED, STOPPED, DELETED = ContainerEventType
 STATES = {CREATED: ContainerState.CREATED, STARTED: ContainerState.RUNNING}
 
 
@@ -26,12 +26,12 @@ def container(name: str, state: ContainerState, *, made: int = 2) -> ContainerRe
     return ContainerRecord(name, name, state, 0, 0, "", made)
 
 
-def news(
-    kind: NewsKind, record_id: str = "c1", *, at: float = 1, sandbox: str = "s1", **containers: str
-) -> PodNews:
+def an_event(
+    kind: ContainerEventType, record_id: str = "c1", *, at: float = 1, sandbox: str = "s1", **containers: str
+) -> ContainerEvent:
     """An event of the second `at`; `containers` by id, c1 as it follows from the event unless given."""
-    told = containers or ({} if kind is DELETED else {"c1": STATES.get(kind, ContainerState.EXITED)})
-    return PodNews(
+    records = containers or ({} if kind is DELETED else {"c1": STATES.get(kind, ContainerState.EXITED)})
+    return ContainerEvent(
         uid="u",
         name="web",
         namespace="default",
@@ -39,7 +39,7 @@ def news(
         record_id=record_id,
         created_at=START_NS + int(at * 1e9),
         sandbox=SandboxRecord(sandbox, 0, 1, ready=True, ips=("10.0.0.9",)),
-        containers=tuple(container(name, ContainerState(state)) for name, state in told.items()),
+        containers=tuple(container(name, ContainerState(state)) for name, state in records.items()),
     )
 
 
@@ -51,17 +51,17 @@ class Ear:
         self.cache = PodCache()
         self.pleg = Pleg(self.runtime, self.cache, clock(), Metrics())
         self.evented = EventedPleg(self.pleg, self, self.cache, clock())
-        self.queue: asyncio.Queue[PodNews | grpc.RpcError] = asyncio.Queue()
+        self.queue: asyncio.Queue[ContainerEvent | grpc.RpcError] = asyncio.Queue()
         self.opened = 0
 
-    async def container_events(self) -> AsyncIterator[PodNews]:
+    async def container_events(self) -> AsyncIterator[ContainerEvent]:
         """What the test puts on the queue; an error breaks the stream."""
         self.opened += 1
-        while isinstance(one := await self.queue.get(), PodNews):
+        while isinstance(one := await self.queue.get(), ContainerEvent):
             yield one
         raise one
 
-    def told(self) -> list[str]:
+    def records(self) -> list[str]:
         """The events that nobody has taken yet."""
         found: list[str] = []
         while not self.pleg.events.empty():
@@ -77,31 +77,31 @@ class Ear:
 def listening(story: Callable[[Ear], Awaitable[None]]) -> None:
     """Tell a story about an evented PLEG that runs on virtual time."""
 
-    async def told() -> None:
+    async def records() -> None:
         ear = Ear()
         hearing = asyncio.ensure_future(ear.evented.run())
         await asyncio.sleep(0.5)  # noqa: TID251 - virtual time
-        ear.told()
+        ear.records()
         await story(ear)
         hearing.cancel()
 
-    run(told())
+    run(records())
 
 
-def taken(*every: PodNews) -> Ear:
+def taken(*every: ContainerEvent) -> Ear:
     """One that has taken these events."""
 
-    async def told() -> Ear:
+    async def records() -> Ear:
         ear = Ear()
         for each in every:
             ear.evented.take(each)
         return ear
 
-    return run(told())
+    return run(records())
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "records"),
     [
         (CREATED, []),
         (STARTED, ["c1 Started"]),
@@ -109,19 +109,19 @@ def taken(*every: PodNews) -> Ear:
         (DELETED, ["c1 Died", "c1 Removed"]),
     ],
 )
-def test_what_events_mean(kind: NewsKind, told: list[str]) -> None:
+def test_what_events_mean(kind: ContainerEventType, records: list[str]) -> None:
     """Each kind of event is told as PLEG-14 says; one that something was created only changes the cache."""
-    ear = taken(news(kind, at=0))
+    ear = taken(an_event(kind, at=0))
 
-    assert ear.told() == told
+    assert ear.records() == records
     assert ear.states() == ({} if kind is DELETED else {"c1": STATES.get(kind, "EXITED")})
 
 
 def test_late_event_changes_nothing() -> None:
     """What is older than what is known is left alone, and nobody hears of it (PLEG-16)."""
-    ear = taken(news(STARTED, at=-1), news(CREATED, at=-2), news(STOPPED, at=-3))
+    ear = taken(an_event(STARTED, at=-1), an_event(CREATED, at=-2), an_event(STOPPED, at=-3))
 
-    assert ear.told() == ["c1 Started"]
+    assert ear.records() == ["c1 Started"]
     assert ear.states() == {"c1": "RUNNING"}
 
 
@@ -131,19 +131,19 @@ def test_event_tells_of_one_sandbox_only() -> None:
     gone = container("gone", ContainerState.EXITED)
     sandboxes = (SandboxRecord("s0", 0, 0, ready=False),)
     known = PodRecords("u", sandboxes=sandboxes, containers=(gone, old))
-    told = with_news(known, news(STARTED), {"gone"}.__contains__)
+    records = with_event(known, an_event(STARTED), {"gone"}.__contains__)
 
-    assert [one.id for one in told.containers] == ["c1", "old"]
-    assert [one.id for one in told.sandboxes] == ["s1", "s0"]
-    assert told.ips == ("10.0.0.9",)
+    assert [one.id for one in records.containers] == ["c1", "old"]
+    assert [one.id for one in records.sandboxes] == ["s1", "s0"]
+    assert records.ips == ("10.0.0.9",)
 
 
 def test_pod_whose_sandbox_went_is_empty() -> None:
     """A sandbox that was removed takes its containers with it; nothing is left of the pod then."""
-    ear = taken(news(STARTED, at=-2), news(DELETED, "s1", at=-1))
+    ear = taken(an_event(STARTED, at=-2), an_event(DELETED, "s1", at=-1))
 
     assert ear.cache.get("u") == PodRecords("u")
-    assert ear.told() == ["c1 Started", "s1 Died", "s1 Removed"]
+    assert ear.records() == ["c1 Started", "s1 Died", "s1 Removed"]
 
 
 def test_while_it_hears_it_lists_seldom() -> None:
@@ -175,9 +175,9 @@ def test_each_break_is_followed_by_a_look() -> None:
         ear.queue.put_nowait(failure())
         await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
         assert (ear.opened, ear.runtime.calls.count("list")) == (2, 2)
-        ear.queue.put_nowait(news(STOPPED, at=0.6))
+        ear.queue.put_nowait(an_event(STOPPED, at=0.6))
         await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
-        assert ear.told() == ["c1 Died"]
+        assert ear.records() == ["c1 Died"]
 
     listening(story)
 
@@ -193,7 +193,7 @@ def test_stream_is_given_up_after_five_breaks() -> None:
         assert ear.runtime.calls.count("list") > 10
         ear.runtime.pods = (listed("u", c1="EXITED"),)
         await asyncio.sleep(1.1)  # noqa: TID251 - virtual time
-        assert "c1 Died" in ear.told()
+        assert "c1 Died" in ear.records()
 
     listening(story)
 
@@ -202,11 +202,11 @@ def test_relist_overwrites_older_news() -> None:
     """What a relist finds later than an event overwrites it."""
 
     async def story(ear: Ear) -> None:
-        ear.evented.take(news(STARTED, at=0.5))
+        ear.evented.take(an_event(STARTED, at=0.5))
         ear.runtime.pods = (listed("u", c1="EXITED"),)
         await ear.pleg.relist()
         assert ear.states() == {"c1": "EXITED"}
-        assert Happening.DIED in {event.kind for event in _taken(ear)}
+        assert PodLifeCycleEventType.DIED in {event.kind for event in _taken(ear)}
 
     listening(story)
 

@@ -13,9 +13,9 @@ from kubelet_fakes.clock import run
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
 from kubelet_reference.pleg.cache import PodCache
-from kubelet_reference.pleg.generic import Happening, Pleg, PodLifecycleEvent, events_between
+from kubelet_reference.pleg.generic import Pleg, PodLifecycleEvent, PodLifeCycleEventType, events_between
 
-STARTED, DIED, REMOVED, CHANGED, MET = Happening
+STARTED, DIED, REMOVED, CHANGED, MET = PodLifeCycleEventType
 
 
 class Watch:
@@ -81,7 +81,7 @@ CREATED, RUNNING, EXITED, UNKNOWN, GONE = "CREATED", "RUNNING", "EXITED", "UNKNO
         (UNKNOWN, GONE, [DIED, REMOVED]),
     ],
 )
-def test_transitions(old: str, new: str, kinds: list[Happening]) -> None:
+def test_transitions(old: str, new: str, kinds: list[PodLifeCycleEventType]) -> None:
     """Each step of a container between two relists means what PLEG-03 says."""
     before = listed("u", c1=old) if old else listed("u")
     after = listed("u", c1=new) if new else listed("u")

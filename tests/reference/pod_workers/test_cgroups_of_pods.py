@@ -50,7 +50,7 @@ def kept(machine: Machine, records: PodRecords, policy: str = "Always") -> list[
     """What a round does about the cgroup of a pod."""
     tools = SimpleNamespace(cgroups=machine, runtime=machine)
     pod = Pod(metadata=ObjectMeta(uid="u1"), spec=PodSpec(containers=[], restartPolicy=policy))
-    run(PodSyncer(cast("SyncTools", tools)).keep_cgroup(pod, records))
+    run(PodSyncer(cast("SyncTools", tools)).ensure_cgroup(pod, records))
     return machine.steps
 
 
@@ -72,4 +72,4 @@ def test_cgroup_of_a_pod(there: str, records: PodRecords, policy: str, steps: li
 def test_node_without_cgroups() -> None:
     """Where nobody keeps cgroups, nothing is done about them."""
     tools = cast("SyncTools", SimpleNamespace(cgroups=None))
-    run(PodSyncer(tools).keep_cgroup(Pod(metadata=ObjectMeta(uid="u1")), SOMETHING))
+    run(PodSyncer(tools).ensure_cgroup(Pod(metadata=ObjectMeta(uid="u1")), SOMETHING))

@@ -21,7 +21,7 @@ from kubelet_reference.pod_workers.worker import (
     SyncFailed,
     Update,
     UpdateKind,
-    WaitCut,
+    WaitCancelled,
     Waits,
 )
 from kubelet_reference.status.reason_cache import ReasonCache
@@ -259,8 +259,8 @@ def test_wait_for_volumes_is_cut() -> None:
 
     async def story() -> None:
         world.volumes_seconds = asyncio.Event()
-        asyncio.get_running_loop().call_later(5, waits.cut)
-        with pytest.raises(WaitCut):
+        asyncio.get_running_loop().call_later(5, waits.cancel)
+        with pytest.raises(WaitCancelled):
             await world.syncer().sync_pod(Update(UpdateKind.SYNC, pod()), RECORDS, waits)
 
         assert asyncio.get_running_loop().time() == 5

@@ -8,7 +8,7 @@ from workers_bench import Bench, a_pod, on_bench
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, SyncResult
 from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, UpdateKind
 from kubelet_reference.pod_workers.worker_rules import Timing
-from kubelet_reference.util.clock import FirstChance
+from kubelet_reference.util.clock import FixedRandom
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from kubelet_reference.util.clock import FirstChance
 )
 def test_failed_round_comes_again(error: Exception | None, seconds: float) -> None:
     """A failed round is repeated after 10 s, or when its own wait is over, but within a minute (WORK-16)."""
-    assert Timing(FirstChance(), 60).after_failure(error) == seconds
+    assert Timing(FixedRandom(), 60).after_failure(error) == seconds
 
 
 def test_shortest_wait_counts() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubelet_reference.pod_workers.pod_state_queries import WorkerViews
+from kubelet_reference.pod_workers.pod_state_queries import PodStateQueries
 from kubelet_reference.pod_workers.worker import Worker
 from kubelet_reference.pod_workers.worker_table import State
 
@@ -15,7 +15,7 @@ QUESTIONS = (
 )
 
 
-class Views(WorkerViews):
+class Views(PodStateQueries):
     """The questions over one worker that is made up."""
 
     def __init__(self, worker: Worker | None, *, is_synced: bool) -> None:

@@ -9,12 +9,12 @@ from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.worker import (
     WITH_INSTANCE,
     WITHOUT_INSTANCE,
-    Conclusion,
+    ProbeFacts,
     ProbeState,
-    Sight,
+    ProbeTransition,
     Step,
     Tick,
-    conclude,
+    probe_transition,
     tick,
 )
 from kubelet_reference.util.versions import Behaviour
@@ -25,15 +25,15 @@ SKIP, PROBE, END = Step
 
 KNOWN = ProbeState("c1", last=FAILURE, count=2)
 HELD = ProbeState("c1", on_hold=True)
-RUNS = Sight("Running", "c1", running=True, started=True)
+RUNS = ProbeFacts("Running", "c1", running=True, started=True)
 STARTS = replace(RUNS, started=False)
-ENDED = Sight("Running", "c1", terminated=True)
+ENDED = ProbeFacts("Running", "c1", terminated=True)
 
 
 @pytest.mark.parametrize(
-    ("kind", "state", "sight", "decision"),
+    ("kind", "state", "facts", "decision"),
     [
-        pytest.param(LIVENESS, KNOWN, Sight(None), Tick(SKIP, KNOWN), id="no-status"),
+        pytest.param(LIVENESS, KNOWN, ProbeFacts(None), Tick(SKIP, KNOWN), id="no-status"),
         pytest.param(LIVENESS, KNOWN, replace(RUNS, phase="Failed"), Tick(END, KNOWN), id="failed"),
         pytest.param(READINESS, KNOWN, replace(RUNS, phase="Succeeded"), Tick(END, KNOWN), id="succeeded"),
         pytest.param(LIVENESS, KNOWN, replace(RUNS, container_id=""), Tick(SKIP, KNOWN), id="no-id"),
@@ -62,7 +62,7 @@ ENDED = Sight("Running", "c1", terminated=True)
         pytest.param(LIVENESS, HELD, ENDED, Tick(SKIP, HELD), id="hold-publishes-nothing"),
         pytest.param(READINESS, KNOWN, ENDED, Tick(SKIP, KNOWN, (FAILURE,)), id="exited"),
         pytest.param(
-            READINESS, KNOWN, Sight("Running", "c1"), Tick(SKIP, KNOWN, (FAILURE,)), id="waiting-with-id"
+            READINESS, KNOWN, ProbeFacts("Running", "c1"), Tick(SKIP, KNOWN, (FAILURE,)), id="waiting-with-id"
         ),
         pytest.param(
             READINESS, KNOWN, replace(ENDED, restarts=False), Tick(END, KNOWN, (FAILURE,)), id="exited-never"
@@ -70,7 +70,7 @@ ENDED = Sight("Running", "c1", terminated=True)
         pytest.param(
             READINESS,
             KNOWN,
-            Sight("Running", "c1", restarts=False),
+            ProbeFacts("Running", "c1", restarts=False),
             Tick(SKIP, KNOWN, (FAILURE,)),
             id="waiting-never",
         ),
@@ -104,9 +104,9 @@ ENDED = Sight("Running", "c1", terminated=True)
         pytest.param(READINESS, KNOWN, RUNS, Tick(PROBE, KNOWN), id="readiness"),
     ],
 )
-def test_tick(kind: ProbeKind, state: ProbeState, sight: Sight, decision: Tick) -> None:
+def test_tick(kind: ProbeKind, state: ProbeState, facts: ProbeFacts, decision: Tick) -> None:
     """The first row that holds decides."""
-    assert tick(kind, state, sight) == decision
+    assert tick(kind, state, facts) == decision
 
 
 def test_every_condition_of_the_table_is_a_row() -> None:
@@ -141,52 +141,77 @@ def _held(outcome: ProbeOutcome) -> ProbeState:
     ("kind", "state", "outcome", "threshold", "conclusion"),
     [
         pytest.param(
-            READINESS, FRESH, FAILURE, 3, Conclusion(_run(FAILURE, 1), None), id="below-the-threshold"
+            READINESS, FRESH, FAILURE, 3, ProbeTransition(_run(FAILURE, 1), None), id="below-the-threshold"
         ),
         pytest.param(
             READINESS,
             _run(FAILURE, 2),
             FAILURE,
             3,
-            Conclusion(_run(FAILURE, 3), FAILURE),
+            ProbeTransition(_run(FAILURE, 3), FAILURE),
             id="threshold-reached",
         ),
         pytest.param(
-            READINESS, _run(FAILURE, 2), SUCCESS, 1, Conclusion(_run(SUCCESS, 1), SUCCESS), id="one-success"
+            READINESS,
+            _run(FAILURE, 2),
+            SUCCESS,
+            1,
+            ProbeTransition(_run(SUCCESS, 1), SUCCESS),
+            id="one-success",
         ),
         pytest.param(
-            READINESS, _run(SUCCESS, 9), FAILURE, 3, Conclusion(_run(FAILURE, 1), None), id="opposite-resets"
+            READINESS,
+            _run(SUCCESS, 9),
+            FAILURE,
+            3,
+            ProbeTransition(_run(FAILURE, 1), None),
+            id="opposite-resets",
         ),
         pytest.param(
-            READINESS, _run(SUCCESS, 9), SUCCESS, 1, Conclusion(_run(SUCCESS, 10), SUCCESS), id="goes-on"
+            READINESS, _run(SUCCESS, 9), SUCCESS, 1, ProbeTransition(_run(SUCCESS, 10), SUCCESS), id="goes-on"
         ),
         pytest.param(
-            LIVENESS, _run(FAILURE, 2), FAILURE, 3, Conclusion(_held(FAILURE), FAILURE), id="liveness-holds"
+            LIVENESS,
+            _run(FAILURE, 2),
+            FAILURE,
+            3,
+            ProbeTransition(_held(FAILURE), FAILURE),
+            id="liveness-holds",
         ),
         pytest.param(
-            LIVENESS, FRESH, SUCCESS, 1, Conclusion(_run(SUCCESS, 1), SUCCESS), id="liveness-success-goes-on"
+            LIVENESS,
+            FRESH,
+            SUCCESS,
+            1,
+            ProbeTransition(_run(SUCCESS, 1), SUCCESS),
+            id="liveness-success-goes-on",
         ),
         pytest.param(
-            STARTUP, FRESH, FAILURE, 1, Conclusion(_held(FAILURE), FAILURE), id="startup-failure-holds"
+            STARTUP, FRESH, FAILURE, 1, ProbeTransition(_held(FAILURE), FAILURE), id="startup-failure-holds"
         ),
         pytest.param(
-            STARTUP, FRESH, FAILURE, 2, Conclusion(_run(FAILURE, 1), None), id="startup-below-the-threshold"
+            STARTUP,
+            FRESH,
+            FAILURE,
+            2,
+            ProbeTransition(_run(FAILURE, 1), None),
+            id="startup-below-the-threshold",
         ),
         pytest.param(
-            STARTUP, FRESH, SUCCESS, 1, Conclusion(_held(SUCCESS), SUCCESS), id="startup-success-holds"
+            STARTUP, FRESH, SUCCESS, 1, ProbeTransition(_held(SUCCESS), SUCCESS), id="startup-success-holds"
         ),
     ],
 )
 def test_conclude(
-    kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, conclusion: Conclusion
+    kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, transition: ProbeTransition
 ) -> None:
     """Only so many outcomes of a sort in a row change what is published; some lead to a hold (PROBE-06)."""
-    assert conclude(kind, state, outcome, threshold, Behaviour()) == conclusion
+    assert probe_transition(kind, state, outcome, threshold, Behaviour()) == transition
 
 
 def test_startup_success_does_not_hold_in_old_versions() -> None:
     """Before 1.28 only a failed startup probe rests (PROBE-08)."""
     old = Behaviour.of("1.26")
 
-    assert conclude(STARTUP, FRESH, SUCCESS, 1, old) == Conclusion(_run(SUCCESS, 1), SUCCESS)
-    assert conclude(STARTUP, FRESH, FAILURE, 1, old) == Conclusion(_held(FAILURE), FAILURE)
+    assert probe_transition(STARTUP, FRESH, SUCCESS, 1, old) == ProbeTransition(_run(SUCCESS, 1), SUCCESS)
+    assert probe_transition(STARTUP, FRESH, FAILURE, 1, old) == ProbeTransition(_held(FAILURE), FAILURE)

@@ -15,14 +15,14 @@ from kubelet_reference.api.results import ProbeKind, ProbeOutcome
 from kubelet_reference.prober.prober import ProbeTarget
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.worker import ProbeTools
-from kubelet_reference.util.clock import FirstChance
+from kubelet_reference.util.clock import FixedRandom
 from kubelet_reference.util.versions import Behaviour
 
 LIVENESS, READINESS, STARTUP = ProbeKind
 SUCCESS, FAILURE, UNKNOWN = ProbeOutcome
 
 
-class Late(FirstChance):
+class Late(FixedRandom):
     """Jitter is three quarters of what it may be."""
 
     def jitter(self, seconds: float, factor: float) -> float:

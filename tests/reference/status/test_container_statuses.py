@@ -24,7 +24,7 @@ from kubelet_reference.status.container_statuses import (
     RefusedRow,
     Seen,
     StateRow,
-    Told,
+    StatusInput,
     container_statuses,
     refused_row,
 )
@@ -45,7 +45,7 @@ def told(pod: Pod, *known: ContainerRecord, error: str = "", failed: str = "c1")
     if error:
         reasons.add("u1", failed, error, "no luck")
     assert pod.status is not None
-    return container_statuses(Told(pod, records(*known), pod.status, reasons, "fake", Behaviour()))
+    return container_statuses(StatusInput(pod, records(*known), pod.status, reasons, "fake", Behaviour()))
 
 
 def with_before(before: str, *, count: int = 4, **more: Any) -> Pod:

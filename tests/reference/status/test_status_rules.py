@@ -52,11 +52,13 @@ def a_status(
 def test_resurrection(policy: str, before: str, now: str, impossible: bool) -> None:  # noqa: FBT001 - a column
     """A container that ended for good may not be shown otherwise, init containers neither (STATUS-10)."""
     pod = a_pod(policy=policy, inits=("i1", "sc"))
-    as_app = status_rules.resurrected(pod, a_status({"c1": before}), a_status({"c1": now}), Behaviour())
-    as_init = status_rules.resurrected(
+    as_app = status_rules.illegal_transition(
+        pod, a_status({"c1": before}), a_status({"c1": now}), Behaviour()
+    )
+    as_init = status_rules.illegal_transition(
         pod, a_status({}, {"i1": before}), a_status({}, {"i1": now}), Behaviour()
     )
-    as_sidecar = status_rules.resurrected(
+    as_sidecar = status_rules.illegal_transition(
         pod, a_status({}, {"sc": before}), a_status({}, {"sc": now}), Behaviour()
     )
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from kubelet_fakes.clock import run
-from kubelet_reference.util.clock import FirstChance, LoopClock, SeededChance
-from kubelet_reference.util.ports import Chance
+from kubelet_reference.util.clock import FixedRandom, LoopClock, SeededRandom
+from kubelet_reference.util.ports import Random
 
 
 def test_wall_time_runs_with_the_loop() -> None:
@@ -60,8 +60,8 @@ def test_a_seed_gives_the_same_choices() -> None:
     """Two kubelets of one seed choose alike; another seed chooses otherwise."""
 
     def choices(seed: int) -> list[object]:
-        chance = SeededChance(seed)
-        return [chance.jitter(10, 0.5), chance.pick(1000), chance.token(), chance.jitter(10, 0.5)]
+        random = SeededRandom(seed)
+        return [random.jitter(10, 0.5), random.pick(1000), random.token(), random.jitter(10, 0.5)]
 
     assert choices(1) == choices(1)
     assert choices(1) != choices(2)
@@ -69,9 +69,9 @@ def test_a_seed_gives_the_same_choices() -> None:
 
 def test_choices_keep_their_bounds() -> None:
     """Jitter lies in [seconds, seconds * (1 + factor)), a pick below its count, and both are spread."""
-    chance = SeededChance(3)
-    jitters = [chance.jitter(10, 0.5) for _ in range(500)]
-    picks = [chance.pick(3) for _ in range(500)]
+    random = SeededRandom(3)
+    jitters = [random.jitter(10, 0.5) for _ in range(500)]
+    picks = [random.pick(3) for _ in range(500)]
 
     assert all(10 <= jitter < 15 for jitter in jitters)
     assert max(jitters) - min(jitters) > 4
@@ -81,7 +81,7 @@ def test_choices_keep_their_bounds() -> None:
 
 def test_tokens_are_not_given_twice() -> None:
     """Names differ within a life, and between lives of different seeds or prefixes."""
-    makers: list[Chance] = [SeededChance(1), SeededChance(2), FirstChance("a"), FirstChance("b")]
+    makers: list[Random] = [SeededRandom(1), SeededRandom(2), FixedRandom("a"), FixedRandom("b")]
     tokens = [maker.token() for maker in makers for _ in range(50)]
 
     assert len(set(tokens)) == len(tokens)
@@ -89,6 +89,6 @@ def test_tokens_are_not_given_twice() -> None:
 
 def test_no_chance_takes_the_first() -> None:
     """Without chance there is no jitter, and of several the first is taken."""
-    chance = FirstChance()
+    random = FixedRandom()
 
-    assert (chance.jitter(10, 0.5), chance.pick(7)) == (10, 0)
+    assert (random.jitter(10, 0.5), random.pick(7)) == (10, 0)

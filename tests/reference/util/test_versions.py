@@ -14,7 +14,7 @@ VERSIONS = range(OLDEST, NEWEST + 1)
 SINCE: dict[str, int] = {
     "marks_disruptions": 26,
     "adopts_known_pods": 27,
-    "cuts_volume_waits": 27,
+    "cancels_volume_waits": 27,
     "explicit_zero_grace_counts": 27,
     "log_names_are_anchored": 27,
     "reads_pull_errors": 27,
@@ -58,13 +58,13 @@ SINCE: dict[str, int] = {
 UNTIL: dict[str, int] = {"grace_override_is_final": 27, "asks_image_status_before_always_pull": 31}
 """The last one, of what newer versions do no more."""
 
-NEVER = {"hears_container_events", "restarts_sooner", "sends_stop_signals"}
+NEVER = {"streams_container_events", "restarts_sooner", "sends_stop_signals"}
 """What no version does unless its gate is set."""
 
 GATED: dict[str, tuple[str, int]] = {
     "runs_sidecars": ("SidecarContainers", 28),
     "reports_ready_to_start_containers": ("PodReadyToStartContainersCondition", 28),
-    "hears_container_events": ("EventedPLEG", 25),
+    "streams_container_events": ("EventedPLEG", 25),
     "prepares_resources": ("DynamicResourceAllocation", 26),
     "resizes_in_place": ("InPlacePodVerticalScaling", 27),
     "mounts_images": ("ImageVolume", 31),

@@ -57,7 +57,7 @@ def test_shutdown_is_announced_once_for_all() -> None:
         machine = Machine(recorder, 1 << 30, lambda _: True, MemoryDisk())
         machine.shut_down()
         await machine.announced()
-        machine.let_go()
+        machine.release()
 
     asyncio.run(story())
 

@@ -106,7 +106,7 @@ class Machine(MachineControl):
         """Return when the machine is about to go down."""
         await self._goes_down.wait()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """The kubelet holds the shutdown up no longer."""
         self._recorder.record("fault", what="nothing holds the shutdown up")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import Future, get_running_loop
 
-from kubelet_reference.util.ports import Chance, Clock
+from kubelet_reference.util.ports import Clock, Random
 
 _NS = 1_000_000_000
 
@@ -37,18 +37,18 @@ class Orders:
         return self._choices[(self._taken - 1) % len(self._choices)] % count
 
 
-class DrawnChance:
+class OrderedRandom:
     """A chance whose picks are made by `orders`, once a choice was made, and the rest by another chance."""
 
-    def __init__(self, chance: Chance, orders: Orders) -> None:
+    def __init__(self, random: Random, orders: Orders) -> None:
         self._orders = orders
-        self._chance = chance
-        self.jitter = chance.jitter
-        self.token = chance.token
+        self._random = random
+        self.jitter = random.jitter
+        self.token = random.token
 
     def pick(self, count: int) -> int:
         """One of `count` choices, as an index; 0 is first in, first out."""
-        return self._orders.pick(count) if self._orders.chosen else self._chance.pick(count)
+        return self._orders.pick(count) if self._orders.chosen else self._random.pick(count)
 
 
 class OrderedClock:

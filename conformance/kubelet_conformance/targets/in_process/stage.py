@@ -27,7 +27,7 @@ from kubelet_conformance.targets.in_process.disk_recorder import RecordedCgroups
 from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
 from kubelet_conformance.targets.in_process.machine import Machine, allocatable, configuration
 from kubelet_conformance.targets.in_process.manifests import WrittenManifests
-from kubelet_conformance.targets.in_process.ordering import DrawnChance, OrderedClock, Orders
+from kubelet_conformance.targets.in_process.ordering import OrderedClock, OrderedRandom, Orders
 from kubelet_conformance.targets.in_process.pod_servers import PodServers
 from kubelet_conformance.targets.in_process.recorded_runtime import Tap
 from kubelet_conformance.targets.in_process.resource_plugin import RecordedPlugin
@@ -43,7 +43,7 @@ from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
-from kubelet_reference.util.clock import LoopClock, SeededChance
+from kubelet_reference.util.clock import LoopClock, SeededRandom
 from kubelet_reference.util.ports import FetchError, ImageService, Ports, RuntimeService
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -139,7 +139,7 @@ class _Life:
     async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
         self._clock = LoopClock(EPOCH_NS, get_running_loop().time)
-        settings = RuntimeSettings(evented=self._behaviour.hears_container_events)
+        settings = RuntimeSettings(evented=self._behaviour.streams_container_events)
         runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk
         self._servers = PodServers(
@@ -185,7 +185,7 @@ class _Life:
         self._lives += 1
         ports = Ports(
             clock=OrderedClock(self._clock, self._orders),
-            chance=DrawnChance(SeededChance(self._choice.seed + self._lives), self._orders),
+            random=OrderedRandom(SeededRandom(self._choice.seed + self._lives), self._orders),
             runtime=cast("RuntimeService", tap),
             images=cast("ImageService", tap),
             api=api,

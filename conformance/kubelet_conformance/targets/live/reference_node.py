@@ -28,7 +28,7 @@ from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.server.host.disk import OsDisk
 from kubelet_reference.server.host.pod_network import RealPodNetwork
-from kubelet_reference.util.clock import SeededChance
+from kubelet_reference.util.clock import SeededRandom
 from kubelet_reference.util.ports import Clock, FetchError, ImageService, PodEvent, Ports, RuntimeService
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
@@ -106,7 +106,7 @@ class ReferenceNode:
         network = RealPodNetwork()
         ports = Ports(
             clock=self._clock,
-            chance=SeededChance(self._seed + self._lives),
+            random=SeededRandom(self._seed + self._lives),
             runtime=cast("RuntimeService", self._services),
             images=cast("ImageService", self._services),
             api=self._kubelet_api,

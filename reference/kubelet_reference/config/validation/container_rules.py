@@ -17,7 +17,7 @@ from lightkube.models.core_v1 import (
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.restart_policy import RESTART_ALL
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.rules import Rule, containers, exactly_one, unique
 from kubelet_reference.util.versions import Behaviour
 
@@ -27,14 +27,14 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HOOKS = ("postStart", "preStop")
 
 
-def images(pod: Pod, place: Place) -> None:
+def images(pod: Pod, place: FieldPath) -> None:
     """Every container has an image."""
     for one, where in containers(pod, place):
         if not one.image:
             where.field("image").wrong("missing")
 
 
-def init_containers_have_no_probes(pod: Pod, place: Place) -> None:
+def init_containers_have_no_probes(pod: Pod, place: FieldPath) -> None:
     """An init container that is no sidecar has neither hooks nor probes."""
     for i, one in enumerate(pods.init_containers(pod)):
         if not pods.is_sidecar(one):
@@ -43,7 +43,7 @@ def init_containers_have_no_probes(pod: Pod, place: Place) -> None:
                     place.field("initContainers").item(i).field(name).wrong("not allowed in init containers")
 
 
-def probes(pod: Pod, place: Place) -> None:
+def probes(pod: Pod, place: FieldPath) -> None:
     """A probe does one thing; readiness alone may ask for several successes, and has no grace of its own."""
     for one, where in containers(pod, place):
         for name in _PROBES:
@@ -58,7 +58,7 @@ def probes(pod: Pod, place: Place) -> None:
                     at.field("terminationGracePeriodSeconds").wrong("not allowed for readiness probes")
 
 
-def hooks(pod: Pod, place: Place) -> None:
+def hooks(pod: Pod, place: FieldPath) -> None:
     """A hook does one thing, and sleeps no longer than the pod may take to end."""
     grace = pods.grace_seconds(pod)
     for one, where in containers(pod, place):
@@ -72,13 +72,13 @@ def hooks(pod: Pod, place: Place) -> None:
                     at.field("sleep").field("seconds").expected(f"at most {grace}", hook.sleep.seconds)
 
 
-def _handler(handler: Probe | LifecycleHandler, place: Place) -> None:
+def _handler(handler: Probe | LifecycleHandler, place: FieldPath) -> None:
     """A command has words."""
     if handler.exec is not None and not handler.exec.command:
         place.field("exec").field("command").wrong("missing")
 
 
-def ports(pod: Pod, place: Place) -> None:
+def ports(pod: Pod, place: FieldPath) -> None:
     """Port names are unique in a container, host ports among all apps; on the host's network ports agree.
 
     Init containers run one by one, so each has the host ports to itself.
@@ -97,7 +97,7 @@ def ports(pod: Pod, place: Place) -> None:
                 at.expected(f"{port.containerPort} on the host's network", port.hostPort)
 
 
-def _host_ports(one: Container, place: Place) -> Iterator[tuple[Place, str]]:
+def _host_ports(one: Container, place: FieldPath) -> Iterator[tuple[FieldPath, str]]:
     for i, port in enumerate(one.ports or ()):
         if port.hostPort:
             at = place.field("ports").item(i).field("hostPort")
@@ -116,7 +116,7 @@ CONTAINER_RULES: tuple[Rule, ...] = (
 _NO_VOLUME = "the name of a volume of the pod"
 
 
-def mounts(pod: Pod, place: Place) -> None:
+def mounts(pod: Pod, place: FieldPath) -> None:
     """What a container mounts is a volume of the pod, and no path is mounted over twice."""
     known = {volume.name for volume in pods.spec(pod).volumes or ()}
     for one, where in containers(pod, place):
@@ -129,7 +129,7 @@ def mounts(pod: Pod, place: Place) -> None:
         unique((at.item(i).field("mountPath"), mount.mountPath) for i, mount in enumerate(found))
 
 
-def _mount(mount: VolumeMount, place: Place, *, is_privileged: bool) -> None:
+def _mount(mount: VolumeMount, place: FieldPath, *, is_privileged: bool) -> None:
     if mount.subPath and mount.subPathExpr:
         place.field("subPathExpr").wrong("not allowed beside subPath")
     if mount.mountPropagation == "Bidirectional" and not is_privileged:
@@ -143,7 +143,7 @@ def _mount(mount: VolumeMount, place: Place, *, is_privileged: bool) -> None:
             )
 
 
-def devices(pod: Pod, place: Place) -> None:
+def devices(pod: Pod, place: FieldPath) -> None:
     """A device is a volume that is claimed; it has a path of its own, and is not mounted as well."""
     volumes = {volume.name: volume for volume in pods.spec(pod).volumes or ()}
     for one, where in containers(pod, place):
@@ -180,7 +180,7 @@ def restart_rules(behaviour: Behaviour) -> Rule:
     return partial(own_rules, behaviour=behaviour) if behaviour.has_restart_rules else sidecars_only
 
 
-def sidecars_only(pod: Pod, place: Place) -> None:
+def sidecars_only(pod: Pod, place: FieldPath) -> None:
     """Only an init container has a restart policy of its own, and only Always (SIDECAR-01)."""
     for one, where in containers(pod, place):
         if one.restartPolicyRules is not None:
@@ -193,7 +193,7 @@ def sidecars_only(pod: Pod, place: Place) -> None:
             place.field("initContainers").item(i).field("restartPolicy").expected("Always", one.restartPolicy)
 
 
-def own_rules(pod: Pod, place: Place, behaviour: Behaviour) -> None:
+def own_rules(pod: Pod, place: FieldPath, behaviour: Behaviour) -> None:
     """Any container may have a policy, and beside it rules that look at its exit code (RESTART-19, -20)."""
     for one, where in containers(pod, place):
         rules, at = one.restartPolicyRules or (), where.field("restartPolicyRules")
@@ -205,7 +205,7 @@ def own_rules(pod: Pod, place: Place, behaviour: Behaviour) -> None:
             _rule(rule, at.item(i), behaviour)
 
 
-def _rule(rule: ContainerRestartRule, place: Place, behaviour: Behaviour) -> None:
+def _rule(rule: ContainerRestartRule, place: FieldPath, behaviour: Behaviour) -> None:
     if rule.action == RESTART_ALL and not behaviour.restarts_all_containers:
         place.field("action").wrong(f"{RESTART_ALL} is only allowed with the feature gate {_GATE_OF_ALL}")
     if rule.exitCodes is None:

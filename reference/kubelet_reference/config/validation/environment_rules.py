@@ -16,7 +16,7 @@ from lightkube.models.core_v1 import (
 )
 
 from kubelet_reference.api.quantities import parse_quantity
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.rules import containers, exactly_one, key_names
 
 _SOURCES_OF_VALUES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
@@ -37,7 +37,7 @@ _DIVISORS = frozenset(
 )
 
 
-def environment(pod: Pod, place: Place) -> None:
+def environment(pod: Pod, place: FieldPath) -> None:
     """Every variable of every container comes from somewhere."""
     for one, where in containers(pod, place):
         for i, variable in enumerate(one.env or ()):
@@ -46,7 +46,7 @@ def environment(pod: Pod, place: Place) -> None:
             _whole(whole, where.field("envFrom").item(i))
 
 
-def _variable(variable: EnvVar, place: Place) -> None:
+def _variable(variable: EnvVar, place: FieldPath) -> None:
     """A variable has a value or one source of it, not both."""
     source = variable.valueFrom
     if source is None:
@@ -64,7 +64,7 @@ def _variable(variable: EnvVar, place: Place) -> None:
         _divisor(source.resourceFieldRef, place.field("resourceFieldRef"))
 
 
-def _whole(found: EnvFromSource, place: Place) -> None:
+def _whole(found: EnvFromSource, place: FieldPath) -> None:
     """A whole source is a config map or a secret."""
     exactly_one(found, ("configMapRef", "secretRef"), place)
     for kind in ("configMapRef", "secretRef"):
@@ -73,7 +73,7 @@ def _whole(found: EnvFromSource, place: Place) -> None:
             place.field(kind).field("name").wrong("missing")
 
 
-def downward_files(files: Iterable[DownwardAPIVolumeFile], place: Place) -> None:
+def downward_files(files: Iterable[DownwardAPIVolumeFile], place: FieldPath) -> None:
     """A file of the downward API shows one field; a resource is that of a container."""
     for i, file in enumerate(files):
         at = place.item(i)
@@ -87,7 +87,7 @@ def downward_files(files: Iterable[DownwardAPIVolumeFile], place: Place) -> None
             _divisor(file.resourceFieldRef, where)
 
 
-def _field(found: ObjectFieldSelector, known: frozenset[str], place: Place) -> None:
+def _field(found: ObjectFieldSelector, known: frozenset[str], place: FieldPath) -> None:
     at = place.field("fieldPath")
     keyed = _FIELD_KEY.fullmatch(found.fieldPath)
     if keyed:
@@ -96,7 +96,7 @@ def _field(found: ObjectFieldSelector, known: frozenset[str], place: Place) -> N
         at.expected("a field of the pod that can be shown here, such as metadata.name", found.fieldPath)
 
 
-def _divisor(found: ResourceFieldSelector, place: Place) -> None:
+def _divisor(found: ResourceFieldSelector, place: FieldPath) -> None:
     """A divisor is a unit of the resource; 0 stands for 1."""
     divisor = parse_quantity(found.divisor or "0")
     known = _CPU_DIVISORS if found.resource.endswith(".cpu") else _DIVISORS

@@ -19,12 +19,12 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from kubelet_reference.api.quantities import parse_quantity
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.checks import Check
 from kubelet_reference.config.validation.values import VALUES
 
 JsonObject: TypeAlias = dict[str, Any]
-Reader: TypeAlias = Callable[[object, "Place"], object]
+Reader: TypeAlias = Callable[[object, "FieldPath"], object]
 """Takes a raw value, that is not null, and its place; gives the clean value, or notes what is wrong."""
 
 _QUANTITY_MAPS = frozenset({"allocatedResources", "limits", "overhead", "requests"})
@@ -41,7 +41,7 @@ class _Field:
     check: Check | None
 
 
-def read_object(model: type[Struct], raw: object, place: Place) -> JsonObject:
+def read_object(model: type[Struct], raw: object, place: FieldPath) -> JsonObject:
     """The object as clean data that `model` can be made from; what is wrong with it is noted.
 
     Nulls are gone, quantities are strings, and nothing is shared with `raw`.
@@ -63,17 +63,17 @@ def read_object(model: type[Struct], raw: object, place: Place) -> JsonObject:
     return clean
 
 
-def _read_field(field: _Field, value: object, place: Place) -> object:
-    before = len(place.problems)
+def _read_field(field: _Field, value: object, place: FieldPath) -> object:
+    before = len(place.errors)
     clean = field.read(value, place)
-    if field.check and len(place.problems) == before:
+    if field.check and len(place.errors) == before:
         for each, where in _each(clean, place):
             if not field.check.accepts(each):
                 where.expected(field.check.expected, each)
     return clean
 
 
-def _each(value: object, place: Place) -> Iterable[tuple[object, Place]]:
+def _each(value: object, place: FieldPath) -> Iterable[tuple[object, FieldPath]]:
     """The items of a list, each with its place; any other value is its own."""
     if not isinstance(value, list):
         return ((value, place),)
@@ -121,7 +121,7 @@ def _map_reader(name: str) -> Reader:
 
 
 def _list_of(read: Reader) -> Reader:
-    def read_list(raw: object, place: Place) -> object:
+    def read_list(raw: object, place: FieldPath) -> object:
         if not isinstance(raw, list):
             place.expected("a list", raw)
             return None
@@ -131,7 +131,7 @@ def _list_of(read: Reader) -> Reader:
 
 
 def _map_of(read: Reader) -> Reader:
-    def read_map(raw: object, place: Place) -> object:
+    def read_map(raw: object, place: FieldPath) -> object:
         if not isinstance(raw, dict):
             place.expected("an object", raw)
             return None
@@ -146,19 +146,19 @@ def _map_of(read: Reader) -> Reader:
     return read_map
 
 
-def _string(raw: object, place: Place) -> object:
+def _string(raw: object, place: FieldPath) -> object:
     if not isinstance(raw, str):
         place.expected("a string", raw)
     return raw
 
 
-def _boolean(raw: object, place: Place) -> object:
+def _boolean(raw: object, place: FieldPath) -> object:
     if not isinstance(raw, bool):
         place.expected("true or false", raw)
     return raw
 
 
-def _integer(raw: object, place: Place) -> object:
+def _integer(raw: object, place: FieldPath) -> object:
     is_whole = isinstance(raw, int) or (isinstance(raw, float) and raw.is_integer())
     if isinstance(raw, bool) or not is_whole or abs(cast("float", raw)) > _LARGEST:
         place.expected("a whole number", raw)
@@ -166,7 +166,7 @@ def _integer(raw: object, place: Place) -> object:
     return int(cast("float", raw))
 
 
-def _int_or_string(raw: object, place: Place) -> object:
+def _int_or_string(raw: object, place: FieldPath) -> object:
     if isinstance(raw, str):
         return raw
     if isinstance(raw, bool) or not isinstance(raw, int):
@@ -174,7 +174,7 @@ def _int_or_string(raw: object, place: Place) -> object:
     return raw
 
 
-def _quantity(raw: object, place: Place) -> object:
+def _quantity(raw: object, place: FieldPath) -> object:
     text = str(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else raw
     if not isinstance(text, str) or not _is_amount(text):
         place.expected("a quantity such as 500m or 1Gi", raw)
@@ -188,7 +188,7 @@ def _is_amount(text: str) -> bool:
         return False
 
 
-def _time(raw: object, place: Place) -> object:
+def _time(raw: object, place: FieldPath) -> object:
     if not isinstance(raw, str) or not _is_time(raw):
         place.expected("a time such as 2030-01-31T12:00:00Z", raw)
     return raw

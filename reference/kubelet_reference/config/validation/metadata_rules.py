@@ -11,7 +11,7 @@ from lightkube.models.core_v1 import AppArmorProfile, Pod, SeccompProfile, Toler
 from msgspec import convert
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.checks import BELOW
 from kubelet_reference.config.validation.fields import read_object
 from kubelet_reference.config.validation.rules import Rule, containers, is_qualified_name, key_names, labels
@@ -23,26 +23,26 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 _NO_OWNER = ("v1", "Event")
 
 
-def named(pod: Pod, place: Place) -> None:
+def named(pod: Pod, place: FieldPath) -> None:
     """A pod has a name."""
     if not pods.name(pod):
         place.field("name").wrong("missing")
 
 
-def labelled(pod: Pod, place: Place) -> None:
+def labelled(pod: Pod, place: FieldPath) -> None:
     """Labels are labels, and annotations have keys like theirs in any case."""
     labels(pods.labels(pod), place.field("labels"))
     annotation_keys(pods.annotations(pod), place.field("annotations"))
 
 
-def annotation_keys(found: Mapping[str, str], place: Place) -> None:
+def annotation_keys(found: Mapping[str, str], place: FieldPath) -> None:
     """Annotations have qualified names, and 256 KiB at most."""
     key_names(found, place, any_case=True)
     if sum(len(name.encode()) + len(value.encode()) for name, value in found.items()) > _ANNOTATION_BYTES_MAX:
         place.wrong(f"expected at most {_ANNOTATION_BYTES_MAX} bytes in all")
 
 
-def owners(pod: Pod, place: Place) -> None:
+def owners(pod: Pod, place: FieldPath) -> None:
     """One owner at most controls the pod, and none is an event."""
     controllers = 0
     for i, owner in enumerate(pods.metadata(pod).ownerReferences or ()):
@@ -54,7 +54,7 @@ def owners(pod: Pod, place: Place) -> None:
             at.field("kind").wrong("an event cannot be an owner")
 
 
-def finalizers(pod: Pod, place: Place) -> None:
+def finalizers(pod: Pod, place: FieldPath) -> None:
     """Finalizers are qualified names; those without a domain are Kubernetes' own."""
     found = pods.metadata(pod).finalizers or ()
     at = place.field("finalizers")
@@ -65,7 +65,7 @@ def finalizers(pod: Pod, place: Place) -> None:
         at.wrong(f"{_ORPHAN} and {_FOREGROUND} exclude each other")
 
 
-def managers(pod: Pod, place: Place) -> None:
+def managers(pod: Pod, place: FieldPath) -> None:
     """Who manages fields says how."""
     for i, one in enumerate(pods.metadata(pod).managedFields or ()):
         if one.operation is None:
@@ -87,14 +87,14 @@ _LOCALHOST = "localhost/"
 _UNCONFINED, _DEFAULT, _DOCKER = "unconfined", "runtime/default", "docker/default"
 
 
-def deletion_cost(pod: Pod, place: Place) -> None:
+def deletion_cost(pod: Pod, place: FieldPath) -> None:
     """What a deletion costs is a number of 32 bits, without needless zeros."""
     cost = pods.annotations(pod).get(_DELETION_COST)
     if cost is not None and not (_COST.fullmatch(cost) and -(1 << _COST_BITS) <= int(cost) < 1 << _COST_BITS):
         _at(place, _DELETION_COST).expected("a whole number of 32 bits", cost)
 
 
-def tolerations(pod: Pod, place: Place) -> None:
+def tolerations(pod: Pod, place: FieldPath) -> None:
     """Tolerations in an annotation are JSON, and as right as those in the field."""
     text = pods.annotations(pod).get(_TOLERATIONS)
     if not text:
@@ -109,13 +109,13 @@ def tolerations(pod: Pod, place: Place) -> None:
         at.expected("a list of tolerations", found)
         return
     for i, one in enumerate(cast("list[object]", found)):
-        before = len(place.problems)
+        before = len(place.errors)
         clean = read_object(Toleration, one, at.item(i))
-        if len(place.problems) == before:
+        if len(place.errors) == before:
             toleration(convert(clean, Toleration), at.item(i))
 
 
-def seccomp(pod: Pod, place: Place) -> None:
+def seccomp(pod: Pod, place: FieldPath) -> None:
     """A seccomp profile in an annotation is one, and the same as in the field."""
     security = pods.spec(pod).securityContext
     fields = {_SECCOMP_OF_POD: security.seccompProfile if security else None}
@@ -126,7 +126,7 @@ def seccomp(pod: Pod, place: Place) -> None:
             _profile(value, fields.get(name), _at(place, name), (_UNCONFINED, _DEFAULT, _DOCKER))
 
 
-def app_armor(pod: Pod, place: Place) -> None:
+def app_armor(pod: Pod, place: FieldPath) -> None:
     """An AppArmor profile in an annotation is that of a container, and the same as in the field."""
     security, os = pods.spec(pod).securityContext, pods.spec(pod).os
     fields: dict[str, AppArmorProfile | None] = {}
@@ -143,7 +143,7 @@ def app_armor(pod: Pod, place: Place) -> None:
 
 
 def _profile(
-    text: str, field: SeccompProfile | AppArmorProfile | None, place: Place, words: tuple[str, ...]
+    text: str, field: SeccompProfile | AppArmorProfile | None, place: FieldPath, words: tuple[str, ...]
 ) -> None:
     path = text.removeprefix(_LOCALHOST)
     is_local = path != text
@@ -164,7 +164,7 @@ def _meant(text: str) -> tuple[str, str | None]:
     ), None
 
 
-def _at(place: Place, name: str) -> Place:
+def _at(place: FieldPath, name: str) -> FieldPath:
     return place.field("annotations").field(name)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lightkube.models.core_v1 import Pod, PodSecurityContext, SecurityContext
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.rules import Rule, containers
 
 _OF_LINUX_PODS = ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")
@@ -35,7 +35,7 @@ _OF_LINUX = (
 _SIGNALS_OF_WINDOWS = frozenset({"SIGTERM", "SIGKILL"})
 
 
-def foreign_fields(pod: Pod, place: Place) -> None:
+def foreign_fields(pod: Pod, place: FieldPath) -> None:
     """A pod that names its operating system says nothing that only the other one knows."""
     spec = pods.spec(pod)
     if spec.os is None:
@@ -51,7 +51,7 @@ def foreign_fields(pod: Pod, place: Place) -> None:
             place.field(name).wrong(f"not allowed on {spec.os.name}")
 
 
-def host_processes(pod: Pod, place: Place) -> None:
+def host_processes(pod: Pod, place: FieldPath) -> None:
     """Where one container is a process of a Windows host, all are, and the network is the host's."""
     spec = pods.spec(pod)
     of_pod = _host_process(spec.securityContext)
@@ -68,7 +68,7 @@ def host_processes(pod: Pod, place: Place) -> None:
             place.field("hostNetwork").wrong("expected true for processes of a Windows host")
 
 
-def stop_signals(pod: Pod, place: Place) -> None:
+def stop_signals(pod: Pod, place: FieldPath) -> None:
     """A signal of its own is one of the operating system that the pod names (KEP-4960)."""
     os = pods.spec(pod).os
     for one, where in containers(pod, place):
@@ -81,7 +81,7 @@ def stop_signals(pod: Pod, place: Place) -> None:
                 at.expected("SIGTERM or SIGKILL", signal)
 
 
-def _contexts(pod: Pod, place: Place) -> Iterator[tuple[object, Place]]:
+def _contexts(pod: Pod, place: FieldPath) -> Iterator[tuple[object, FieldPath]]:
     yield pods.spec(pod).securityContext, place.field("securityContext")
     for one, where in containers(pod, place):
         yield one.securityContext, where.field("securityContext")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.rules import Rule, containers, is_qualified_name, unique
 
 _NAMESERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
@@ -13,19 +13,19 @@ _OF_THE_HOST = ("hostNetwork", "hostPID", "hostIPC")
 _IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 
 
-def some_containers(pod: Pod, place: Place) -> None:
+def some_containers(pod: Pod, place: FieldPath) -> None:
     """A pod has at least one app container."""
     if not pods.containers(pod):
         place.field("containers").wrong("expected at least one container")
 
 
-def no_ephemeral_containers(pod: Pod, place: Place) -> None:
+def no_ephemeral_containers(pod: Pod, place: FieldPath) -> None:
     """Ephemeral containers join a pod that runs; a manifest cannot have any (STATIC-25)."""
     if pods.ephemeral_containers(pod):
         place.field("ephemeralContainers").wrong("not allowed in a manifest")
 
 
-def no_api_references(pod: Pod, place: Place) -> None:
+def no_api_references(pod: Pod, place: FieldPath) -> None:
     """A pod from a manifest can use neither resource claims nor cluster trust bundles (STATIC-22)."""
     if pods.spec(pod).resourceClaims:
         place.field("resourceClaims").wrong("not allowed in a manifest")
@@ -36,12 +36,12 @@ def no_api_references(pod: Pod, place: Place) -> None:
                 bundle.field("clusterTrustBundle").wrong("not allowed in a manifest")
 
 
-def unique_container_names(pod: Pod, place: Place) -> None:
+def unique_container_names(pod: Pod, place: FieldPath) -> None:
     """No two containers of a pod have the same name, whatever their kind."""
     unique((where.field("name"), one.name) for one, where in containers(pod, place))
 
 
-def readiness_gates(pod: Pod, place: Place) -> None:
+def readiness_gates(pod: Pod, place: FieldPath) -> None:
     """A readiness gate names a condition by a qualified name."""
     for i, gate in enumerate(pods.spec(pod).readinessGates or ()):
         if not is_qualified_name(gate.conditionType):
@@ -49,7 +49,7 @@ def readiness_gates(pod: Pod, place: Place) -> None:
             at.expected("a qualified name", gate.conditionType)
 
 
-def dns(pod: Pod, place: Place) -> None:
+def dns(pod: Pod, place: FieldPath) -> None:
     """Without a policy the pod brings its own nameservers, three at most; searches are bounded too."""
     spec, config = pods.spec(pod), pods.spec(pod).dnsConfig
     at = place.field("dnsConfig")
@@ -68,7 +68,7 @@ def dns(pod: Pod, place: Place) -> None:
             at.field("options").item(i).field("name").wrong("missing")
 
 
-def host_names(pod: Pod, place: Place) -> None:
+def host_names(pod: Pod, place: FieldPath) -> None:
     """A host name that overrides all others belongs to a network of the pod's own (KEP-4762)."""
     spec = pods.spec(pod)
     for name in ("hostNetwork", "setHostnameAsFQDN"):
@@ -76,7 +76,7 @@ def host_names(pod: Pod, place: Place) -> None:
             place.field("hostnameOverride").wrong(f"not allowed with {name}")
 
 
-def namespaces_of_the_host(pod: Pod, place: Place) -> None:
+def namespaces_of_the_host(pod: Pod, place: FieldPath) -> None:
     """Processes are shared within the pod or with the host; own users exclude the host's namespaces."""
     spec = pods.spec(pod)
     if spec.hostPID and spec.shareProcessNamespace:
@@ -87,7 +87,7 @@ def namespaces_of_the_host(pod: Pod, place: Place) -> None:
                 place.field(name).wrong("not allowed with hostUsers false")
 
 
-def sysctls(pod: Pod, place: Place) -> None:
+def sysctls(pod: Pod, place: FieldPath) -> None:
     """Each sysctl is set once, and none of a namespace that is the host's."""
     spec = pods.spec(pod)
     found = (spec.securityContext and spec.securityContext.sysctls) or ()

@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.quantities import parse_quantity
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.checks import DNS_SUBDOMAIN
 from kubelet_reference.config.validation.metadata_rules import annotation_keys
 from kubelet_reference.config.validation.rules import (
@@ -70,7 +70,7 @@ _OF_CONTAINERS = _Kinds(
 )
 
 
-def of_containers(pod: Pod, place: Place) -> None:
+def of_containers(pod: Pod, place: FieldPath) -> None:
     """What a container asks for and is limited to fits together, and its claims are the pod's."""
     for one, where in containers(pod, place):
         if one.resources is not None:
@@ -79,7 +79,7 @@ def of_containers(pod: Pod, place: Place) -> None:
             _claims(pod, one.resources.claims or (), at.field("claims"))
 
 
-def of_pods(pod: Pod, place: Place) -> None:
+def of_pods(pod: Pod, place: FieldPath) -> None:
     """What a pod asks for as a whole is cpu, memory or huge pages, and holds what its containers ask for."""
     found = pods.spec(pod).resources
     if found is None:
@@ -100,14 +100,14 @@ def of_pods(pod: Pod, place: Place) -> None:
                 own.expected(f"at most the pod's limit {limits[name]}", amount)
 
 
-def overhead(pod: Pod, place: Place) -> None:
+def overhead(pod: Pod, place: FieldPath) -> None:
     """The pod's overhead follows the same rules."""
     found = cast("Mapping[str, str]", pods.spec(pod).overhead or {})  # pyright: ignore[reportUnknownMemberType]
     _amounts(found, place.field("overhead"), _OF_CONTAINERS)
     _huge_pages_have_company(found, place.field("overhead"))
 
 
-def resize_policies(pod: Pod, place: Place) -> None:
+def resize_policies(pod: Pod, place: FieldPath) -> None:
     """What a resize does is said once for each resource; a pod that never restarts does so for none."""
     for one, where in containers(pod, place):
         at = where.field("resizePolicy")
@@ -120,7 +120,7 @@ def resize_policies(pod: Pod, place: Place) -> None:
                 )
 
 
-def _requirements(found: ResourceRequirements, place: Place, kinds: _Kinds) -> None:
+def _requirements(found: ResourceRequirements, place: FieldPath, kinds: _Kinds) -> None:
     limits, requests = _limits(found), _requests(found)
     _amounts(limits, place.field("limits"), kinds)
     _amounts(requests, place.field("requests"), kinds)
@@ -136,7 +136,7 @@ def _requirements(found: ResourceRequirements, place: Place, kinds: _Kinds) -> N
             at.expected(f"the limit {limits[name]}: {_NO_OVERCOMMIT}", amount)
 
 
-def _amounts(found: Mapping[str, str], place: Place, kinds: _Kinds) -> None:
+def _amounts(found: Mapping[str, str], place: FieldPath, kinds: _Kinds) -> None:
     """Each name is known; huge pages come whole, and what has a domain in whole numbers."""
     for name, amount in found.items():
         if not kinds.have(name):
@@ -156,12 +156,12 @@ def _are_pages(size: str, amount: str) -> bool:
     return page > 0 and not page % 1 and not parse_quantity(amount) % page
 
 
-def _huge_pages_have_company(found: Mapping[str, str], place: Place) -> None:
+def _huge_pages_have_company(found: Mapping[str, str], place: FieldPath) -> None:
     if any(name.startswith(_HUGE_PAGES) for name in found) and not _COMPUTE & found.keys():
         place.wrong("huge pages need cpu or memory beside them")
 
 
-def _claims(pod: Pod, found: list[ResourceClaim] | tuple[()], place: Place) -> None:
+def _claims(pod: Pod, found: list[ResourceClaim] | tuple[()], place: FieldPath) -> None:
     """A claim is one of the pod's and is named once, as a whole or by its requests."""
     known = {one.name for one in pods.spec(pod).resourceClaims or ()}
     seen: set[tuple[str, str]] = set()
@@ -204,7 +204,7 @@ _ALONE = "ReadWriteOncePod"
 _OF_TEMPLATES = frozenset({"annotations", "labels"})
 
 
-def templates(pod: Pod, place: Place) -> None:
+def templates(pod: Pod, place: FieldPath) -> None:
     """An ephemeral volume has a template of its claim."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         if volume.ephemeral is not None:
@@ -215,7 +215,7 @@ def templates(pod: Pod, place: Place) -> None:
                 _template(volume.ephemeral.volumeClaimTemplate, at)
 
 
-def claim_names(pod: Pod, place: Place) -> None:
+def claim_names(pod: Pod, place: FieldPath) -> None:
     """The claim of an ephemeral volume is named after pod and volume; no other volume uses it."""
     found = pods.spec(pod).volumes or ()
     made = {f"{pods.name(pod)}-{one.name}" for one in found if one.ephemeral is not None}
@@ -229,7 +229,7 @@ def claim_names(pod: Pod, place: Place) -> None:
             at.field("persistentVolumeClaim").field("claimName").wrong("an ephemeral volume makes this claim")
 
 
-def _template(found: PersistentVolumeClaimTemplate, place: Place) -> None:
+def _template(found: PersistentVolumeClaimTemplate, place: FieldPath) -> None:
     """The claim takes labels and annotations from its template, all other metadata it gets by itself."""
     if found.metadata is not None:
         at = place.field("metadata")
@@ -241,7 +241,7 @@ def _template(found: PersistentVolumeClaimTemplate, place: Place) -> None:
     _claim(found.spec, place.field("spec"))
 
 
-def _claim(spec: PersistentVolumeClaimSpec, place: Place) -> None:
+def _claim(spec: PersistentVolumeClaimSpec, place: FieldPath) -> None:
     modes = spec.accessModes or ()
     if not modes:
         place.field("accessModes").wrong("expected at least one mode")

@@ -10,9 +10,9 @@ from lightkube.models.core_v1 import Container, NodeSelectorRequirement, Pod
 from lightkube.models.meta_v1 import LabelSelector, LabelSelectorRequirement
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place, shown
+from kubelet_reference.config.field_errors import FieldPath, shown
 
-Rule: TypeAlias = Callable[["Pod", "Place"], None]
+Rule: TypeAlias = Callable[["Pod", "FieldPath"], None]
 """Looks at a pod that has its defaults, and notes at the place of its spec or metadata what is wrong."""
 
 _NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)")
@@ -20,7 +20,7 @@ _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 _NAME_CHARS_MAX, _PREFIX_CHARS_MAX = 63, 253
 
 
-def containers(pod: Pod, place: Place) -> Iterator[tuple[Container, Place]]:
+def containers(pod: Pod, place: FieldPath) -> Iterator[tuple[Container, FieldPath]]:
     """The init and app containers, each with its place."""
     for i, one in enumerate(pods.init_containers(pod)):
         yield one, place.field("initContainers").item(i)
@@ -28,16 +28,16 @@ def containers(pod: Pod, place: Place) -> Iterator[tuple[Container, Place]]:
         yield one, place.field("containers").item(i)
 
 
-def unique(values: Iterable[tuple[Place, str]]) -> None:
+def unique(values: Iterable[tuple[FieldPath, str]]) -> None:
     """Each value is there once."""
-    seen: dict[str, Place] = {}
+    seen: dict[str, FieldPath] = {}
     for place, value in values:
         first = seen.setdefault(value, place)
         if first is not place:
             place.wrong(f"{shown(value)} is taken by {first.path}")
 
 
-def exactly_one(of: object, names: tuple[str, ...], place: Place) -> None:
+def exactly_one(of: object, names: tuple[str, ...], place: FieldPath) -> None:
     """One of these fields is given."""
     given = [name for name in names if getattr(of, name, None) is not None]
     if len(given) != 1:
@@ -68,33 +68,33 @@ _VALUES_WANTED: Mapping[str, tuple[int, int | None]] = {
 """How many values an operator takes, at least and at most."""
 
 
-def labels(found: Mapping[str, str], place: Place) -> None:
+def labels(found: Mapping[str, str], place: FieldPath) -> None:
     """The keys are qualified names and the values are what a label may have."""
     key_names(found, place)
     for name, text in found.items():
         value(text, place.field(name))
 
 
-def key_names(found: Mapping[str, str], place: Place, *, any_case: bool = False) -> None:
+def key_names(found: Mapping[str, str], place: FieldPath, *, any_case: bool = False) -> None:
     """The keys are qualified names."""
     for name in found:
         if not is_qualified_name(name.lower() if any_case else name):
             place.field(name).wrong("expected a qualified name as key")
 
 
-def label_key(text: str, place: Place) -> None:
+def label_key(text: str, place: FieldPath) -> None:
     """The key of a label is a qualified name."""
     if not is_qualified_name(text):
         place.expected("a qualified name", text)
 
 
-def value(text: str, place: Place) -> None:
+def value(text: str, place: FieldPath) -> None:
     """The value of a label is short and plain."""
     if not is_label_value(text):
         place.expected("the value of a label, at most 63 characters", text)
 
 
-def selector(found: LabelSelector | None, place: Place) -> None:
+def selector(found: LabelSelector | None, place: FieldPath) -> None:
     """Selected are labels that can be, by operators that have the values they need."""
     if found is None:
         return
@@ -114,7 +114,7 @@ def selected_keys(found: LabelSelector | None) -> frozenset[str]:
     return frozenset({*_match_labels(found), *(one.key for one in found.matchExpressions or ())})
 
 
-def requirement_values(one: LabelSelectorRequirement | NodeSelectorRequirement, place: Place) -> None:
+def requirement_values(one: LabelSelectorRequirement | NodeSelectorRequirement, place: FieldPath) -> None:
     """An operator has as many values as it takes."""
     least, most = _VALUES_WANTED[one.operator]
     got = len(one.values or ())

@@ -17,7 +17,7 @@ from lightkube.models.core_v1 import (
 )
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.checks import DNS_SUBDOMAIN
 from kubelet_reference.config.validation.rules import (
     Rule,
@@ -36,25 +36,25 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NAME_FIELD = "metadata.name"
 
 
-def no_gates(pod: Pod, place: Place) -> None:
+def no_gates(pod: Pod, place: FieldPath) -> None:
     """Gates hold a pod back from a node, and a pod from a manifest has one from the start."""
     if pods.spec(pod).schedulingGates:
         place.field("schedulingGates").wrong("not allowed in a manifest")
 
 
-def node_selector(pod: Pod, place: Place) -> None:
+def node_selector(pod: Pod, place: FieldPath) -> None:
     """A node is selected by labels."""
     found = cast("Mapping[str, str]", pods.spec(pod).nodeSelector or {})  # pyright: ignore[reportUnknownMemberType]
     labels(found, place.field("nodeSelector"))
 
 
-def tolerations(pod: Pod, place: Place) -> None:
+def tolerations(pod: Pod, place: FieldPath) -> None:
     """Each toleration makes sense by itself."""
     for i, one in enumerate(pods.spec(pod).tolerations or ()):
         toleration(one, place.field("tolerations").item(i))
 
 
-def toleration(one: Toleration, place: Place) -> None:
+def toleration(one: Toleration, place: FieldPath) -> None:
     """One without a key tolerates all; one that only asks for a key has no value."""
     if one.key:
         label_key(one.key, place.field("key"))
@@ -68,7 +68,7 @@ def toleration(one: Toleration, place: Place) -> None:
         place.field("effect").expected("NoExecute with tolerationSeconds", one.effect)
 
 
-def spread(pod: Pod, place: Place) -> None:
+def spread(pod: Pod, place: FieldPath) -> None:
     """A topology is named once for each answer to what cannot be satisfied."""
     found = pods.spec(pod).topologySpreadConstraints or ()
     at = place.field("topologySpreadConstraints")
@@ -77,7 +77,7 @@ def spread(pod: Pod, place: Place) -> None:
         _constraint(one, at.item(i))
 
 
-def _constraint(one: TopologySpreadConstraint, place: Place) -> None:
+def _constraint(one: TopologySpreadConstraint, place: FieldPath) -> None:
     if one.minDomains is not None and one.whenUnsatisfiable != "DoNotSchedule":
         place.field("minDomains").wrong("only allowed with whenUnsatisfiable DoNotSchedule")
     selector(one.labelSelector, place.field("labelSelector"))
@@ -90,7 +90,7 @@ def _constraint(one: TopologySpreadConstraint, place: Place) -> None:
             at.item(i).wrong("labelSelector has this key too")
 
 
-def affinity(pod: Pod, place: Place) -> None:
+def affinity(pod: Pod, place: FieldPath) -> None:
     """Nodes are chosen by their labels and names, and by the pods that they have."""
     found = pods.spec(pod).affinity
     if found is None:
@@ -103,7 +103,7 @@ def affinity(pod: Pod, place: Place) -> None:
             _pod_affinity(wanted, at.field(name))
 
 
-def _node_affinity(found: NodeAffinity, place: Place) -> None:
+def _node_affinity(found: NodeAffinity, place: FieldPath) -> None:
     """Something is required where requirements are; what is only preferred may have values no label has."""
     required = found.requiredDuringSchedulingIgnoredDuringExecution
     if required is not None:
@@ -119,7 +119,7 @@ def _node_affinity(found: NodeAffinity, place: Place) -> None:
         _node_term(preferred.preference, place.field(_PREFERRED).item(i).field("preference"))
 
 
-def _node_term(term: NodeSelectorTerm, place: Place) -> None:
+def _node_term(term: NodeSelectorTerm, place: FieldPath) -> None:
     for i, one in enumerate(term.matchExpressions or ()):
         at = place.field("matchExpressions").item(i)
         label_key(one.key, at.field("key"))
@@ -137,14 +137,14 @@ def _node_term(term: NodeSelectorTerm, place: Place) -> None:
                 at.field("values").item(j).expected("the name of a node", text)
 
 
-def _pod_affinity(found: PodAffinity | PodAntiAffinity, place: Place) -> None:
+def _pod_affinity(found: PodAffinity | PodAntiAffinity, place: FieldPath) -> None:
     for i, term in enumerate(found.requiredDuringSchedulingIgnoredDuringExecution or ()):
         _pod_term(term, place.field(_REQUIRED).item(i))
     for i, preferred in enumerate(found.preferredDuringSchedulingIgnoredDuringExecution or ()):
         _pod_term(preferred.podAffinityTerm, place.field(_PREFERRED).item(i).field("podAffinityTerm"))
 
 
-def _pod_term(term: PodAffinityTerm, place: Place) -> None:
+def _pod_term(term: PodAffinityTerm, place: FieldPath) -> None:
     label_key(term.topologyKey, place.field("topologyKey"))
     selector(term.labelSelector, place.field("labelSelector"))
     selector(term.namespaceSelector, place.field("namespaceSelector"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.rules import Rule, containers
 
 
-def escalation(pod: Pod, place: Place) -> None:
+def escalation(pod: Pod, place: FieldPath) -> None:
     """What is privileged, or may administrate the system, may escalate its privileges."""
     for one, where in containers(pod, place):
         context = one.securityContext
@@ -23,7 +23,7 @@ def escalation(pod: Pod, place: Place) -> None:
             at.wrong("cannot be false with the capability CAP_SYS_ADMIN")
 
 
-def unmasked(pod: Pod, place: Place) -> None:
+def unmasked(pod: Pod, place: FieldPath) -> None:
     """Who sees all of /proc is not among the users of the host."""
     for one, where in containers(pod, place):
         context = one.securityContext
@@ -31,9 +31,9 @@ def unmasked(pod: Pod, place: Place) -> None:
             where.field("securityContext").field("procMount").wrong("Unmasked needs hostUsers false")
 
 
-def profiles(pod: Pod, place: Place) -> None:
+def profiles(pod: Pod, place: FieldPath) -> None:
     """A seccomp or AppArmor profile of the node's is named, and no other is."""
-    contexts: list[tuple[object, Place]] = [
+    contexts: list[tuple[object, FieldPath]] = [
         (pods.spec(pod).securityContext, place.field("securityContext")),
         *((one.securityContext, where.field("securityContext")) for one, where in containers(pod, place)),
     ]

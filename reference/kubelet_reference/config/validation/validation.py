@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference.config.field_errors import Place, Problem
+from kubelet_reference.config.field_errors import FieldError, FieldPath
 from kubelet_reference.config.validation.container_rules import CONTAINER_RULES, MOUNT_RULES, restart_rules
 from kubelet_reference.config.validation.environment_rules import environment
 from kubelet_reference.config.validation.metadata_rules import ANNOTATION_RULES, METADATA_RULES
@@ -34,12 +34,12 @@ RULES: tuple[Rule, ...] = (
 """The rules for which the place is the spec's."""
 
 
-def validate(pod: Pod, behaviour: Behaviour) -> tuple[Problem, ...]:
+def validate(pod: Pod, behaviour: Behaviour) -> tuple[FieldError, ...]:
     """Everything that is wrong with a pod from a manifest that has its defaults."""
-    problems: list[Problem] = []
-    place = Place(problems)
+    errors: list[FieldError] = []
+    place = FieldPath(errors)
     for rule in (*METADATA_RULES, *ANNOTATION_RULES):
         rule(pod, place.field("metadata"))
     for rule in (*RULES, restart_rules(behaviour), *version_rules(behaviour)):
         rule(pod, place.field("spec"))
-    return tuple(problems)
+    return tuple(errors)

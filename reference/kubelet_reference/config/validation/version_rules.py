@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.checks import DNS_SUBDOMAIN
 from kubelet_reference.config.validation.rules import Rule, containers
 from kubelet_reference.util.versions import Behaviour
@@ -30,7 +30,7 @@ def version_rules(behaviour: Behaviour) -> Iterator[Rule]:
         yield no_resize_of_inits
 
 
-def plain_variables(pod: Pod, place: Place) -> None:
+def plain_variables(pod: Pod, place: FieldPath) -> None:
     """Variables are words of letters, digits, dots, dashes and underscores (KEP-4369, until 1.31)."""
     for one, where in containers(pod, place):
         for i, variable in enumerate(one.env or ()):
@@ -39,12 +39,12 @@ def plain_variables(pod: Pod, place: Place) -> None:
             _plain(whole.prefix or "_", where.field("envFrom").item(i).field("prefix"))
 
 
-def _plain(text: str, place: Place) -> None:
+def _plain(text: str, place: FieldPath) -> None:
     if not _VARIABLE.fullmatch(text):
         place.expected("letters, digits, dots, dashes and underscores, no digit first", text)
 
 
-def plain_searches(pod: Pod, place: Place) -> None:
+def plain_searches(pod: Pod, place: FieldPath) -> None:
     """A search domain has no underscores, and is more than a dot (KEP-4427, until 1.32)."""
     config = pods.spec(pod).dnsConfig
     for i, search in enumerate((config and config.searches) or ()):
@@ -52,7 +52,7 @@ def plain_searches(pod: Pod, place: Place) -> None:
             place.field("dnsConfig").field("searches").item(i).expected(DNS_SUBDOMAIN.expected, search)
 
 
-def some_sleep(pod: Pod, place: Place) -> None:
+def some_sleep(pod: Pod, place: FieldPath) -> None:
     """A hook that sleeps does so for a second at least (KEP-4818, until 1.32)."""
     for one, where in containers(pod, place):
         for name in ("postStart", "preStop"):
@@ -62,7 +62,7 @@ def some_sleep(pod: Pod, place: Place) -> None:
                 at.expected("1 or more", hook.sleep.seconds)
 
 
-def whole_images(pod: Pod, place: Place) -> None:
+def whole_images(pod: Pod, place: FieldPath) -> None:
     """A volume that shows an image is mounted as a whole (KEP-4639, until 1.32)."""
     images = {volume.name for volume in pods.spec(pod).volumes or () if volume.image is not None}
     for one, where in containers(pod, place):
@@ -72,7 +72,7 @@ def whole_images(pod: Pod, place: Place) -> None:
                     where.field("volumeMounts").item(i).field(name).wrong("not allowed for an image")
 
 
-def no_resize_of_inits(pod: Pod, place: Place) -> None:
+def no_resize_of_inits(pod: Pod, place: FieldPath) -> None:
     """An init container is not resized, so it says nothing about that (KEP-1287)."""
     for i, one in enumerate(pods.init_containers(pod)):
         if one.resizePolicy:

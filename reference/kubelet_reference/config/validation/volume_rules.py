@@ -22,7 +22,7 @@ from lightkube.models.core_v1 import (
 from msgspec.structs import asdict
 
 from kubelet_reference.api import pods
-from kubelet_reference.config.field_errors import Place
+from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.environment_rules import downward_files
 from kubelet_reference.config.validation.rules import Rule, exactly_one, unique
 
@@ -47,7 +47,7 @@ _NAMED = {
 """The volumes that show something else, and the field that says what, which the models do without."""
 
 
-def one_source(pod: Pod, place: Place) -> None:
+def one_source(pod: Pod, place: FieldPath) -> None:
     """A volume has a name of its own and one source."""
     found = pods.spec(pod).volumes or ()
     at = place.field("volumes")
@@ -58,7 +58,7 @@ def one_source(pod: Pod, place: Place) -> None:
             at.item(i).wrong(f"expected one source, got {' and '.join(sources)}")
 
 
-def named_sources(pod: Pod, place: Place) -> None:
+def named_sources(pod: Pod, place: FieldPath) -> None:
     """A volume that shows something says what."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         for source, field in _NAMED.items():
@@ -67,7 +67,7 @@ def named_sources(pod: Pod, place: Place) -> None:
                 place.field("volumes").item(i).field(source).field(field).wrong("missing")
 
 
-def downward(pod: Pod, place: Place) -> None:
+def downward(pod: Pod, place: FieldPath) -> None:
     """A file of the downward API shows one field."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         at = place.field("volumes").item(i)
@@ -79,7 +79,7 @@ def downward(pod: Pod, place: Place) -> None:
                 downward_files(source.downwardAPI.items or (), where)
 
 
-def projected_sources(pod: Pod, place: Place) -> None:
+def projected_sources(pod: Pod, place: FieldPath) -> None:
     """Each source of a projected volume is of one kind, and says what it shows; tokens are of an account."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         if volume.projected is not None:
@@ -91,21 +91,21 @@ def projected_sources(pod: Pod, place: Place) -> None:
                     at.item(j).field("serviceAccountToken").wrong("only allowed with serviceAccountName")
 
 
-def _named_projection(source: VolumeProjection, place: Place) -> None:
+def _named_projection(source: VolumeProjection, place: FieldPath) -> None:
     for kind in ("configMap", "secret"):
         shown = getattr(source, kind)
         if shown is not None and not shown.name:
             place.field(kind).field("name").wrong("missing")
 
 
-def unique_paths(pod: Pod, place: Place) -> None:
+def unique_paths(pod: Pod, place: FieldPath) -> None:
     """No two files of a projected volume have one path."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         if volume.projected is not None:
             unique(_paths(volume, place.field("volumes").item(i).field("projected").field("sources")))
 
 
-def _paths(volume: Volume, place: Place) -> Iterable[tuple[Place, str]]:
+def _paths(volume: Volume, place: FieldPath) -> Iterable[tuple[FieldPath, str]]:
     for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
         at = place.item(j)
         for kind in ("configMap", "secret", "downwardAPI"):
@@ -131,7 +131,7 @@ _PORTAL_CHARS_MAX = 64
 _RESERVED = (".kubernetes.io", ".k8s.io")
 
 
-def named_secrets(pod: Pod, place: Place) -> None:
+def named_secrets(pod: Pod, place: FieldPath) -> None:
     """A secret that is referred to is named."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         for kind, field in _SECRETS.items():
@@ -140,7 +140,7 @@ def named_secrets(pod: Pod, place: Place) -> None:
                 place.field("volumes").item(i).field(kind).field(field).field("name").wrong("missing")
 
 
-def sources(pod: Pod, place: Place) -> None:
+def sources(pod: Pod, place: FieldPath) -> None:
     """Each kind of source has rules of its own."""
     for i, volume in enumerate(pods.spec(pod).volumes or ()):
         at = place.field("volumes").item(i)
@@ -156,19 +156,19 @@ def sources(pod: Pod, place: Place) -> None:
             _iscsi(volume.iscsi, volume.name, at.field("iscsi"))
 
 
-def _fibre_channel(found: FCVolumeSource, place: Place) -> None:
+def _fibre_channel(found: FCVolumeSource, place: FieldPath) -> None:
     if bool(found.targetWWNs) == bool(found.wwids):
         place.field("targetWWNs").wrong("expected targetWWNs or wwids, and not both")
     if found.targetWWNs and found.lun is None:
         place.field("lun").wrong("missing beside targetWWNs")
 
 
-def _flocker(found: FlockerVolumeSource, place: Place) -> None:
+def _flocker(found: FlockerVolumeSource, place: FieldPath) -> None:
     if bool(found.datasetName) == bool(found.datasetUUID):
         place.wrong("expected datasetName or datasetUUID, and not both")
 
 
-def _azure_disk(found: AzureDiskVolumeSource, place: Place) -> None:
+def _azure_disk(found: AzureDiskVolumeSource, place: FieldPath) -> None:
     begin = "/subscriptions/" if found.kind == "Managed" else "https://"
     if not found.diskURI.startswith(begin):
         place.field("diskURI").expected(
@@ -176,14 +176,14 @@ def _azure_disk(found: AzureDiskVolumeSource, place: Place) -> None:
         )
 
 
-def _flex(found: FlexVolumeSource, place: Place) -> None:
+def _flex(found: FlexVolumeSource, place: FieldPath) -> None:
     options = cast("Mapping[str, str]", found.options or {})  # pyright: ignore[reportUnknownMemberType]
     for name in options:
         if f".{name.partition('/')[0].lower()}".endswith(_RESERVED):
             place.field("options").field(name).wrong("kubernetes.io and k8s.io are reserved")
 
 
-def _iscsi(found: ISCSIVolumeSource, name: str, place: Place) -> None:
+def _iscsi(found: ISCSIVolumeSource, name: str, place: FieldPath) -> None:
     if (found.chapAuthDiscovery or found.chapAuthSession) and found.secretRef is None:
         place.field("secretRef").wrong("missing: CHAP needs it")
     if found.initiatorName is not None and len(f"{name}:{found.targetPortal}") > _PORTAL_CHARS_MAX:

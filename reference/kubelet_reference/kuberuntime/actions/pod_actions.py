@@ -1,6 +1,6 @@
 """The decision of a pod sync: from the records and the spec to the actions.
 
-Nothing here acts: `compute_actions` is a pure function of a `Situation`. Each table is
+Nothing here acts: `compute_actions` is a pure function of a `SyncInput`. Each table is
 tried from the top, and the first row that fits decides. `NEW_SANDBOX` says what becomes of a pod whose
 sandbox is of no more use: in any case it is stopped. `RUNNING` says why a container that runs is
 stopped; where no row fits it is kept.
@@ -16,7 +16,12 @@ import msgspec
 from lightkube.models.core_v1 import Container, EphemeralContainer
 from msgspec.structs import replace
 
-from kubelet_reference.allocation.resize_rules import CapsChange, changes_of, in_order, needs_restart
+from kubelet_reference.allocation.resize_rules import (
+    ResourceChange,
+    in_order,
+    needs_restart,
+    resource_changes,
+)
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord, ContainerState
 from kubelet_reference.api.restart_policy import (
@@ -31,7 +36,7 @@ from kubelet_reference.api.results import KillReason, ProbeOutcome
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
 from kubelet_reference.kuberuntime.actions.init_containers import InitProgress, init_progress
 from kubelet_reference.kuberuntime.actions.sidecars import SidecarRules, app_was_made
-from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 
 
 class Next(Enum):
@@ -120,7 +125,7 @@ def row_of(running: Running) -> RunningRow | None:
     return next((row for row in RUNNING if row.when(running)), None)
 
 
-class Actions(msgspec.Struct, frozen=True):
+class PodActions(msgspec.Struct, frozen=True):
     """What a sync does, in the order of the seven steps (SYNC-03).
 
     `sandbox_id` is the sandbox that goes on being used, "" if a new one is needed.
@@ -135,12 +140,12 @@ class Actions(msgspec.Struct, frozen=True):
     ephemeral: tuple[EphemeralContainer, ...] = ()
     inits: tuple[Container, ...] = ()
     to_start: tuple[Container, ...] = ()
-    resizes: tuple[CapsChange, ...] = ()
+    resizes: tuple[ResourceChange, ...] = ()
     restart_all: bool = False
     """Every container of the pod is removed, with its records, and the pod restarts in its sandbox."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ContainerDecision(msgspec.Struct, frozen=True):
     """What becomes of one app container: it is kept, stopped, started, or stopped and started.
 
     One that is kept may be given other resources while it runs.
@@ -149,7 +154,7 @@ class Verdict(msgspec.Struct, frozen=True):
     kept: bool = False
     kill: Kill | None = None
     start: bool = False
-    resizes: tuple[CapsChange, ...] = ()
+    resizes: tuple[ResourceChange, ...] = ()
 
 
 class ActionRules:
@@ -161,14 +166,14 @@ class ActionRules:
     def __init__(self, sidecars: SidecarRules | None = None) -> None:
         self.sidecars = sidecars or SidecarRules()
 
-    def compute(self, now: Situation) -> Actions:
+    def compute(self, now: SyncInput) -> PodActions:
         """What is to be done for a pod that is meant to run (SYNC-03, step 1)."""
         return self.in_new_sandbox(now) if now.sandbox.changed else self.in_same_sandbox(now)
 
-    def in_new_sandbox(self, now: Situation) -> Actions:
+    def in_new_sandbox(self, now: SyncInput) -> PodActions:
         """By `NEW_SANDBOX`: the pod is stopped, and restarts if something is left to run (SANDBOX-05..08)."""
         pod, change = now.pod, now.sandbox
-        stopped = Actions(change.attempt, old_sandbox_id=change.old_id, kill_pod=True)
+        stopped = PodActions(change.attempt, old_sandbox_id=change.old_id, kill_pod=True)
         to_start = tuple(one for one in pods.containers(pod) if not self.is_done(now, one))
         inits = pods.init_containers(pod)
         facts = Stopped(
@@ -185,21 +190,21 @@ class ActionRules:
             case Next.APPS:
                 return replace(stopped, create_sandbox=True, to_start=to_start)
 
-    def has_had_its_run(self, now: Situation) -> bool:
+    def has_had_its_run(self, now: SyncInput) -> bool:
         """Whether a pod with policy Never has had containers: it gets no second sandbox (SANDBOX-06)."""
         return not restarts_on_failure(now.pod) and now.sandbox.attempt != 0 and bool(now.records.containers)
 
-    def is_done(self, now: Situation, container: Container) -> bool:
+    def is_done(self, now: SyncInput, container: Container) -> bool:
         """Whether an app container has succeeded and by policy OnFailure does not run again (SANDBOX-07)."""
         record = now.records.newest(container.name)
         if pods.restart_policy(now.pod) != pods.ON_FAILURE or record is None or record.exit_code != 0:
             return False
         return record.has_exited if now.behaviour.succeeded_means_exited else not record.is_running
 
-    def in_same_sandbox(self, now: Situation) -> Actions:
+    def in_same_sandbox(self, now: SyncInput) -> PodActions:
         """Ephemeral containers, then initialization, then the app containers."""
         change, ephemeral = now.sandbox, self.ephemeral_to_start(now)
-        found = Actions(change.attempt, change.old_id, change.old_id, ephemeral=ephemeral)
+        found = PodActions(change.attempt, change.old_id, change.old_id, ephemeral=ephemeral)
         if self.asks_for_all(now):
             return replace(found, restart_all=True)
         if pods.has_sidecars(now.pod):
@@ -207,7 +212,7 @@ class ActionRules:
         progress = self.init_progress(now)
         return self.app_actions(now, found) if progress.done else self.init_actions(now, found, progress)
 
-    def asks_for_all(self, now: Situation) -> bool:
+    def asks_for_all(self, now: SyncInput) -> bool:
         """Whether the end of a container is to restart all of its pod (RESTART-22)."""
         if not now.behaviour.restarts_all_containers or pods.deletion_asked(now.pod):
             return False
@@ -218,12 +223,12 @@ class ActionRules:
             if (record := now.records.newest(one.name)) is not None and record.has_exited
         )
 
-    def ephemeral_to_start(self, now: Situation) -> tuple[EphemeralContainer, ...]:
+    def ephemeral_to_start(self, now: SyncInput) -> tuple[EphemeralContainer, ...]:
         """An ephemeral container is started once: when nothing is known of it (EPH-01, EPH-02)."""
         known = {record.name for record in now.records.containers}
         return tuple(one for one in pods.ephemeral_containers(now.pod) if one.name not in known)
 
-    def with_sidecars(self, now: Situation, found: Actions) -> Actions:
+    def with_sidecars(self, now: SyncInput, found: PodActions) -> PodActions:
         """Sidecars are looked after at all times, the app containers once the pod is initialized.
 
         They do not keep a pod: where no app container is kept or started they go with it (SIDECAR-11).
@@ -239,17 +244,17 @@ class ActionRules:
             return apps
         return replace(apps, inits=inits.inits, to_kill=(*inits.to_kill, *apps.to_kill))
 
-    def was_initialized(self, now: Situation) -> bool:
+    def was_initialized(self, now: SyncInput) -> bool:
         """Whether the records of a pod whose sandbox is no good show that it has been initialized."""
         if pods.has_sidecars(now.pod):
             return app_was_made(now.pod, now.records)
         return self.init_progress(now).done
 
-    def init_progress(self, now: Situation) -> InitProgress:
+    def init_progress(self, now: SyncInput) -> InitProgress:
         """How far the init containers have come, by `INIT_ROWS`."""
         return init_progress(now.pod, now.records)
 
-    def init_actions(self, now: Situation, found: Actions, progress: InitProgress) -> Actions:
+    def init_actions(self, now: SyncInput, found: PodActions, progress: InitProgress) -> PodActions:
         """The next init container is started, alone; a failed one under Never ends the pod (INIT-01..11)."""
         one, record = progress.next, progress.record
         if one is None:
@@ -262,35 +267,35 @@ class ActionRules:
             return replace(found, inits=(one,), to_kill=(kill,))
         return replace(found, inits=(one,))
 
-    def app_actions(self, now: Situation, found: Actions) -> Actions:
+    def app_actions(self, now: SyncInput, found: PodActions) -> PodActions:
         """Each app container by itself (RESTART-17); a pod in which none is kept or started is killed."""
-        verdicts = [(one, self.verdict(now, one)) for one in pods.containers(now.pod)]
-        to_start = tuple(one for one, verdict in verdicts if verdict.start)
-        to_kill = tuple(verdict.kill for _, verdict in verdicts if verdict.kill is not None)
-        over = not to_start and not any(verdict.kept for _, verdict in verdicts)
-        resizes = self.in_order(change for _, verdict in verdicts for change in verdict.resizes)
+        decisions = [(one, self.app_decision(now, one)) for one in pods.containers(now.pod)]
+        to_start = tuple(one for one, app_decision in decisions if app_decision.start)
+        to_kill = tuple(app_decision.kill for _, app_decision in decisions if app_decision.kill is not None)
+        over = not to_start and not any(app_decision.kept for _, app_decision in decisions)
+        resizes = self.in_order(change for _, app_decision in decisions for change in app_decision.resizes)
         return replace(found, kill_pod=over, to_kill=to_kill, to_start=to_start, resizes=resizes)
 
-    def in_order(self, resizes: Iterable[CapsChange]) -> tuple[CapsChange, ...]:
+    def in_order(self, resizes: Iterable[ResourceChange]) -> tuple[ResourceChange, ...]:
         """Changes of several containers, in the order in which they are made (RESIZE-04)."""
         return in_order(resizes)
 
-    def verdict(self, now: Situation, one: Container) -> Verdict:
+    def app_decision(self, now: SyncInput, one: Container) -> ContainerDecision:
         """What becomes of one app container, by `RUNNING` if it runs and by `RESTARTS` if it does not."""
         record = now.records.newest(one.name)
         if record is not None and record.is_running:
-            return self.verdict_on_running(now, one, record)
+            return self.running_decision(now, one, record)
         start = self.should_restart(now, one, record)
         if start and record is not None and record.state is ContainerState.UNKNOWN:
             kill = Kill(record, one, KillReason.UNKNOWN, f"Container {_lost(record)}")
-            return Verdict(kill=kill, start=True)
-        return Verdict(start=start)
+            return ContainerDecision(kill=kill, start=True)
+        return ContainerDecision(start=start)
 
-    def should_restart(self, now: Situation, one: Container, record: ContainerRecord | None) -> bool:
+    def should_restart(self, now: SyncInput, one: Container, record: ContainerRecord | None) -> bool:
         """Whether a container that does not run is started (RESTART-01..06)."""
         return should_restart(now.pod, one, record, now.behaviour)
 
-    def verdict_on_running(self, now: Situation, one: Container, record: ContainerRecord) -> Verdict:
+    def running_decision(self, now: SyncInput, one: Container, record: ContainerRecord) -> ContainerDecision:
         """A running container is kept, unless its definition changed or a probe gave it up.
 
         A changed definition restarts under every policy (RESTART-07), a failed probe as the policy says
@@ -305,22 +310,22 @@ class ActionRules:
             )
         )
         if row is None:
-            return Verdict(kept=True, resizes=self.resizes(now, one, record))
+            return ContainerDecision(kept=True, resizes=self.resizes(now, one, record))
         restart = row.comes_again or policy_of(now.pod, one, now.behaviour) != pods.NEVER
         message = f"Container {one.name} {row.text}{', will be restarted' if restart else ''}"
-        return Verdict(kill=Kill(record, one, row.reason, message), start=restart)
+        return ContainerDecision(kill=Kill(record, one, row.reason, message), start=restart)
 
-    def resizes(self, now: Situation, one: Container, record: ContainerRecord) -> tuple[CapsChange, ...]:
+    def resizes(self, now: SyncInput, one: Container, record: ContainerRecord) -> tuple[ResourceChange, ...]:
         """What a running container is given or taken (RESIZE-01); in a static pod nothing (STATIC-24)."""
         if not now.behaviour.resizes_in_place or pods.is_static(now.pod):
             return ()
-        return changes_of(now.pod, one, record)
+        return resource_changes(now.pod, one, record)
 
-    def must_restart_to_resize(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+    def must_restart_to_resize(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
         """Whether by its policy the container gets other resources only as another instance (B14)."""
         return needs_restart(one, self.resizes(now, one, record))
 
-    def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+    def has_changed(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
         """Whether the instance is of another definition than the spec's (RESTART-07, RESTART-08)."""
         return record.hash != container_hash(one, now.behaviour)
 
@@ -330,7 +335,7 @@ def _lost(record: ContainerRecord) -> str:
     return f'is in "{record.state.lower()}" state, try killing it before restart'
 
 
-def compute_actions(now: Situation) -> Actions:
+def compute_actions(now: SyncInput) -> PodActions:
     """What is to be done for a pod that is meant to run, by the rules as they are."""
     return _RULES.compute(now)
 

@@ -53,21 +53,24 @@ class Sandboxes(msgspec.Struct, frozen=True):
 class SandboxRow:
     """A row of the table: where `when` holds, the pod needs a new sandbox, or does not.
 
-    `told` says whether the old one's id is reported.
+    `reports_old` says whether the old one's id is reported.
     """
 
     name: str
     when: Callable[[Sandboxes], bool]
     changed: bool
-    told: bool = True
+    reports_old: bool = True
 
 
 SANDBOXES = (
-    SandboxRow("none", lambda s: not s.known, changed=True, told=False),
+    SandboxRow("none", lambda s: not s.known, changed=True, reports_old=False),
     SandboxRow("several ready", lambda s: s.several_ready, changed=True),
     SandboxRow("not ready", lambda s: not s.newest.ready, changed=True),
     SandboxRow(
-        "other network", lambda s: s.newest.host_network != s.wants_host_network, changed=True, told=False
+        "other network",
+        lambda s: s.newest.host_network != s.wants_host_network,
+        changed=True,
+        reports_old=False,
     ),
     SandboxRow("no address", lambda s: s.has_no_address, changed=True),
     SandboxRow("good", lambda _: True, changed=False),
@@ -81,4 +84,4 @@ def sandbox_changed(pod: Pod, records: PodRecords) -> SandboxChange:
     if not found.known:
         return SandboxChange(row.changed, 0, "")
     attempt = found.newest.attempt + row.changed
-    return SandboxChange(row.changed, attempt, found.newest.id if row.told else "")
+    return SandboxChange(row.changed, attempt, found.newest.id if row.reports_old else "")

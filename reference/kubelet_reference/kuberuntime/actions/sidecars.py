@@ -26,7 +26,7 @@ from kubelet_reference.api.restart_policy import fails_for_good
 from kubelet_reference.api.results import KillReason, ProbeOutcome
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
 from kubelet_reference.kuberuntime.actions.init_containers import has_failed
-from kubelet_reference.kuberuntime.actions.sync_input import Kill, Situation
+from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 
 UNKNOWN, CREATED = ContainerState.UNKNOWN, ContainerState.CREATED
 
@@ -52,7 +52,7 @@ class Step(Flag):
 RESTART = Step.KILL | Step.START
 
 
-class InitSight(msgspec.Struct, frozen=True):
+class InitContainerFacts(msgspec.Struct, frozen=True):
     """What is seen of one init container; `state` is None where the runtime has no record of it.
 
     `decided` says that a later container, or a running app container, has shown how far the pod has come.
@@ -95,7 +95,7 @@ class SidecarRow:
     """
 
     name: str
-    when: Callable[[InitSight], bool]
+    when: Callable[[InitContainerFacts], bool]
     step: Step
     why: KillReason = KillReason.UNKNOWN
     goes_on: bool = False
@@ -156,14 +156,14 @@ class _Walk:
 class SidecarRules:
     """The walk over the init containers; each rule is a method that a subclass may override."""
 
-    def progress(self, now: Situation) -> SidecarProgress:
+    def progress(self, now: SyncInput) -> SidecarProgress:
         """What is to be done for the init containers of a pod with sidecars."""
         inits = pods.init_containers(now.pod)
         proven = self.is_proven(now.pod, now.records)
         walk = _Walk(initialized=proven, decided=proven)
         for index in reversed(range(len(inits))):
-            sight = self.sight(now, index, decided=walk.decided)
-            for row in self.rows_for(sight):
+            facts = self.facts(now, index, decided=walk.decided)
+            for row in self.rows_for(facts):
                 if Step.END in row.step:
                     return SidecarProgress(kill_pod=True)
                 self._take(now, walk, index, row)
@@ -180,15 +180,15 @@ class SidecarRules:
         newest = (records.newest(one.name) for one in pods.containers(pod))
         return any(one is not None and (one.is_running or one.state is CREATED) for one in newest)
 
-    def sight(self, now: Situation, index: int, *, decided: bool) -> InitSight:
+    def facts(self, now: SyncInput, index: int, *, decided: bool) -> InitContainerFacts:
         """What is seen of the init container at this place of the spec."""
         inits = pods.init_containers(now.pod)
         one = inits[index]
         record = now.records.newest(one.name)
         sidecar, last = pods.is_sidecar(one), index == len(inits) - 1
         if record is None:
-            return InitSight(sidecar=sidecar, decided=decided, last=last)
-        return InitSight(
+            return InitContainerFacts(sidecar=sidecar, decided=decided, last=last)
+        return InitContainerFacts(
             state=record.state,
             sidecar=sidecar,
             decided=decided,
@@ -201,20 +201,20 @@ class SidecarRules:
             liveness=now.liveness(record.id),
         )
 
-    def has_changed(self, now: Situation, one: Container, record: ContainerRecord) -> bool:
+    def has_changed(self, now: SyncInput, one: Container, record: ContainerRecord) -> bool:
         """Whether the instance is of another definition than the spec's (SIDECAR-20)."""
         known = record.hash == container_hash(one, now.behaviour)
         return not known and now.behaviour.restarts_changed_sidecars
 
-    def rows_for(self, sight: InitSight) -> Iterator[SidecarRow]:
+    def rows_for(self, facts: InitContainerFacts) -> Iterator[SidecarRow]:
         """The rows that are followed: the first that fits, and before it those that let the search go on."""
         for row in SIDECAR_ROWS:
-            if row.when(sight):
+            if row.when(facts):
                 yield row
                 if not row.goes_on:
                     return
 
-    def _take(self, now: Situation, walk: _Walk, index: int, row: SidecarRow) -> None:
+    def _take(self, now: SyncInput, walk: _Walk, index: int, row: SidecarRow) -> None:
         """Note what a row says."""
         one = pods.init_containers(now.pod)[index]
         record = now.records.newest(one.name)

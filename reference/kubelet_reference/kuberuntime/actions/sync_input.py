@@ -15,7 +15,7 @@ from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange
 from kubelet_reference.util.versions import Behaviour
 
 
-class Situation(msgspec.Struct, frozen=True):
+class SyncInput(msgspec.Struct, frozen=True):
     """All that the decision depends on.
 
     `liveness` and `startup` give the published outcome of a probe by container id, None if there is none.

@@ -71,7 +71,7 @@ class ContainerKill:
     grace_override: int | None = None
 
 
-class Terminator:
+class ContainerKiller:
     """Stops what runs; every method returns the outcome and raises nothing."""
 
     def __init__(
@@ -148,7 +148,7 @@ class Terminator:
     ) -> float:
         """All that comes before StopContainer; how much of the grace it took, in seconds."""
         began = self._clock.monotonic()
-        self.tell(kill)
+        self.report_killing(kill)
         await self._pre_stop(kill, container, grace)
         if order is not None:
             await order.wait_for_turn(kill.name, max(0.0, grace - (self._clock.monotonic() - began)))
@@ -158,7 +158,7 @@ class Terminator:
         """Whether a stop failed since there is nothing left to stop (TERM-10)."""
         return is_not_found(error)
 
-    def tell(self, kill: ContainerKill) -> None:
+    def report_killing(self, kill: ContainerKill) -> None:
         """The event comes first of all, and does not wait for a turn either (SIDECAR-27)."""
         text = kill.message or f"Stopping container {kill.name}"
         self._recorder.normal(kill.pod, Reason.KILLING, text, kill.name, container_id=kill.container_id)

@@ -9,7 +9,7 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
-from kubelet_reference.allocation.resize_rules import CapsChange
+from kubelet_reference.allocation.resize_rules import ResourceChange
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.resources import MEMORY, PERIOD
@@ -29,7 +29,7 @@ class Resizer:
         self._behaviour = tools.behaviour
         self._watch = watch
 
-    async def resize(self, pod: Pod, changes: Iterable[CapsChange]) -> list[ActionResult]:
+    async def resize(self, pod: Pod, changes: Iterable[ResourceChange]) -> list[ActionResult]:
         """Make the changes in this order; the first that fails is the last that is tried."""
         results: list[ActionResult] = []
         for change in changes:
@@ -42,7 +42,7 @@ class Resizer:
                 self._watch(pods.uid(pod), f"{change.name}:{change.resource}", _shows(change))
         return results
 
-    async def _problem(self, change: CapsChange) -> str | None:
+    async def _problem(self, change: ResourceChange) -> str | None:
         """Make one change; what is wrong with it, None if it was made."""
         try:
             refusal = await self.refusal(change)
@@ -52,7 +52,7 @@ class Resizer:
             return wrapped_text(error)
         return refusal
 
-    async def refusal(self, change: CapsChange) -> str | None:
+    async def refusal(self, change: ResourceChange) -> str | None:
         """Why memory cannot be taken from a container: it uses more than it would have (RESIZE-05)."""
         limit = change.new.memory_limit
         if change.resource != MEMORY or change.grows or not limit:
@@ -65,7 +65,7 @@ class Resizer:
         )
 
 
-def _linux(change: CapsChange) -> cri.LinuxContainerResources:
+def _linux(change: ResourceChange) -> cri.LinuxContainerResources:
     """What is to be changed; what is not named stays as it is."""
     new = change.new
     if change.resource == MEMORY:
@@ -73,16 +73,16 @@ def _linux(change: CapsChange) -> cri.LinuxContainerResources:
     return cri.LinuxContainerResources(cpu_period=PERIOD, cpu_quota=new.cpu_quota, cpu_shares=new.cpu_shares)
 
 
-def _shows(change: CapsChange) -> Callable[[PodRecords], bool]:
+def _shows(change: ResourceChange) -> Callable[[PodRecords], bool]:
     """Whether the runtime shows the change, or the container is not there any more to show it."""
 
     def shows(records: PodRecords) -> bool:
         record = next((one for one in records.containers if one.id == change.record.id), None)
-        if record is None or not record.is_running or record.caps is None:
+        if record is None or not record.is_running or record.actuated is None:
             return True
         if change.resource == MEMORY:
-            return record.caps.memory_limit == change.new.memory_limit
-        cpu = record.caps.cpu_shares, record.caps.cpu_quota
+            return record.actuated.memory_limit == change.new.memory_limit
+        cpu = record.actuated.cpu_shares, record.actuated.cpu_quota
         return cpu == (change.new.cpu_shares, change.new.cpu_quota)
 
     return shows

@@ -31,13 +31,13 @@ from kubelet_reference.images.image_manager import EnsuredImage, ImageManager
 from kubelet_reference.kuberuntime.container.container_config import Instance, container_config
 from kubelet_reference.kuberuntime.container.environment import Environment
 from kubelet_reference.kuberuntime.container.hooks import HookError, Hooks
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
 from kubelet_reference.kuberuntime.container.security import root_problem
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.versions import Behaviour
 
 
-class PodToStart(msgspec.Struct, frozen=True):
+class StartContext(msgspec.Struct, frozen=True):
     """The pod whose containers are to be started, and the sandbox to start them in.
 
     `records` are those from before the sync; `ips` are those of the sandbox (SYNC-12, SYNC-22); `images` are
@@ -62,7 +62,7 @@ class StartParts:
     images: ImageManager
     environment: Environment
     hooks: Hooks
-    terminator: Terminator
+    container_killer: ContainerKiller
 
 
 class ContainerStarter:
@@ -77,63 +77,69 @@ class ContainerStarter:
         self._resources = tools.resources
         self._parts = parts
 
-    async def start(self, into: PodToStart, container: AnyContainer) -> None:
+    async def start(self, context: StartContext, container: AnyContainer) -> None:
         """Start a new instance of the container; raises `StartError` naming the step that failed."""
-        shown = list(image_mounts(into, container))
+        shown = list(image_mounts(context, container))
         try:
-            image = await self._parts.images.ensure(into.pod, container, into.sandbox_config, into.secrets)
-            config = await self._config(into, container, image)
+            image = await self._parts.images.ensure(
+                context.pod, container, context.sandbox_config, context.secrets
+            )
+            config = await self._config(context, container, image)
             config.mounts.extend(shown)
-            container_id = await self._create(into, container, config)
+            container_id = await self._create(context, container, config)
         except StartError as error:
             # A failed pull is reported by its well-known reason: the pull's own event has the text.
             cause = error.reason if error.reason in _IMAGE_FAILURES else error
-            self._recorder.warning(into.pod, Reason.FAILED, f"Error: {cause}", container.name)
+            self._recorder.warning(context.pod, Reason.FAILED, f"Error: {cause}", container.name)
             raise
-        await self._start(into, container, container_id)
-        await self._post_start(into, container, container_id)
+        await self._start(context, container, container_id)
+        await self._post_start(context, container, container_id)
 
-    def restarts(self, into: PodToStart, container: AnyContainer) -> int:
+    def restarts(self, context: StartContext, container: AnyContainer) -> int:
         """The number of the new instance (RESTART-13, RESTART-16).
 
         One more than the newest record's; without a record, by the logs (RESTART-14). A record counts, not a
         try: a creation that left nothing is repeated with the same number (RESTART-24).
         """
-        newest = into.records.newest(container.name)
+        newest = context.records.newest(container.name)
         if newest is not None:
             return newest.restart_count + 1
-        return self._files.restarts_in_logs(into.pod, container.name)
+        return self._files.restarts_in_logs(context.pod, container.name)
 
     async def _config(
-        self, into: PodToStart, container: AnyContainer, image: EnsuredImage
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
     ) -> cri.ContainerConfig:
         try:
-            instance = await self._instance(into, container, image)
-            self._files.make_container_log_directory(into.pod, container.name)
+            instance = await self._instance(context, container, image)
+            self._files.make_container_log_directory(context.pod, container.name)
         except (ConfigError, OSError) as error:
             raise StartError(Failure.CONTAINER_CONFIG, str(error)) from error
-        return container_config(into.pod, container, instance, self._settings, self._behaviour)
+        return container_config(context.pod, container, instance, self._settings, self._behaviour)
 
-    async def _instance(self, into: PodToStart, container: AnyContainer, image: EnsuredImage) -> Instance:
-        restarts = self.restarts(into, container)
-        target_id = self.target_id(into, container)
-        known = await self._image_of(into, container, image)
-        environment = await self._parts.environment.make(into.pod, container, into.ips)
-        mounts = self._files.mounts(into.pod, container, into.ips, environment)
-        devices = self._resources.devices(into.pod, container) if self._resources is not None else ()
+    async def _instance(
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
+    ) -> Instance:
+        restarts = self.restarts(context, container)
+        target_id = self.target_id(context, container)
+        known = await self._image_of(context, container, image)
+        environment = await self._parts.environment.make(context.pod, container, context.ips)
+        mounts = self._files.mounts(context.pod, container, context.ips, environment)
+        devices = self._resources.devices(context.pod, container) if self._resources is not None else ()
         return Instance(image.ref, known, restarts, environment, mounts, target_id, devices)
 
-    def target_id(self, into: PodToStart, container: AnyContainer) -> str:
+    def target_id(self, context: StartContext, container: AnyContainer) -> str:
         """The newest instance of the container that an ephemeral one looks into (EPH-07)."""
         name = _target_name(container)
         if not name:
             return ""
-        target = into.records.newest(name)
+        target = context.records.newest(name)
         if target is None:
             raise ConfigError(f"unable to find target container {name}")
         return target.id
 
-    async def _image_of(self, into: PodToStart, container: AnyContainer, image: EnsuredImage) -> cri.Image:
+    async def _image_of(
+        self, context: StartContext, container: AnyContainer, image: EnsuredImage
+    ) -> cri.Image:
         """Ask for the image once more, to learn its user: it may not be root (IMAGE-22, IMAGE-24)."""
         try:
             found = await self._client.image_status(cri.ImageSpec(image=image.name))
@@ -141,34 +147,37 @@ class ContainerStarter:
             raise ConfigError(wrapped_text(error)) from error
         if found is None:
             raise ConfigError(f"image {quoted(image.name)} not found")
-        problem = root_problem(into.pod, container, found)
+        problem = root_problem(context.pod, container, found)
         if problem:
-            raise ConfigError(f"{problem} (pod: {quoted(pod_text(into.pod))}, container: {container.name})")
+            where = f"pod: {quoted(pod_text(context.pod))}, container: {container.name}"
+            raise ConfigError(f"{problem} ({where})")
         return found
 
-    async def _create(self, into: PodToStart, container: AnyContainer, config: cri.ContainerConfig) -> str:
+    async def _create(
+        self, context: StartContext, container: AnyContainer, config: cri.ContainerConfig
+    ) -> str:
         try:
-            created = await self._client.create_container(into.sandbox_id, config, into.sandbox_config)
+            created = await self._client.create_container(context.sandbox_id, config, context.sandbox_config)
         except grpc.RpcError as error:
             raise StartError(Failure.CREATE_CONTAINER, error_text(error)) from error
         colon = ":" if self._behaviour.names_created_after_colon else ""
         text = f"Created container{colon} {container.name}"
-        self._recorder.normal(into.pod, Reason.CREATED, text, container.name)
+        self._recorder.normal(context.pod, Reason.CREATED, text, container.name)
         return created
 
-    async def _start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
+    async def _start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
         try:
             await self._client.start_container(container_id)
         except grpc.RpcError as error:
             text = error_text(error)
             self._recorder.warning(
-                into.pod, Reason.FAILED, f"Error: {text}", container.name, container_id=container_id
+                context.pod, Reason.FAILED, f"Error: {text}", container.name, container_id=container_id
             )
             raise StartError(Failure.RUN_CONTAINER, text) from error
         text = f"Started container {container.name}"
-        self._recorder.normal(into.pod, Reason.STARTED, text, container.name)
+        self._recorder.normal(context.pod, Reason.STARTED, text, container.name)
 
-    async def _post_start(self, into: PodToStart, container: AnyContainer, container_id: str) -> None:
+    async def _post_start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
         """Run the postStart hook and wait for it, and so does the rest of the pod (HOOK-01, HOOK-02).
 
         If it fails, the container is stopped as any other, its preStop hook included (HOOK-03).
@@ -177,14 +186,14 @@ class ContainerStarter:
         if handler is None:
             return
         try:
-            await self._parts.hooks.run(into.pod, container, container_id, handler)
+            await self._parts.hooks.run(context.pod, container, container_id, handler)
         except HookError as error:
             # The event does not have what the hook printed: that may be secret (EVENTS-04).
             text = "PostStartHook failed"
-            self._recorder.warning(into.pod, Reason.FAILED_POST_START_HOOK, text, container.name)
+            self._recorder.warning(context.pod, Reason.FAILED_POST_START_HOOK, text, container.name)
             reason = KillReason.POST_START_HOOK
-            kill = ContainerKill(into.pod, container_id, container.name, reason, message=reason)
-            await self._parts.terminator.kill_container(kill)
+            kill = ContainerKill(context.pod, container_id, container.name, reason, message=reason)
+            await self._parts.container_killer.kill_container(kill)
             raise StartError(Failure.POST_START_HOOK, str(error)) from error
 
 
@@ -219,26 +228,28 @@ class ImageVolumes:
         self._images = images
         self._behaviour = behaviour
 
-    async def ready(self, into: PodToStart) -> PodToStart:
+    async def ready(self, context: StartContext) -> StartContext:
         """The same, with what has become of each image."""
         if not self._behaviour.mounts_images:
-            return into
-        sources = image_sources(into.pod)
-        return replace(into, images={name: await self._image(into, one) for name, one in sources.items()})
+            return context
+        sources = image_sources(context.pod)
+        return replace(
+            context, images={name: await self._image(context, one) for name, one in sources.items()}
+        )
 
-    async def _image(self, into: PodToStart, source: ImageVolumeSource) -> EnsuredImage | StartError:
+    async def _image(self, context: StartContext, source: ImageVolumeSource) -> EnsuredImage | StartError:
         # Events about it are the pod's: no container is to blame.
         wanted = Container(name="", image=source.reference, imagePullPolicy=source.pullPolicy)
         try:
-            return await self._images.ensure(into.pod, wanted, into.sandbox_config, into.secrets)
+            return await self._images.ensure(context.pod, wanted, context.sandbox_config, context.secrets)
         except StartError as error:
             return error
 
 
-def image_mounts(into: PodToStart, container: AnyContainer) -> Iterator[cri.Mount]:
+def image_mounts(context: StartContext, container: AnyContainer) -> Iterator[cri.Mount]:
     """What the container mounts of them; raises the `StartError` of an image that could not be had."""
     for wanted in container.volumeMounts or ():
-        image = into.images.get(wanted.name)
+        image = context.images.get(wanted.name)
         if isinstance(image, StartError):
             raise image
         if image is not None:

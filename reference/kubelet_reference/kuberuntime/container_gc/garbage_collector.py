@@ -18,7 +18,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_reference.api import names
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.cri.labels import restored_pod
-from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, Terminator
+from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.kuberuntime.container_gc.container_gc_rules import collectable_containers, limits_of
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
@@ -36,13 +36,13 @@ _log = logging.getLogger("kubelet_reference.garbage_collection")
 class GarbageRules:
     """What the collector asks before it removes all of a pod.
 
-    `sources_ready` says whether every source of pods was seen, `content_may_go` whether a pod (by UID) is
-    gone for good, with its containers stopped. `remove_images` removes all images that may go, `failed` is
-    called with the reason of a failed collection.
+    `sources_ready` says whether every source of pods was seen, `should_content_be_removed` whether a pod
+    (by UID) is gone for good, with its containers stopped. `remove_images` removes all images that may go,
+    `failed` is called with the reason of a failed collection.
     """
 
     sources_ready: Callable[[], bool]
-    content_may_go: Callable[[str], bool]
+    should_content_be_removed: Callable[[str], bool]
     remove_images: Callable[[], Awaitable[None]]
     failed: Callable[[str], None]
 
@@ -51,14 +51,18 @@ class GarbageCollector:
     """Collects garbage; what fails is left for the next collection."""
 
     def __init__(
-        self, tools: RuntimeTools, remover: RecordRemover, terminator: Terminator, rules: GarbageRules
+        self,
+        tools: RuntimeTools,
+        remover: RecordRemover,
+        container_killer: ContainerKiller,
+        rules: GarbageRules,
     ) -> None:
         self._client = tools.client
         self._files = tools.files
         self._clock = tools.clock
         self._settings = tools.settings
         self._remover = remover
-        self._terminator = terminator
+        self._container_killer = container_killer
         self._rules = rules
 
     async def run(self) -> None:
@@ -111,14 +115,16 @@ class GarbageCollector:
 
     def may_go_entirely(self, uid: str) -> bool:
         """Whether nothing of a pod is kept; unknown before all sources are seen (GC-02)."""
-        return self._rules.sources_ready() and self._rules.content_may_go(uid)
+        return self._rules.sources_ready() and self._rules.should_content_be_removed(uid)
 
     async def collect_sandboxes(self) -> None:
         """Remove dead sandboxes that hold no container any more."""
         containers = await self._client.list_containers()
         occupied = {container.pod_sandbox_id for container in containers.containers}
         sandboxes = await self._client.list_sandboxes()
-        for sandbox in collectable_sandboxes(sandboxes.items, occupied, self._rules.content_may_go):
+        for sandbox in collectable_sandboxes(
+            sandboxes.items, occupied, self._rules.should_content_be_removed
+        ):
             await self._remove_sandbox(sandbox.id)
 
     def collect_logs(self) -> None:
@@ -126,7 +132,7 @@ class GarbageCollector:
         if not self._rules.sources_ready():
             return
         for path, uid in self._files.log_directories().items():
-            if self._rules.content_may_go(uid):
+            if self._rules.should_content_be_removed(uid):
                 self._remove_folder(path)
 
     async def _remove_container(self, container: cri.Container) -> None:
@@ -144,7 +150,7 @@ class GarbageCollector:
             return False
         name = status.labels.get(names.CONTAINER_NAME) or status.metadata.name
         kill = ContainerKill(restored_pod(status), container_id, name, message=_UNKNOWN)
-        return (await self._terminator.kill_container(kill)).reason is None
+        return (await self._container_killer.kill_container(kill)).reason is None
 
     async def _remove_sandbox(self, sandbox_id: str) -> None:
         """Stop a sandbox once more, whatever it says of itself, then remove it (GC-05, CRI-41)."""
@@ -162,7 +168,7 @@ class GarbageCollector:
 
 
 def collectable_sandboxes(
-    sandboxes: Iterable[cri.PodSandbox], occupied: set[str], content_may_go: Callable[[str], bool]
+    sandboxes: Iterable[cri.PodSandbox], occupied: set[str], should_content_be_removed: Callable[[str], bool]
 ) -> list[cri.PodSandbox]:
     """The sandboxes to remove, the oldest of each pod first: not ready, and without containers.
 
@@ -173,7 +179,7 @@ def collectable_sandboxes(
         units.setdefault(one.labels.get(names.POD_UID) or one.metadata.uid, []).append(one)
     found: list[cri.PodSandbox] = []
     for uid, every in units.items():
-        old = _oldest(sorted(every, key=_created_at), 0 if content_may_go(uid) else 1)
+        old = _oldest(sorted(every, key=_created_at), 0 if should_content_be_removed(uid) else 1)
         found += [one for one in old if one.state != cri.SANDBOX_READY and one.id not in occupied]
     return found
 

@@ -6,7 +6,7 @@ import os
 from asyncio import get_running_loop
 from time import time_ns  # noqa: TID251 - here and nowhere else
 
-from kubelet_reference.util.clock import LoopClock, SeededChance
+from kubelet_reference.util.clock import LoopClock, SeededRandom
 
 _SEED_BYTES = 8
 
@@ -24,6 +24,6 @@ class WallClock(LoopClock):
         return time_ns()
 
 
-def wall_chance() -> SeededChance:
+def wall_chance() -> SeededRandom:
     """Random choices that differ in each run of a kubelet."""
-    return SeededChance(int.from_bytes(os.urandom(_SEED_BYTES), "big"))
+    return SeededRandom(int.from_bytes(os.urandom(_SEED_BYTES), "big"))
