@@ -138,7 +138,7 @@ def _held(outcome: ProbeOutcome) -> ProbeState:
 
 
 @pytest.mark.parametrize(
-    ("kind", "state", "outcome", "threshold", "conclusion"),
+    ("kind", "state", "outcome", "threshold", "transition"),
     [
         pytest.param(
             READINESS, FRESH, FAILURE, 3, ProbeTransition(_run(FAILURE, 1), None), id="below-the-threshold"
