@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract.definition import Answered, Broken, Finding
+from kubelet_conformance.contract.definition import Answered, Broken, Finding, Note
 from kubelet_conformance.contract.patterns import Pattern, Predicate
 from kubelet_conformance.trace.format.manifests import (
     ContainerState,
@@ -32,6 +32,7 @@ __all__ = (
     "Metadata",
     "Moment",
     "Node",
+    "Note",
     "Pattern",
     "Pod",
     "PodSpec",

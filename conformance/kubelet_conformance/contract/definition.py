@@ -98,6 +98,13 @@ class Answered(msgspec.Struct, frozen=True):
         return keys if self.not_before is None else united(keys, self.not_before.keys)
 
 
+class Note(msgspec.Struct, eq=False):
+    """What is remembered of a pod, a container, a sandbox or the node: `entity.note(Kind)` returns it.
+
+    Its fields have defaults: the note of an entity is made when it is first asked for.
+    """
+
+
 KEPT = Kept()
 Finding: TypeAlias = "Kept | Broken | Answered"
 Findings: TypeAlias = "Finding | Iterable[Finding] | None"

@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Answered,
-    Container,
-    Finding,
-    Manifest,
-    Moment,
-    Pattern,
-    Pod,
-    PodSpec,
-    PodStatus,
-)
+from kubelet_conformance.contract import Answered, Container, Finding, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, since
 from kubelet_conformance.contract.definition import Findings, answered, contract, observer
 from kubelet_conformance.contract.patterns import call, event, exited, kubelet, pod_set, pod_unset, status
@@ -28,20 +18,20 @@ from kubelet_conformance.contracts.facts.static_pod import FullName, kubelet_wor
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest
+from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import Disk, Fault, PodChange
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _CHANGE: Pattern = pod_set().either(pod_unset())
 
 
-class _Change:
+class _Change(Note):
     """The latest change of a source, and the pods that it affects."""
 
-    def __init__(self) -> None:
-        self.t = float("-inf")
-        self.source = ""
-        self.pods: tuple[Pod | None, ...] = ()
-        """The pods it is about, as far as they were known then."""
+    t: float = float("-inf")
+    source: str = ""
+    pods: tuple[Pod | None, ...] = ()
+    """The pods it is about, as far as they were known then."""
 
 
 @contract("CONFIG-02", on=_CHANGE, needs=(CRI, PODS), clause="no-sandbox")
@@ -152,11 +142,10 @@ def _node_is_there(m: Moment) -> bool:
     return isinstance(m.record, Fault) and not kubelet_view(m).node_gone
 
 
-class _Waits:
+class _Waits(Note):
     """The present kubelet started while its node's object was missing, and the object is still missing."""
 
-    def __init__(self) -> None:
-        self.waits = False
+    waits: bool = False
 
 
 @contract("CONFIG-11", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"), clause="waits")
@@ -239,13 +228,12 @@ Images = dict[str, str]
 """The image of each container, by name."""
 
 
-class _Files:
+class _Files(Note):
     """The pods that each file of the folder defines: the write of a file is recorded just before its pods."""
 
-    def __init__(self) -> None:
-        self.wanted: dict[str, tuple[FullName, Images]] = {}
-        self.written = ""
-        self.t = 0.0
+    wanted: dict[str, tuple[FullName, Images]] = {}
+    written: str = ""
+    t: float = 0.0
 
 
 @contract("CONFIG-09", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))

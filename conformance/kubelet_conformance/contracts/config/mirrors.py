@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus, Predicate, Sandbox
+from kubelet_conformance.contract import Manifest, Moment, Note, Pod, PodStatus, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, pod_set, pod_unset, status
@@ -236,19 +236,18 @@ def _is_mirror_of(pod: Pod, m: Moment) -> bool:
     return isinstance(m.record, Deleted) and m.record.uid == pod.mirror_uid
 
 
-class _ToGo:
+class _ToGo(Note):
     """The mirrors of a static pod whose deletion a client asked for, and the one that is gone, by UID."""
 
-    def __init__(self) -> None:
-        self.uids: set[str] = set()
-        self.gone = ""
+    uids: set[str] = set()
+    gone: str = ""
 
 
 @observer(on=deleted(), last=True)
-def _mirror_is_gone(m: Moment) -> None:
+def _mirror_is_gone(m: Moment, pod: Pod) -> None:
     """Record that the mirror is gone."""
-    if isinstance(m.record, Deleted) and m.pod is not None and m.pod.static:
-        m.pod.note(_ToGo).gone = m.record.uid
+    if isinstance(m.record, Deleted) and pod.static:
+        pod.note(_ToGo).gone = m.record.uid
 
 
 @observer(on=static_pods.MIRROR_IS_TO_GO, last=True)
@@ -260,18 +259,17 @@ def _mirror_is_to_go(m: Moment) -> None:
         pod.note(_ToGo).uids.add(uid)
 
 
-class _MissedRemovals:
+class _MissedRemovals(Note):
     """The pod was removed while a source was silent: its worker is informed once that source has sent."""
 
-    def __init__(self) -> None:
-        self.of = False
+    of: bool = False
 
 
 @observer(on=pod_unset())
-def _removal_is_missed(m: Moment) -> None:
+def _removal_is_missed(m: Moment, pod: Pod) -> None:
     """Record removals that no worker is informed of."""
-    if m.pod is not None and kubelet_view(m).api_away_t is not None:
-        m.pod.note(_MissedRemovals).of = True
+    if kubelet_view(m).api_away_t is not None:
+        pod.note(_MissedRemovals).of = True
 
 
 @contract("STATIC-16", on=status(), needs=(CRI, PODS, STORED_STATUS))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Finding, Manifest, Moment, Pattern, Pod, Predicate
+from msgspec import field
+
+from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, kubelet, pod_set, pod_unset
@@ -24,12 +26,11 @@ _NOTICED = FILE_POLL + REACTION
 """The kubelet has read the URL again after this."""
 
 
-class _Url:
+class _Url(Note):
     """What the manifest URL answers now, where the answer has no pods."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
-        self.seq = 0
+    t: float | None = None
+    seq: int = 0
 
 
 _ANSWER = Pattern(frozenset({"http"}))
@@ -108,11 +109,10 @@ def outage_removes_no_pod(m: Moment) -> Findings:
     return KEPT if any(c.pod is not None and c.pod.source == "api" for c in runs) else None
 
 
-class _Away:
+class _Away(Note):
     """Since when the API server has been away, its return included."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
+    t: float | None = None
 
 
 @outage_removes_no_pod.clause("no-kill", on=call("StopContainer"))
@@ -134,11 +134,10 @@ _FORGOTTEN_ONES_GO = ByVersion({"<=1.21": True, ">=1.27": True})
 """Housekeeping ends a worker that was not informed of its pod's removal (WORK-27)."""
 
 
-class _Deferred:
+class _Deferred(Note):
     """Static pods that were removed before every source had sent."""
 
-    def __init__(self) -> None:
-        self.pods: list[Pod] = []
+    pods: list[Pod] = []
 
 
 @contract("CONFIG-17", on=pod_unset(), needs=(CRI, PODS), clause="waits")
@@ -192,11 +191,10 @@ def _another_kubelet_starts(m: Moment) -> None:
     m.node.note(_Deferred).pods = []
 
 
-class _Again:
+class _Again(Note):
     """Static pods that come back, under the same UID, while they are being terminated."""
 
-    def __init__(self) -> None:
-        self.uids = Latest[str, int]()
+    uids: Latest[str, int] = field(default_factory=Latest)
 
 
 @contract("WORK-22", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.23"), clause="after")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec, Predicate
+from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodSpec, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, failed, kubelet, pod_set, pod_unset
@@ -59,14 +59,13 @@ def _has_another_uid(uid: str) -> Predicate:
     return lambda m: sandbox_asked(m).metadata.uid != uid
 
 
-class _Ports:
+class _Ports(Note):
     """Static pods that have just been removed from a source: when, from which, and their host ports."""
 
-    def __init__(self) -> None:
-        self.t = float("-inf")
-        self.source = ""
-        self.ports: frozenset[tuple[str, int]] = frozenset()
-        self.seq = 0
+    t: float = float("-inf")
+    source: str = ""
+    ports: frozenset[tuple[str, int]] = frozenset()
+    seq: int = 0
 
 
 @contract("CONFIG-03", on=pods.FRESH_STATIC, needs=(CRI, PODS))
@@ -98,13 +97,12 @@ def _removal_is_sent(m: Moment, pod: Pod, spec: PodSpec) -> None:
     left.ports |= {(port.protocol, port.host_port) for port in ports if port.host_port}
 
 
-class _Removed:
+class _Removed(Note):
     """The latest removal from a source of static pods."""
 
-    def __init__(self) -> None:
-        self.t = float("-inf")
-        self.seq = 0
-        self.source = ""
+    t: float = float("-inf")
+    seq: int = 0
+    source: str = ""
 
 
 @contract("CONFIG-04", on=pod_unset(), needs=(CRI, PODS), clause="killed")
@@ -154,14 +152,13 @@ def _departure_is_sent(m: Moment) -> None:
         removed.t, removed.seq, removed.source = m.t, m.seq, record.source
 
 
-class _Sent:
+class _Sent(Note):
     """The last manifest of each API pod, by UID."""
 
-    def __init__(self) -> None:
-        self.by_uid: dict[str, bytes] = {}
-        self.latest: tuple[bytes | None, bytes] | None = None
-        """The latest manifest of a pod and the one before; None where that is not known."""
-        self.seq = 0
+    by_uid: dict[str, bytes] = {}
+    latest: tuple[bytes | None, bytes] | None = None
+    """The latest manifest of a pod and the one before; None where that is not known."""
+    seq: int = 0
 
 
 def _take_word(m: Moment) -> _Sent:
@@ -189,12 +186,11 @@ def _word(raw: bytes | None) -> Word | None:
     return None if raw is None else word(msgspec.json.decode(raw))
 
 
-class _Failure:
+class _Failure(Note):
     """The latest RunPodSandbox that failed, if no other record of the pod has followed."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
-        self.seq = 0
+    t: float | None = None
+    seq: int = 0
 
 
 _RETRY_LEAST = 10.0

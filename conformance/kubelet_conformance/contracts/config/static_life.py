@@ -5,16 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Finding,
-    Manifest,
-    Moment,
-    Pod,
-    PodSpec,
-    PodStatus,
-    Predicate,
-    Sandbox,
-)
+from msgspec import field
+
+from kubelet_conformance.contract import Finding, Moment, Note, Pod, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, kubelet, pod_set, pod_unset, status
@@ -25,6 +18,7 @@ from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest, ExecSyncReply
+from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.world.views import Latest
 
@@ -59,32 +53,30 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
     )
 
 
-class _Trouble:
+class _Trouble(Note):
     """A container of the pod ended or failed a probe, or the pod was removed once: it may end for that."""
 
-    def __init__(self) -> None:
-        self.seen = False
+    seen: bool = False
 
 
 @observer(on=done("ContainerStatus").where(lambda m: not m.reply.same))
-def _containers_are_told(m: Moment) -> None:
+def _container_has_ended(m: Moment, pod: Pod) -> None:
     """Record that a container has ended."""
-    if m.pod is not None and m.container is not None and m.exit is not None:
-        m.pod.note(_Trouble).seen = True
+    if m.exit is not None:
+        pod.note(_Trouble).seen = True
 
 
 @observer(on=done("ExecSync"))
-def _probes_fail(m: Moment) -> None:
+def _probes_fail(m: Moment, pod: Pod) -> None:
     """Record that a probe failed: it may cost the container, and under some policies the pod."""
-    if m.pod is not None and m.response(ExecSyncReply).exit_code:
-        m.pod.note(_Trouble).seen = True
+    if m.response(ExecSyncReply).exit_code:
+        pod.note(_Trouble).seen = True
 
 
 @observer(on=pod_unset(), last=True)
-def _pods_went(m: Moment) -> None:
+def _pods_went(_: Moment, pod: Pod) -> None:
     """Record that a pod was removed: if it comes back, its former instance is still stopped."""
-    if m.pod is not None:
-        m.pod.note(_Trouble).seen = True
+    pod.note(_Trouble).seen = True
 
 
 @bad_manifest_disturbs_no_other.clause("goes", on=pod_unset())
@@ -149,11 +141,10 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
     )
 
 
-class _Leaving:
+class _Leaving(Note):
     """Static pods being terminated, by namespace and name; a kubelet that starts forgets them."""
 
-    def __init__(self) -> None:
-        self.pods: dict[FullName, list[Pod]] = {}
+    pods: dict[FullName, list[Pod]] = {}
 
 
 @contract("STATIC-18", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"))
@@ -254,11 +245,10 @@ def mirror_adds_no_ephemeral_container(m: Moment, manifest: Manifest) -> Finding
     )
 
 
-class _Superseded:
+class _Superseded(Note):
     """When a version of a static pod was last replaced before it was run, by namespace and name."""
 
-    def __init__(self) -> None:
-        self.of = Latest[FullName, tuple[float, int]]()
+    of: Latest[FullName, tuple[float, int]] = field(default_factory=Latest)
 
 
 @contract("STATIC-19", on=call("CreateContainer"), needs=(CRI, PODS), versions=since("1.22"))

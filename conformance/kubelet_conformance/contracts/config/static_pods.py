@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec import field
 
-from kubelet_conformance.contract import Manifest, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Manifest, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, pod_set, pod_unset, status
@@ -48,11 +49,10 @@ class _Version:
         self.seq = seq
 
 
-class _Versions:
+class _Versions(Note):
     """By namespace and name."""
 
-    def __init__(self) -> None:
-        self.now = Latest[static_pods.FullName, _Version]()
+    now: Latest[static_pods.FullName, _Version] = field(default_factory=Latest)
 
 
 @contract("STATIC-02", on=call("RunPodSandbox"), needs=(CRI, PODS), clause="uid")
@@ -184,11 +184,10 @@ def only_manifests_make_static_pods(m: Moment) -> Findings:
     return KEPT
 
 
-class _Gone:
+class _Gone(Note):
     """When static pods were removed from their source, by namespace and name."""
 
-    def __init__(self) -> None:
-        self.t = Latest[static_pods.FullName, float]()
+    t: Latest[static_pods.FullName, float] = field(default_factory=Latest)
 
 
 @observer(on=pod_unset())

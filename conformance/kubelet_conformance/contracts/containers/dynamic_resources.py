@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment, Pattern, Pod, PodSpec
+from kubelet_conformance.contract import Moment, Note, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed
@@ -17,20 +17,18 @@ GATE = "DynamicResourceAllocation"
 _FAILED_TO_PREPARE = "FailedPrepareDynamicResources"
 
 
-class _Plugin:
+class _Plugin(Note):
     """Whether the trace records calls to resource plugins at all."""
 
-    def __init__(self) -> None:
-        self.is_recorded = False
+    is_recorded: bool = False
 
 
-class _Resources:
+class _Resources(Note):
     """The prepared claims of a pod."""
 
-    def __init__(self) -> None:
-        self.devices: dict[str, list[str]] = {}
-        """By the claim's name, the CDI names of its devices."""
-        self.failed_seq = 0
+    devices: dict[str, list[str]] = {}
+    """By the claim's name, the CDI names of its devices."""
+    failed_seq: int = 0
 
 
 _ENDED = done("NodePrepareResources", "NodeUnprepareResources").either(failed("NodePrepareResources"))

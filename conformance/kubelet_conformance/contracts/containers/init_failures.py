@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, ContainerStatus, Exit, Finding, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, exited, failed, read_as, status
@@ -19,6 +19,7 @@ from kubelet_conformance.contracts.facts.static_pod import has_come_back
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.tables.container import INITS, InitAct, InitSeen
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
+from kubelet_conformance.trace.format.manifests import ContainerStatus, PodStatus
 
 
 def _seq(container: Container) -> int | None:
@@ -259,15 +260,14 @@ def _(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     return KEPT
 
 
-class _Failed:
+class _Failed(Note):
     """The containers of a pod that could not be created: the status says why until they are."""
 
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self.initialized = False
-        """Its init containers were done once: the status still says why its app containers did not start
-        then, until they do (reason_cache.go), though another sandbox begins with the init containers again.
-        """
+    names: set[str] = set()
+    initialized: bool = False
+    """Its init containers were done once: the status still says why its app containers did not start
+    then, until they do (reason_cache.go), though another sandbox begins with the init containers again.
+    """
 
 
 @contract("INIT-16", on=status(), needs=(PODS, STATUS))
@@ -301,16 +301,14 @@ def _was_put_off(pod: Pod, name: str, reason: str) -> bool:
 
 
 @observer(on=failed("CreateContainer", "PullImage"))
-def _(m: Moment) -> None:
-    if m.pod is not None:
-        m.pod.note(_Failed).names.add(containers.failing_start(m))
+def _(m: Moment, pod: Pod) -> None:
+    pod.note(_Failed).names.add(containers.failing_start(m))
 
 
 @observer(on=exited())
-def _takes_in_the_last_init(m: Moment, container: Container, ended: Exit) -> None:
+def _takes_in_the_last_init(_: Moment, pod: Pod, container: Container, ended: Exit) -> None:
     """Record that the last init container completed: app containers may be tried from here on."""
-    pod = m.pod
-    if pod is None or ended.code != 0:
+    if ended.code != 0:
         return
     if [spec.name for spec in containers.regular_inits(pod)][-1:] == [container.name]:
         pod.note(_Failed).initialized = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Note, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, happened, pod_set
@@ -73,11 +73,10 @@ def _ended(m: Moment) -> Container | None:
     return container if comes_back and in_place(container) else None
 
 
-class _Startup:
+class _Startup(Note):
     """What the startup probe of a sidecar's instance has found."""
 
-    def __init__(self) -> None:
-        self.passed = False
+    passed: bool = False
 
 
 @contract("SIDECAR-02", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
@@ -133,10 +132,9 @@ def _awaits_startup(container: Container) -> bool:
 
 
 @observer(on=done("ExecSync"))
-def _(m: Moment) -> None:
-    container = m.container
+def _(m: Moment, container: Container) -> None:
     probe = container.spec.startup_probe if container and container.spec else None
-    if container is None or probe is None or probe.exec is None or container.probed is None:
+    if probe is None or probe.exec is None or container.probed is None:
         return
     request, reply = container.probed, m.response(ExecSyncReply)
     if request.call is m.call and request.cmd == probe.exec.command and reply.exit_code == 0:

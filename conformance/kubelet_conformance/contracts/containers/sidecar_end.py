@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pod, PodStatus, Predicate
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, pod_set
@@ -233,11 +233,10 @@ def _may_be_of_a_sync(m: Moment, pod: Pod, container: Container) -> bool:
     return dead or was_through or bool(kills.failing_probe(pod, container))
 
 
-class _Asked:
+class _Asked(Note):
     """The graces that the pod's deletion was asked for with; a shorter one holds for the next attempt."""
 
-    def __init__(self) -> None:
-        self.graces: set[int] = set()
+    graces: set[int] = set()
 
 
 @contract("SIDECAR-14", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pattern, Pod, PodSpec
+from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, pod_set
@@ -128,11 +128,10 @@ def single_restart_has_no_turn(m: Moment, pod: Pod, spec: PodSpec, container: Co
     return KEPT
 
 
-class _FailsAtTheEnd:
+class _FailsAtTheEnd(Note):
     """When a probe of the sidecar failed that would have it killed, while its pod is terminated."""
 
-    def __init__(self) -> None:
-        self.seq = 0
+    seq: int = 0
 
 
 @contract("SIDECAR-25", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)

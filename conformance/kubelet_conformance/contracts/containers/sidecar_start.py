@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Container,
-    ContainerStatus,
-    Finding,
-    Manifest,
-    Moment,
-    Pod,
-    PodStatus,
-    Sandbox,
-)
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, status
@@ -26,7 +17,7 @@ from kubelet_conformance.contracts.facts.kills import stopped_for_itself
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, fresh_pod, stop_asked
 from kubelet_conformance.contracts.facts.status import is_lost
 from kubelet_conformance.contracts.facts.timing import REACTION
-from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Manifest, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 
 _ON = since("1.29")

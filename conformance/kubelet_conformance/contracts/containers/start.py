@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
-from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, status
@@ -69,11 +69,10 @@ def running_container_was_started(m: Moment, container: Container) -> Findings:
     return None if container.seen_running else KEPT
 
 
-class _StartsFailed:
+class _StartsFailed(Note):
     """The containers of a pod with a failed StartContainer; their records may be gone."""
 
-    def __init__(self) -> None:
-        self.names: dict[str, None] = {}
+    names: dict[str, None] = {}
 
 
 def _without_cause(pod: Pod, name: str, reason: str) -> str | None:
@@ -110,10 +109,9 @@ def waiting_reason_names_the_step_that_failed(m: Moment, pod: Pod, status: PodSt
 
 
 @observer(on=failed("StartContainer"))
-def _start_has_failed(m: Moment) -> None:
+def _start_has_failed(_: Moment, pod: Pod, container: Container) -> None:
     """Take in whose start has failed."""
-    if m.pod is not None and m.container is not None:
-        m.pod.note(_StartsFailed).names[m.container.name] = None
+    pod.note(_StartsFailed).names[container.name] = None
 
 
 @contract("START-04", on=call("StartContainer"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed, sandbox_died, status
@@ -21,14 +21,13 @@ _UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
 """What it says of a container that this kubelet has not tried to start."""
 
 
-class _Tries:
+class _Tries(Note):
     """The results of the last attempts to create and start each container."""
 
-    def __init__(self) -> None:
-        self.failed: dict[tuple[str, str], tuple[int, int]] = {}
-        """By name and reason: the seq of the last one, and the run of the kubelet it was in."""
-        self.started: dict[str, tuple[int, float]] = {}
-        """By name: seq and time of the first good start since the last one that failed."""
+    failed: dict[tuple[str, str], tuple[int, int]] = {}
+    """By name and reason: the seq of the last one, and the run of the kubelet it was in."""
+    started: dict[str, tuple[int, float]] = {}
+    """By name: seq and time of the first good start since the last one that failed."""
 
 
 def _name(m: Moment) -> str:
@@ -40,15 +39,13 @@ def _name(m: Moment) -> str:
 _TRIED = failed("CreateContainer", "StartContainer").either(done("StartContainer"))
 
 
-class _Taken:
-    def __init__(self) -> None:
-        self.seq = 0
+class _Taken(Note):
+    seq: int = 0
 
 
 @observer(on=_TRIED)
-def _take_try(m: Moment) -> None:
-    pod = m.pod
-    if pod is None or pod.note(_Taken).seq == m.seq:
+def _take_try(m: Moment, pod: Pod) -> None:
+    if pod.note(_Taken).seq == m.seq:
         return
     pod.note(_Taken).seq = m.seq
     tries, name = pod.note(_Tries), _name(m)

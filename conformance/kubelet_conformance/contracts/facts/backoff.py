@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Moment, Pattern, Pod
+from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import failed
 from kubelet_conformance.contracts.facts.container import REMAKING, asked, finished_t
@@ -59,12 +59,13 @@ class Restart(msgspec.Struct, frozen=True):
     """Seconds from the last attempt to the end of the run."""
 
 
-class _Entry:
+class _Entry(Note):
     """The series of one container by one definition: attempts counted for certain, and at most."""
 
-    def __init__(self) -> None:
-        self.sure = self.most = 0
-        self.sure_t = self.most_t = float("-inf")
+    sure: int = 0
+    most: int = 0
+    sure_t: float = float("-inf")
+    most_t: float = float("-inf")
 
     def least_delay(self, finished: float) -> float:
         return 0.0 if finished - self.sure_t > EXPIRY else _delay(self.sure)
@@ -82,19 +83,18 @@ class _Entry:
             self.sure, self.sure_t = self.sure + 1, t
 
 
-class _Series:
+class _Series(Note):
     """A pod's containers by name; a kubelet keeps them in memory, so each run of it starts without."""
 
-    def __init__(self) -> None:
-        self.life = 0
-        self.entries: dict[str, _Entry] = {}
-        """Those of the present definitions."""
-        self.by_hash: dict[tuple[str, str], _Entry] = {}
-        """Those of all definitions: one that comes back finds its series (helpers.go GetStableKey)."""
-        self.images: set[tuple[str, str]] = set()
-        """The images of all these definitions, by the container's name."""
-        self.seq = 0
-        self.now: Restart | None = None
+    life: int = 0
+    entries: dict[str, _Entry] = {}
+    """Those of the present definitions."""
+    by_hash: dict[tuple[str, str], _Entry] = {}
+    """Those of all definitions: one that comes back finds its series (helpers.go GetStableKey)."""
+    images: set[tuple[str, str]] = set()
+    """The images of all these definitions, by the container's name."""
+    seq: int = 0
+    now: Restart | None = None
 
     def entry(self, name: str, container_hash: str, image: str) -> _Entry:
         self.images.add((name, image))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Kind, Moment, Pattern, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, sandbox_died, status
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, to_run
@@ -13,7 +13,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Annotation
-from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.manifests import ContainerSpec, Kind, PodStatus
 from kubelet_conformance.trace.format.records import Reply
 from kubelet_conformance.trace.world.images import made_of
 from kubelet_conformance.trace.world.runtime_reports import event_of
@@ -357,11 +357,11 @@ def stop_to_remake(container: Container) -> Pattern:
     return call("StopContainer").where(fits)
 
 
-class _Stop:
+class _Stop(Note):
     """Whether its definition had changed when the container was stopped, or its pod was being terminated."""
 
-    def __init__(self) -> None:
-        self.changed = self.going = False
+    changed: bool = False
+    going: bool = False
 
 
 @observer(on=call("StopContainer"))
@@ -387,18 +387,16 @@ def was_going(container: Container) -> bool:
 PURGES: Pattern = failed("RemoveContainer", "ContainerStatus").either(call("RunPodSandbox"))
 
 
-class _Removal:
+class _Removal(Note):
     """Whether the removal of a container was tried and failed."""
 
-    def __init__(self) -> None:
-        self.tried = False
+    tried: bool = False
 
 
-class _Beside:
+class _Beside(Note):
     """The latest RunPodSandbox of a pod beside which such records stood."""
 
-    def __init__(self) -> None:
-        self.run_seq = 0
+    run_seq: int = 0
 
 
 @observer(on=PURGES)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment, Pod
+from msgspec import field
+
+from kubelet_conformance.contract import Moment, Note, Pod
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contracts.facts.pod import DISK
 from kubelet_conformance.trace.format.records import Disk
 from kubelet_conformance.trace.world.views import Latest
 
 
-class Files:
+class Files(Note):
     """The files that exist now."""
 
-    def __init__(self) -> None:
-        self.texts = Latest[str, str]()
-        """What each small file holds, by path."""
-        self.folders = Latest[str, None]()
+    texts: Latest[str, str] = field(default_factory=Latest)
+    """What each small file holds, by path."""
+    folders: Latest[str, None] = field(default_factory=Latest)
 
     def learn(self, record: Disk) -> None:
         """A file appeared, changed or was removed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract import Moment, Note, Pod
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import done, failed, pod_set
 from kubelet_conformance.contracts.facts.timing import REACTION
@@ -18,18 +18,16 @@ _SYNCING = (
 _VERSIONS = pod_set().either(done(*_SYNCING), failed(*_SYNCING))
 
 
-class _Former:
+class _Former(Note):
     """The policies by image of the versions that a sync may still follow, and when its last step was."""
 
-    def __init__(self) -> None:
-        self.policies: set[tuple[str, str]] = set()
-        self.last_t = -math.inf
+    policies: set[tuple[str, str]] = set()
+    last_t: float = -math.inf
 
 
 @observer(on=_VERSIONS)
-def _take_in(m: Moment) -> None:
-    pod = m.pod
-    if pod is None or pod.spec is None:
+def _take_in(m: Moment, pod: Pod) -> None:
+    if pod.spec is None:
         return
     former = pod.note(_Former)
     if m.manifest is not None:

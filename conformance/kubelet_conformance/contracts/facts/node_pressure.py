@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import field
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec
+from kubelet_conformance.contract import Moment, Note, Pod, PodSpec
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.trace.format.records import Fault
@@ -59,17 +60,16 @@ class Low(msgspec.Struct, frozen=True):
         return self.signal.endswith("fs.available")
 
 
-class Distress:
+class Distress(Note):
     """What is known by now."""
 
-    def __init__(self) -> None:
-        self.low: dict[str, Low] = {}
-        self.usage = Latest[str, dict[str, str]]()
-        """What each pod uses, by UID and resource."""
-        self.eased_t = -math.inf
-        """When there was enough of something again."""
-        self.told = False
-        """The trace records pressure or usage at all."""
+    low: dict[str, Low] = {}
+    usage: Latest[str, dict[str, str]] = field(default_factory=Latest)
+    """What each pod uses, by UID and resource."""
+    eased_t: float = -math.inf
+    """When there was enough of something again."""
+    told: bool = False
+    """The trace records pressure or usage at all."""
 
 
 def distress(m: Moment) -> Distress:

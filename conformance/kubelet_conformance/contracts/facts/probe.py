@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Moment, Pattern, Predicate
+from kubelet_conformance.contract import Container, Moment, Note, Pattern, Predicate
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, happened
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command, runs_pre_stop
@@ -28,65 +28,50 @@ PROBED: Pattern = done("ExecSync").either(failed("ExecSync"))
 PROBES: Pattern = call("ExecSync").either(PROBED)
 
 
-class Runs:
+class Runs(Note):
     """One probe of one container: the results of its executions in this run of the kubelet."""
 
-    __slots__ = (
-        "call",
-        "count",
-        "ended_t",
-        "errors",
-        "last",
-        "published",
-        "published_seq",
-        "total",
-    )
-
-    def __init__(self) -> None:
-        self.call: Call | None = None
-        """The latest execution, as long as it is in progress."""
-        self.total = 0
-        self.ended_t = 0.0
-        self.last: bool | None = None
-        """The latest result."""
-        self.count = 0
-        """How often in a row it came."""
-        self.errors = 0
-        """How many executions in a row gave no result."""
-        self.published: bool | None = None
-        """The latest result that came as often as its threshold says."""
-        self.published_seq = 0
+    call: Call | None = None
+    """The latest execution, as long as it is in progress."""
+    total: int = 0
+    ended_t: float = 0.0
+    last: bool | None = None
+    """The latest result."""
+    count: int = 0
+    """How often in a row it came."""
+    errors: int = 0
+    """How many executions in a row gave no result."""
+    published: bool | None = None
+    """The latest result that came as often as its threshold says."""
+    published_seq: int = 0
 
 
-class _Worker:
+class _Worker(Note):
     """The prober worker of one probe of one container, over all its instances: its latest tick."""
 
-    def __init__(self) -> None:
-        self.begun_t = 0.0
-        """When the first of its executions began: there are up to three."""
-        self.ended_t = 0.0
-        self.off_grid = False
-        """It began as soon as one that had taken too long was over; the next comes when it is due."""
+    begun_t: float = 0.0
+    """When the first of its executions began: there are up to three."""
+    ended_t: float = 0.0
+    off_grid: bool = False
+    """It began as soon as one that had taken too long was over; the next comes when it is due."""
 
 
-class _Workers:
+class _Workers(Note):
     """Those of a pod by container and probe; each run of the kubelet has its own."""
 
-    def __init__(self) -> None:
-        self.life = -1
-        self.by_probe: dict[tuple[str, Name], _Worker] = {}
+    life: int = -1
+    by_probe: dict[tuple[str, Name], _Worker] = {}
 
 
-class _Probing:
+class _Probing(Note):
     """A container's probes; the kubelet keeps them in memory, so each run of it starts without."""
 
-    def __init__(self) -> None:
-        self.life = -1
-        self.seq = 0
-        self.runs: dict[Name, Runs] = {}
-        self.succeeded: set[Name] = set()
-        """Those that have succeeded in any run of the kubelet."""
-        self.now: Probed | None = None
+    life: int = -1
+    seq: int = 0
+    runs: dict[Name, Runs] = {}
+    succeeded: set[Name] = set()
+    """Those that have succeeded in any run of the kubelet."""
+    now: Probed | None = None
 
 
 class Before(msgspec.Struct, frozen=True):

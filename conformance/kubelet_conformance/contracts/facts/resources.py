@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from kubelet_conformance.contract import Container, Moment, Pod, PodSpec
+from kubelet_conformance.contract import Container, Moment, Note, Pod, PodSpec
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import done
 from kubelet_conformance.contracts.facts.node_pressure import amount
@@ -65,11 +65,10 @@ def caps_told(container: Container) -> Caps | None:
     return caps_of(reported.linux) if reported is not None and reported.linux is not None else None
 
 
-class _Given:
+class _Given(Note):
     """What UpdateContainerResources gave a container since the runtime last reported its resources."""
 
-    def __init__(self) -> None:
-        self.caps: Caps | None = None
+    caps: Caps | None = None
 
 
 def updated(m: Moment) -> Caps:
@@ -80,10 +79,9 @@ def updated(m: Moment) -> Caps:
 
 
 @observer(on=done("UpdateContainerResources"))
-def take_update(m: Moment) -> None:
+def take_update(m: Moment, container: Container) -> None:
     """Record what a successful UpdateContainerResources has given; see `has_now`."""
-    if m.container is not None:
-        m.container.note(_Given).caps = updated(m)
+    container.note(_Given).caps = updated(m)
 
 
 def has_now(container: Container) -> Caps | None:

@@ -6,8 +6,9 @@ import math
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import field
 
-from kubelet_conformance.contract import ContainerStatus, Moment, Pattern, Pod, Sandbox
+from kubelet_conformance.contract import ContainerStatus, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import call, deleted, pod_set, pod_unset
 from kubelet_conformance.contracts.facts.pod import MIRROR
@@ -52,11 +53,10 @@ def kubelet_works(m: Moment) -> bool:
 N = TypeVar("N")
 
 
-class _Lasting:
+class _Lasting(Note):
     """The notes by their kind and the pod's UID."""
 
-    def __init__(self) -> None:
-        self.notes = Latest[tuple[type, str], Any]()
+    notes: Latest[tuple[type, str], Any] = field(default_factory=Latest)
 
 
 def lasting(m: Moment, pod: Pod, kind: type[N]) -> N:
@@ -71,27 +71,24 @@ def lasting(m: Moment, pod: Pod, kind: type[N]) -> N:
 _LOOKED_AFTER_SINCE = (1, 27)
 
 
-class _Life:
+class _Life(Note):
     """When the pod last came back, and when its last mirror was deleted."""
 
-    def __init__(self) -> None:
-        self.back_t: float | None = None
-        self.mirror_gone_t = -math.inf
-        self.gone_uid = ""
+    back_t: float | None = None
+    mirror_gone_t: float = -math.inf
+    gone_uid: str = ""
 
 
-class _Removed:
+class _Removed(Note):
     """When files of static pods were last removed, by namespace and name; kept when a pod is forgotten."""
 
-    def __init__(self) -> None:
-        self.t = Latest[FullName, float]()
+    t: Latest[FullName, float] = field(default_factory=Latest)
 
 
-class _Edited:
+class _Edited(Note):
     """When the pod's file was last edited into that of another pod, which ends it like a removal."""
 
-    def __init__(self) -> None:
-        self.t = -math.inf
+    t: float = -math.inf
 
 
 @observer(on=pod_set().either(deleted()))
@@ -211,16 +208,15 @@ Json = dict[str, Any]
 CREATED = 201
 
 
-class Mirrors:
+class Mirrors(Note):
     """Mirror pods by UID, the hash that the latest of each name has, and the hash of static pods by UID."""
 
-    def __init__(self) -> None:
-        self.names = Latest[str, "FullName"]()
-        self.latest = Latest["FullName", tuple[str, int]]()
-        """Mirrors that were created since the last sandbox of that name: hash and seq."""
-        self.made = Latest["FullName", str]()
-        """The hash that the latest mirror of each name was created with."""
-        self.hashes = Latest[str, str]()
+    names: Latest[str, FullName] = field(default_factory=Latest)
+    latest: Latest[FullName, tuple[str, int]] = field(default_factory=Latest)
+    """Mirrors that were created since the last sandbox of that name: hash and seq."""
+    made: Latest[FullName, str] = field(default_factory=Latest)
+    """The hash that the latest mirror of each name was created with."""
+    hashes: Latest[str, str] = field(default_factory=Latest)
 
 
 def _creates_a_mirror(m: Moment) -> bool:

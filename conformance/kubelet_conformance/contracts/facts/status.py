@@ -8,14 +8,14 @@ from functools import lru_cache
 
 import msgspec
 
-from kubelet_conformance.contract import Container, ContainerStatus, Kind, Moment, Pattern, Pod, PodStatus
+from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import ByVersion
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_all, status
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
 from kubelet_conformance.contracts.tables.table import Row
-from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Kind, PodStatus
 from kubelet_conformance.trace.format.records import Call, Reply
 from kubelet_conformance.trace.world.in_flight import LISTS, since_when_at_work
 from kubelet_conformance.trace.world.mirror_pods import Mirror
@@ -103,11 +103,10 @@ END_TOLD: Pattern = status().where(_shows_an_end)
 """A status with the end of a container, in state or in lastState."""
 
 
-class _Named:
+class _Named(Note):
     """The containers that statuses have named, which may be removed by now."""
 
-    def __init__(self) -> None:
-        self.containers: dict[str, Container] = {}
+    containers: dict[str, Container] = {}
 
 
 class _Looked:
@@ -326,27 +325,25 @@ _READING = LISTS | _INSPECTIONS | {_IMAGES}
 READS: Pattern = failed(*sorted(_READING)).either(late(*sorted(_READING)), kubelet("killed", "stopped"))
 
 
-class Reads:
+class Reads(Note):
     """When a call that reads last failed.
 
     It is not known whose sync it was of: one relist follows another, and each reads one pod after another.
     """
 
-    def __init__(self) -> None:
-        self.bad_t = -math.inf
-        """When such a call last gave no answer about what it reads, or gave it late."""
-        self.held_up_t = -math.inf
-        """When a relist last had its answer late, or got none."""
-        self.ended_seq = 0
-        """Where the last run of the kubelet ended, which waits for no answer any more."""
+    bad_t: float = -math.inf
+    """When such a call last gave no answer about what it reads, or gave it late."""
+    held_up_t: float = -math.inf
+    """When a relist last had its answer late, or got none."""
+    ended_seq: int = 0
+    """Where the last run of the kubelet ended, which waits for no answer any more."""
 
 
-class WholeList:
+class WholeList(Note):
     """When all containers were last listed, and in which record."""
 
-    def __init__(self) -> None:
-        self.t = -math.inf
-        self.seq = 0
+    t: float = -math.inf
+    seq: int = 0
 
 
 @observer(on=listed_all("ListContainers"))

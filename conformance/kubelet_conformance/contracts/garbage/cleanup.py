@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted
@@ -17,11 +17,10 @@ from kubelet_conformance.contracts.sync_loop.pleg import LISTED, LISTING_FAILED
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
-class _Mirror:
+class _Mirror(Note):
     """The mirror of a static pod, and whether a client has deleted it."""
 
-    def __init__(self) -> None:
-        self.deleted = False
+    deleted: bool = False
 
 
 @contract("CLEANUP-01", on=call("StopContainer"), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))

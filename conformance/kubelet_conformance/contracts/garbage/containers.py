@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -56,11 +56,10 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
     return KEPT
 
 
-class _Removals:
+class _Removals(Note):
     """When the kubelet last waited for a removal: others of the same garbage collection follow it."""
 
-    def __init__(self) -> None:
-        self.waited_t = 0.0
+    waited_t: float = 0.0
 
 
 def _made_due_by_a_death(m: Moment, container: Container, records: list[Container]) -> bool:
@@ -166,11 +165,10 @@ def unknown_container_is_stopped_before_it_goes(_: Moment, container: Container)
     return KEPT
 
 
-class _Reported:
+class _Reported(Note):
     """Whether the runtime has ever said that the state of a container is unknown."""
 
-    def __init__(self) -> None:
-        self.unknown = False
+    unknown: bool = False
 
 
 @observer(on=read_as("unknown"))
@@ -185,12 +183,11 @@ def _was_unknown(container: Container) -> bool:
     return container.state == "unknown" or container.note(_Reported).unknown
 
 
-class _Return:
+class _Return(Note):
     """When a pod that was gone came back: a garbage collection just before does not know that."""
 
-    def __init__(self) -> None:
-        self.is_gone = False
-        self.t = -math.inf
+    is_gone: bool = False
+    t: float = -math.inf
 
 
 @contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))

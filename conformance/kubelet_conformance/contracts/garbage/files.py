@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pattern, Pod
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Manifest, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, pod_set
@@ -17,12 +19,11 @@ DISK = Pattern(frozenset({"disk"}))
 _PODS, _LOGS = "pods", "/pods/"
 
 
-class _Paths:
+class _Paths(Note):
     """Paths of pods and of their logs: whether each is there, as far as the trace shows."""
 
-    def __init__(self) -> None:
-        self.there = Latest[str, bool]()
-        self.seq = 0
+    there: Latest[str, bool] = field(default_factory=Latest)
+    seq: int = 0
 
     def take(self, record: Disk) -> None:
         """A file appeared or was removed."""
@@ -143,11 +144,10 @@ def folder_of_an_ended_pod_stays(m: Moment) -> Findings:
     return KEPT
 
 
-class _Specs:
+class _Specs(Note):
     """Which pods have had volumes, by UID."""
 
-    def __init__(self) -> None:
-        self.with_volumes = Latest[str, bool]()
+    with_volumes: Latest[str, bool] = field(default_factory=Latest)
 
 
 def _is_of_cgroup(m: Moment) -> bool:
@@ -180,9 +180,9 @@ def cgroup_stays_with_its_volumes(m: Moment) -> Findings:
 
 
 @observer(on=pod_set())
-def _pod_has_volumes(m: Moment) -> None:
+def _pod_has_volumes(m: Moment, manifest: Manifest) -> None:
     """Record which pods have volumes."""
-    if m.manifest is None or not m.manifest.metadata.uid or not m.manifest.spec.volumes:
+    if not manifest.metadata.uid or not manifest.spec.volumes:
         return
     known = m.node.note(_Specs).with_volumes
-    known[m.manifest.metadata.uid] = True
+    known[manifest.metadata.uid] = True

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 
-from kubelet_conformance.contract import Moment
+from msgspec import field
+
+from kubelet_conformance.contract import Moment, Note
 from kubelet_conformance.contract.applicability import CRI
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, kubelet
@@ -41,11 +43,10 @@ class _Seen:
         return not (names.isdisjoint(image.repo_tags) and names.isdisjoint(image.repo_digests))
 
 
-class _Images:
+class _Images(Note):
     """The images of the node, by id, as the kubelet that runs now has listed them."""
 
-    def __init__(self) -> None:
-        self.seen: OrderedDict[str, _Seen] = OrderedDict()
+    seen: OrderedDict[str, _Seen] = field(default_factory=OrderedDict)
 
     def find(self, name: str) -> _Seen | None:
         """The image of that id or name."""

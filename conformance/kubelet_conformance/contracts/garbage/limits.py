@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from kubelet_conformance.contract import Container, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, failed
@@ -85,11 +85,10 @@ def container_that_never_ran_goes(m: Moment, pod: Pod) -> Findings:
     ]
 
 
-class _Rounds:
+class _Rounds(Note):
     """Since when containers cannot be listed."""
 
-    def __init__(self) -> None:
-        self.failing = False
+    failing: bool = False
 
 
 @contract("GC-11", on=failed("ListContainers"), needs=(CRI, EVERY_EVENT))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kubelet_conformance.contract import Moment, Pod, PodSpec, Predicate
+from msgspec import field
+
+from kubelet_conformance.contract import Moment, Note, Pod, PodSpec, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, status
@@ -103,11 +105,10 @@ def _next_in_line(m: Moment, pod: Pod, image: str) -> ContainerSpec | None:
     return sibling
 
 
-class _Reported:
+class _Reported(Note):
     """The events of each container since it was started last."""
 
-    def __init__(self) -> None:
-        self.of: dict[str, set[str]] = {}
+    of: dict[str, set[str]] = {}
 
 
 @contract(
@@ -128,10 +129,10 @@ def events_come_in_order(m: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
-def _events(m: Moment) -> None:
+def _events(m: Moment, pod: Pod) -> None:
     """Record the events."""
-    record, pod = m.record, m.pod
-    if isinstance(record, Event) and pod is not None and record.container:
+    record = m.record
+    if isinstance(record, Event) and record.container:
         reported = pod.note(_Reported).of.setdefault(record.container, set())
         reported.add(record.reason)
         if record.reason == "Started":
@@ -149,11 +150,10 @@ def size_is_reported(m: Moment) -> Findings:
     return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} has no image size")
 
 
-class _Users:
+class _Users(Note):
     """The user of each image by name: a number, a name, or "" for root."""
 
-    def __init__(self) -> None:
-        self.of = Latest[str, str]()
+    of: Latest[str, str] = field(default_factory=Latest)
 
 
 @contract("IMAGE-22", on=call("CreateContainer"), needs=(CRI, PODS))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment, Pattern, Pod, PodSpec
+from msgspec import field
+
+from kubelet_conformance.contract import Moment, Note, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, kubelet, sandbox_died
@@ -37,12 +39,11 @@ def _at_a_time(header: Header) -> float | None:
     return float(given.get("maxParallelImagePulls") or "inf")
 
 
-class UnderWay:
+class UnderWay(Note):
     """The pulls that are in progress, by call, and when one ended last."""
 
-    def __init__(self) -> None:
-        self.calls: dict[str, int] = {}
-        self.ended_t = -1.0
+    calls: dict[str, int] = {}
+    ended_t: float = -1.0
 
 
 @contract("IMAGE-11", on=call("PullImage"), needs=(CRI, PODS))
@@ -78,13 +79,12 @@ def _begins_anew(m: Moment) -> None:
     m.node.note(UnderWay).calls.clear()
 
 
-class _Bucket:
+class _Bucket(Note):
     """The token bucket of pulls, in one run of the kubelet."""
 
-    def __init__(self) -> None:
-        self.left = 0.0
-        self.t = 0.0
-        self.life = -1
+    left: float = 0.0
+    t: float = 0.0
+    life: int = -1
 
     def take(self, m: Moment, rate: float, burst: float) -> float:
         """Take one token for a pull; return what is left, negative for one too many."""
@@ -217,14 +217,13 @@ def pull_carries_the_sandbox(m: Moment) -> Findings:
     return KEPT if given == reported else broken(f"image annotation {differing(given, reported)}")
 
 
-class _Owners:
+class _Owners(Note):
     """For each image pulled in this trace: whether every pod may use it, and otherwise which pods."""
 
-    def __init__(self) -> None:
-        self.open = Latest[str, None]()
-        self.closed = Latest[str, set[str]]()
-        """The UIDs of the pods that exist."""
-        self.seqs = Latest[str, int]()
+    open: Latest[str, None] = field(default_factory=Latest)
+    closed: Latest[str, set[str]] = field(default_factory=Latest)
+    """The UIDs of the pods that exist."""
+    seqs: Latest[str, int] = field(default_factory=Latest)
 
 
 @contract(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from kubelet_conformance.contract import Finding, Moment, Pod, Waiting
+from kubelet_conformance.contract import Finding, Moment, Note, Pod, Waiting
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, sandbox_died
@@ -37,14 +37,13 @@ TOO_OFTEN = "pull QPS exceeded"
 """The message for a pull that failed without a call (images/helpers.go)."""
 
 
-class _Series:
+class _Series(Note):
     """The back-off of one pod for its images, in one run of the kubelet."""
 
-    def __init__(self) -> None:
-        self.delay: dict[str, float] = {}
-        self.failed_t: dict[str, float] = {}
-        self.life = 0
-        self.seq = 0
+    delay: dict[str, float] = {}
+    failed_t: dict[str, float] = {}
+    life: int = 0
+    seq: int = 0
 
     def failed(self, image: str, t: float, life: int) -> float:
         """A pull failed: the delay that follows."""
@@ -194,13 +193,12 @@ def well_known_errors_are_reasons(m: Moment) -> Iterator[Finding]:
                 yield broken(f"{reason} of {name} says {waiting.message!r}", pulls.failed_seq if pulls else 0)
 
 
-class _Brought:
+class _Brought(Note):
     """When a pull last succeeded on the node, and of which image."""
 
-    def __init__(self) -> None:
-        self.image = ""
-        self.t = 0.0
-        self.seq = 0
+    image: str = ""
+    t: float = 0.0
+    seq: int = 0
 
 
 @contract("IMAGE-23", on=call("PullImage"), needs=(CRI, PODS))
@@ -220,10 +218,10 @@ def good_pull_clears_no_other_back_off(m: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=failed("PullImage"))
-def _bad_pulls(m: Moment) -> None:
+def _bad_pulls(m: Moment, pod: Pod) -> None:
     """Record failures."""
-    if m.pod is not None and m.pod.born:
-        _delay_at(m, m.pod)
+    if pod.born:
+        _delay_at(m, pod)
 
 
 @observer(on=done("PullImage"))
@@ -243,11 +241,10 @@ def back_off_is_the_pods_own(m: Moment) -> Iterator[Finding]:
             yield broken(f"{name} waits for ImagePullBackOff, and no pull by this pod failed")
 
 
-class _Limited:
+class _Limited(Note):
     """The pod's pulls have come too often."""
 
-    def __init__(self) -> None:
-        self.ever = False
+    ever: bool = False
 
 
 @observer(on=event("Failed").either(REFUSED), last=True)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import field
 
-from kubelet_conformance.contract import Answered, Finding, Manifest, Moment, Pod, PodStatus, Predicate
+from kubelet_conformance.contract import Answered, Finding, Manifest, Moment, Note, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, event, kubelet, pod_set, status
@@ -31,12 +32,11 @@ _STATUS_BATCH = 10.0
 """How often the kubelet sends again what the API server has missed (status_manager.go)."""
 
 
-class _Work:
+class _Work(Note):
     """The calls for a pod and its Warning events, under its first kubelet instance."""
 
-    def __init__(self) -> None:
-        self.call_seq = 0
-        self.warned: dict[str, int] = {}
+    call_seq: int = 0
+    warned: dict[str, int] = {}
 
 
 def _rejects(m: Moment, new: PodStatus | None) -> bool:
@@ -137,10 +137,10 @@ def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Finding
 
 
 @observer(on=event(*sorted(REFUSALS)))
-def _warning_is_sent(m: Moment) -> None:
+def _warning_is_sent(m: Moment, pod: Pod) -> None:
     """Take Warning events in."""
-    if m.pod is not None and isinstance(m.record, Event) and m.record.type == "Warning":
-        m.pod.note(_Work).warned[m.record.reason] = m.seq
+    if isinstance(m.record, Event) and m.record.type == "Warning":
+        pod.note(_Work).warned[m.record.reason] = m.seq
 
 
 @contract("ADMIT-03", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))
@@ -158,10 +158,9 @@ def refusals_have_known_reasons(_: Moment, pod: Pod, status: PodStatus) -> Findi
 
 
 @observer(on=call("RunPodSandbox"))
-def _sandbox_is_tried(m: Moment) -> None:
+def _sandbox_is_tried(m: Moment, pod: Pod) -> None:
     """Record that the pod was admitted."""
-    if m.pod is not None:
-        m.pod.note(_Work).call_seq = m.seq
+    pod.note(_Work).call_seq = m.seq
 
 
 def _taken_by(m: Moment, *, leaving: bool) -> Pod | None:
@@ -217,12 +216,11 @@ def leaving_pod_still_counts(m: Moment) -> Findings:
     return _is_refused(pod, holder)
 
 
-class _Sizes:
+class _Sizes(Note):
     """What each pod's containers ask for, by UID, and what pods that were admitted have asked for."""
 
-    def __init__(self) -> None:
-        self.of = Latest[str, str]()
-        self.admitted = Latest[str, int]()
+    of: Latest[str, str] = field(default_factory=Latest)
+    admitted: Latest[str, int] = field(default_factory=Latest)
 
 
 def _size(pod: Json) -> str:
@@ -377,10 +375,9 @@ def admission_comes_first(m: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 
 @observer(on=call("RunPodSandbox"))
-def _sandbox_is_asked_for(m: Moment) -> None:
+def _sandbox_is_asked_for(m: Moment, pod: Pod) -> None:
     """Record that the pod was admitted."""
-    if m.pod is not None:
-        m.pod.note(_Work).call_seq = m.seq
+    pod.note(_Work).call_seq = m.seq
 
 
 _REFUSED = event(*sorted(REFUSALS - {"Evicted"}))

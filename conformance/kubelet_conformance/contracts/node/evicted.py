@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodStatus
+from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, event, happened, pod_set, pod_unset
@@ -28,11 +28,10 @@ def _is_being_deleted(m: Moment) -> bool:
 _DELETION: Pattern = pod_set().where(_is_being_deleted).either(pod_unset())
 
 
-class _Ran:
+class _Ran(Note):
     """The pod was running when the kubelet began to end it."""
 
-    def __init__(self) -> None:
-        self.seq = 0
+    seq: int = 0
 
 
 def _was_evicted(m: Moment) -> Pod | None:
@@ -50,10 +49,9 @@ _KILLS = event("Evicted", "Preempting")
 
 
 @observer(on=_KILLS)
-def _take_in(m: Moment) -> None:
+def _take_in(m: Moment, pod: Pod) -> None:
     """Record whether the pod was running as its kill began."""
-    pod = m.pod
-    if pod is not None and any(c.state == "running" for c in pod.every_container()):
+    if any(c.state == "running" for c in pod.every_container()):
         pod.note(_Ran).seq = m.seq
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, status
@@ -41,14 +41,13 @@ def _may_go(pod: Pod) -> bool:
     return pressure.runs(pod) and not pressure.is_critical(pod) and disruption_of(pod) is None
 
 
-class _Last:
+class _Last(Note):
     """The eviction before, and what the node could have freed by itself."""
 
-    def __init__(self) -> None:
-        self.pod: Pod | None = None
-        self.t = 0.0
-        self.seq = 0
-        self.dead: list[Container] = []
+    pod: Pod | None = None
+    t: float = 0.0
+    seq: int = 0
+    dead: list[Container] = []
 
 
 @contract("EVICT-01", on=EVICTED, needs=(CRI, PODS, EVERY_EVENT), clause="one-at-a-time")

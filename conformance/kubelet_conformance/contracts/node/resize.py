@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Container,
-    Finding,
-    Manifest,
-    Moment,
-    Pattern,
-    Pod,
-    PodSpec,
-    Predicate,
-)
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, failed, pod_set, status
@@ -21,7 +12,7 @@ from kubelet_conformance.contracts.facts import resources
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, of, to_run, worker_is_busy
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.format.bodies import ContainerStatsReply, CreateContainerRequest
-from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.manifests import ContainerSpec, Manifest, PodSpec
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _UPDATE = call("UpdateContainerResources")
@@ -101,11 +92,10 @@ def container_is_made_anew_where_its_policy_says(m: Moment) -> Iterator[Finding]
         )
 
 
-class _Anew:
+class _Anew(Note):
     """The containers that are stopped to be resized."""
 
-    def __init__(self) -> None:
-        self.names: dict[str, resources.Caps] = {}
+    names: dict[str, resources.Caps] = {}
 
 
 @observer(on=pod_set())
@@ -242,12 +232,11 @@ def _sets_memory(m: Moment) -> bool:
     return has is not None and resources.MEMORY in resources.changed(has, resources.updated(m))
 
 
-class _Pending:
+class _Pending(Note):
     """What a pod's containers had when its resize was first called pending."""
 
-    def __init__(self) -> None:
-        self.seq = 0
-        self.reported: dict[str, resources.Caps] = {}
+    seq: int = 0
+    reported: dict[str, resources.Caps] = {}
 
 
 @contract(

@@ -6,17 +6,9 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Container,
-    ContainerStatus,
-    Finding,
-    Manifest,
-    Moment,
-    Pod,
-    PodSpec,
-    PodStatus,
-    Predicate,
-)
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, pod_set, status
@@ -38,6 +30,7 @@ from kubelet_conformance.contracts.facts.resources import (
 )
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
+from kubelet_conformance.trace.format.manifests import ContainerStatus, Manifest, PodSpec, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _UPDATE = call("UpdateContainerResources")
@@ -54,15 +47,14 @@ _READS_MAX = 4
 """How often a container may be read within REACTION though nothing is waited for any more."""
 
 
-class _Shrunk:
+class _Shrunk(Note):
     """What of the pod's containers was made smaller, and since which change of its spec."""
 
-    def __init__(self) -> None:
-        self.seq = 0
-        self.resources: dict[str, int] = {}
-        self.changed_t = -math.inf
-        self.hasty_t = -math.inf
-        """When the spec was last changed twice in a short time: it is not known which change is acted on."""
+    seq: int = 0
+    resources: dict[str, int] = {}
+    changed_t: float = -math.inf
+    hasty_t: float = -math.inf
+    """When the spec was last changed twice in a short time: it is not known which change is acted on."""
 
 
 @contract("RESIZE-04", on=_UPDATE, needs=(CRI, PODS), versions=since("1.27"), gate=GATE)
@@ -119,12 +111,11 @@ def _(m: Moment, pod: Pod, container: Container) -> None:
             shrunk.resources[what] = m.seq
 
 
-class _Reported:
+class _Reported(Note):
     """All resource limits that the runtime has reported for a container."""
 
-    def __init__(self) -> None:
-        self.quotas: set[int] = set()
-        self.limits: set[int] = set()
+    quotas: set[int] = set()
+    limits: set[int] = set()
 
 
 @contract("RESIZE-06", on=status(), needs=(CRI, STATUS), versions=since("1.32"), gate=GATE)
@@ -219,13 +210,12 @@ def resize_is_reported_in_the_words_of_its_version(m: Moment, status: PodStatus)
     return broken("a condition reports the state of a resize") if by_condition else KEPT
 
 
-class _Watched:
+class _Watched(Note):
     """The resources a container was given last, and when the runtime had reported them."""
 
-    def __init__(self) -> None:
-        self.wanted: Caps | None = None
-        self.met_t: float | None = None
-        self.reads = deque[float](maxlen=_READS_MAX + 1)
+    wanted: Caps | None = None
+    met_t: float | None = None
+    reads: deque[float] = field(default_factory=lambda: deque(maxlen=_READS_MAX + 1))
 
 
 @contract("PLEG-17", on=_UPDATED, needs=(CRI,), versions=since("1.32"), gate=GATE)
@@ -268,11 +258,10 @@ def watched_until_it_is_reported(m: Moment, container: Container) -> Findings:
 
 
 @observer(on=_UPDATED)
-def _(m: Moment) -> None:
-    if m.container is not None:
-        watched = m.container.note(_Watched)
-        watched.wanted, watched.met_t = updated(m), None
-        watched.reads.clear()
+def _(m: Moment, container: Container) -> None:
+    watched = container.note(_Watched)
+    watched.wanted, watched.met_t = updated(m), None
+    watched.reads.clear()
 
 
 _ACTS = call("UpdateContainerResources", "StopContainer")
@@ -316,12 +305,11 @@ def _is_as_wanted(pod: Pod, name: str) -> bool:
     return spec is not None and has is not None and not changed(has, wants(spec))
 
 
-class _Mirrored:
+class _Mirrored(Note):
     """When a mirror was sent with other resources than its static pod has."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
-        self.seq = 0
+    t: float | None = None
+    seq: int = 0
 
 
 @contract("STATIC-24", on=_UPDATE.either(_OVER), needs=(CRI, PODS), versions=since("1.27"), gate=GATE)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, PodStatus, Predicate
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, PodStatus, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, pod_set, status
@@ -73,12 +73,11 @@ def _group_of(pod: Pod, every: list[Group]) -> Group | None:
     return next((group for group in reversed(every) if group.priority <= priority), every[0])
 
 
-class _Then:
+class _Then(Note):
     """The pod's state when the shutdown was announced."""
 
-    def __init__(self) -> None:
-        self.ran = False
-        self.had_succeeded = False
+    ran: bool = False
+    had_succeeded: bool = False
 
 
 def _going_down(m: Moment) -> float | None:
@@ -250,12 +249,11 @@ _DISK_FAILS = "the disk fails at "
 _DISK_WORKS = "healed: the disk works at "
 
 
-class _Volumes:
+class _Volumes(Note):
     """The volumes of a pod that cannot be removed."""
 
-    def __init__(self) -> None:
-        self.stuck_seq = 0
-        """The fault that keeps them from being removed; 0 if there is none."""
+    stuck_seq: int = 0
+    """The fault that keeps them from being removed; 0 if there is none."""
 
 
 @observer(on=FAULT)

@@ -5,7 +5,7 @@ SYNC: a healthy pod is left alone, and a kill that fails ends the sync.
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Answered, Container, Exit, Moment, Pattern, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract import Answered, Container, Exit, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, event, exited, failed
@@ -16,7 +16,7 @@ from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, why_repl
 from kubelet_conformance.contracts.facts.static_pod import went_unheard
 from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import PullImageRequest
-from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.manifests import ContainerSpec, PodSpec
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 
@@ -42,12 +42,11 @@ def revives_a_sidecar(m: Moment) -> bool:
 REVIVES_A_SIDECAR: Pattern = call("CreateContainer").where(revives_a_sidecar)
 
 
-class _End:
+class _End(Note):
     """The end after which nothing of a pod is left to run, and what was begun for the pod after it."""
 
-    def __init__(self) -> None:
-        self.seq = 0
-        self.begun: Call | None = None
+    seq: int = 0
+    begun: Call | None = None
 
 
 @contract("SYNC-08", on=FINISHED, needs=(CRI, PODS, STATUS))
@@ -69,9 +68,8 @@ def nothing_is_started_for_a_finished_pod(_: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=exited())
-def _a_container_ended(m: Moment, container: Container, ended: Exit) -> None:
-    pod = m.pod
-    if pod is None or container.kind != "app":
+def _a_container_ended(m: Moment, pod: Pod, container: Container, ended: Exit) -> None:
+    if container.kind != "app":
         return
     # One that is killed for its probe or for a change may be made again, whatever its exit code.
     if not ended.commanded and pods.at_its_end(pod, container, ended.code) and pods.to_run(m):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Answered, Container, Finding, Moment, Pod
+from kubelet_conformance.contract import Answered, Container, Finding, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, pod_set
@@ -37,18 +37,16 @@ def unknown_pod_gets_no_hook(m: Moment, pod: Pod, container: Container) -> Findi
     return broken(f"expected no hook in pod {pod.name}, which no source knows")
 
 
-class _Awaited:
+class _Awaited(Note):
     """The kubelet instance from which a container's kill is awaited."""
 
-    def __init__(self) -> None:
-        self.life = 0
+    life: int = 0
 
 
-class _Faults:
+class _Faults(Note):
     """When something was last broken or healed from outside."""
 
-    def __init__(self) -> None:
-        self.t = float("-inf")
+    t: float = float("-inf")
 
 
 @observer(on=FAULT)

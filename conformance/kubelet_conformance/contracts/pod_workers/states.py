@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus, Sandbox, Stop
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus, Sandbox, Stop
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -311,11 +311,10 @@ def _is_there(container: Container) -> bool:
     return container.sandbox is None or not container.sandbox.stops
 
 
-class _FirstStep:
+class _FirstStep(Note):
     """The kubelet instance in which the first step was seen."""
 
-    def __init__(self) -> None:
-        self.life = 0
+    life: int = 0
 
 
 @contract("WORK-19", on=call("RunPodSandbox", "CreateContainer", "StopContainer", "StopPodSandbox"))
@@ -350,12 +349,11 @@ again.
 
 
 @contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")
-def termination_is_irreversible(m: Moment) -> Findings:
+def termination_is_irreversible(m: Moment, pod: Pod) -> Findings:
     """Once a pod was asked to go, nothing of it is made or started any more, but for the steps of the sync
     that was under way.
     """
-    pod = m.pod
-    if pod is None or not pod.born or pod.termination is None:
+    if not pod.born or pod.termination is None:
         return None
     asked, work = pod.termination, pod.note(_LastStep)
     died_around = any(_died_around(s, asked.t) for s in pod.sandboxes[-2:])
@@ -393,42 +391,40 @@ def _kills_of(container: Container) -> list[Stop]:
     return list(container.stops)[1 if pods.post_start_may_have_failed(container) else 0 :]
 
 
-class _LastStep:
+class _LastStep(Note):
     """When the last step of a pod's sync was answered, and whether one was under way when it was to go."""
 
-    def __init__(self) -> None:
-        self.t = 0.0
-        self.busy_when_asked = False
-        self.killing_when_asked = False
-        """A kill was under way, be it to replace the sandbox: the sync may still make the new one."""
-        self.replaced_seq = 0
-        """Where it did so."""
+    t: float = 0.0
+    busy_when_asked: bool = False
+    killing_when_asked: bool = False
+    """A kill was under way, be it to replace the sandbox: the sync may still make the new one."""
+    replaced_seq: int = 0
+    """Where it did so."""
 
 
 @observer(on=pods.TERMINATION_ASKED)
-def sync_under_way_is_remembered(m: Moment) -> None:
+def sync_under_way_is_remembered(m: Moment, pod: Pod) -> None:
     """Remember whether a sync may be under way: its remaining steps are still allowed."""
-    if m.pod is not None and m.pod.termination is None:
-        work = m.pod.note(_LastStep)
-        work.busy_when_asked = pods.worker_is_busy(m.pod) or m.t - work.t < timing.TOGETHER
-        sandbox, open_calls = m.pod.sandbox, m.pod.calls_open.values()
+    if pod.termination is None:
+        work = pod.note(_LastStep)
+        work.busy_when_asked = pods.worker_is_busy(pod) or m.t - work.t < timing.TOGETHER
+        sandbox, open_calls = pod.sandbox, pod.calls_open.values()
         # A sandbox that has died may be replaced by the sync that was begun for that.
         is_dead = sandbox is not None and sandbox.died_t is not None
         work.killing_when_asked = is_dead or any(one.rpc in _KILLS for one in open_calls)
 
 
 @observer(on=_START_OR_STOP_ANSWERED)
-def steps_are_remembered(m: Moment) -> None:
+def steps_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember when a step was answered: what follows it belongs to the same sync."""
-    if m.pod is not None:
-        m.pod.note(_LastStep).t = m.t
+    pod.note(_LastStep).t = m.t
 
 
 @observer(on=_ASIDE)
-def waits_are_remembered(m: Moment) -> None:
+def waits_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember when a hook ended, and when the record of an init container was removed."""
-    if m.pod is not None and m.container is not None and is_the_workers(m):
-        m.pod.note(_LastStep).t = m.t
+    if m.container is not None and is_the_workers(m):
+        pod.note(_LastStep).t = m.t
 
 
 @termination_is_irreversible.clause("gone", on=deleted().either(pods.END))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, sandbox_died, status
@@ -51,18 +51,16 @@ def status_is_older_than_what_the_sync_does(m: Moment, status: PodStatus) -> Ite
             yield broken(f"{one.name} is shown running, and no ContainerStatus has said so", seq)
 
 
-class _First:
+class _First(Note):
     """Whether a status with a start time was seen."""
 
-    def __init__(self) -> None:
-        self.seen = False
+    seen: bool = False
 
 
-class _Unheard:
+class _Unheard(Note):
     """Until when the API server could not be reached."""
 
-    def __init__(self) -> None:
-        self.until_t = -math.inf
+    until_t: float = -math.inf
 
 
 def _may_be_late(m: Moment, pod: Pod) -> bool:
@@ -173,11 +171,10 @@ def container_follows_its_image(m: Moment) -> Findings:
     )
 
 
-class _Heard:
+class _Heard(Note):
     """When a container event last reported the pod: the next sync uses that, and reads nothing."""
 
-    def __init__(self) -> None:
-        self.t = -math.inf
+    t: float = -math.inf
 
 
 @contract("SYNC-04", on=call("CreateContainer"), needs=(CRI, PODS, STATUS))
@@ -201,9 +198,8 @@ def containers_come_in_spec_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Find
 
 
 @observer(on=EVENT_TOLD)
-def _event_is_heard(m: Moment) -> None:
-    if m.pod is not None:
-        m.pod.note(_Heard).t = m.t
+def _event_is_heard(m: Moment, pod: Pod) -> None:
+    pod.note(_Heard).t = m.t
 
 
 def _next_due(pod: Pod, name: str, sandbox: Sandbox | None) -> ContainerSpec | None:
@@ -336,12 +332,11 @@ def unread_sandbox_is_read_again(m: Moment, sandbox: Sandbox) -> Findings:
     )
 
 
-class _Network:
+class _Network(Note):
     """Since when the runtime says that the pod network is not ready, and until when it did."""
 
-    def __init__(self) -> None:
-        self.down_t: float | None = None
-        self.up_t: float | None = None
+    down_t: float | None = None
+    up_t: float | None = None
 
 
 @contract("SYNC-09", on=call("RunPodSandbox"), needs=(CRI, PODS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pattern, Pod, PodSpec, Sandbox
+from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, failed, sandbox_died
@@ -29,13 +29,12 @@ _STEP_FAILED: Pattern = event(
 _RUNTIME_STEPS: Pattern = call("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 
 
-class _Failed:
+class _Failed(Note):
     """The latest step of the pod's syncs that failed, and whether a later sync has been seen."""
 
-    def __init__(self) -> None:
-        self.reason = ""
-        self.t = 0.0
-        self.seq = 0
+    reason: str = ""
+    t: float = 0.0
+    seq: int = 0
 
 
 def _waited_in_vain(m: Moment) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Pod, Predicate
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, exited, kubelet, pod_set, pod_unset, status
@@ -61,14 +63,13 @@ def _waits_for_volumes(pod: Pod, m: Moment) -> bool:
     return bool(pod.spec and pod.spec.volumes) and pod.set_t is not None and m.t - pod.set_t > REACTION
 
 
-class _StoppingSandbox:
+class _StoppingSandbox(Note):
     """The StopPodSandbox calls that were under way when the static pod left its source."""
 
-    def __init__(self) -> None:
-        self.ids: frozenset[str] = frozenset()
-        self.again_seq = 0
-        """Where the pod came back, having ended, while one of them still lasted."""
-        self.again_t = 0.0
+    ids: frozenset[str] = frozenset()
+    again_seq: int = 0
+    """Where the pod came back, having ended, while one of them still lasted."""
+    again_t: float = 0.0
 
 
 @contract("WORK-23", on=_MAKING, needs=(CRI, PODS), versions=since("1.23"), clause="nothing")
@@ -92,10 +93,9 @@ def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
 
 
 @observer(on=pod_unset())
-def _departures_are_remembered(m: Moment) -> None:
+def _departures_are_remembered(_: Moment, pod: Pod) -> None:
     """Remember how far the termination of a pod was when it left its source."""
-    pod = m.pod
-    if pod is not None and pod.static:
+    if pod.static:
         kept = pod.note(_StoppingSandbox)
         kept.ids, kept.again_seq = _sandbox_stops(pod) if _is_over(pod) else frozenset(), 0
 
@@ -125,11 +125,10 @@ def _sandbox_stops(pod: Pod) -> frozenset[str]:
     return frozenset(one.id for one in pod.calls_open.values() if one.rpc == "StopPodSandbox")
 
 
-class _Lost:
+class _Lost(Note):
     """Static pods that left their source before every source was ready."""
 
-    def __init__(self) -> None:
-        self.pods: list[Pod] = []
+    pods: list[Pod] = []
 
 
 @contract("WORK-27", on=pods.API_BACK, needs=(CRI, PODS), versions=since("1.27"))
@@ -180,11 +179,10 @@ def _lost_removals_are_remembered(m: Moment) -> None:
         node.note(_Lost).pods.append(pod)
 
 
-class _Waiters:
+class _Waiters(Note):
     """Static pods that left their source while they waited for their name, by UID: when, and where."""
 
-    def __init__(self) -> None:
-        self.left = Latest[str, tuple[float, int]]()
+    left: Latest[str, tuple[float, int]] = field(default_factory=Latest)
 
 
 @contract("WORK-28", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"), clause="nothing")

@@ -6,7 +6,19 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Pattern, Pod, Predicate
+from msgspec import field
+
+from kubelet_conformance.contract import (
+    Container,
+    Finding,
+    Manifest,
+    Moment,
+    Note,
+    Pattern,
+    Pod,
+    Predicate,
+    Sandbox,
+)
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, pod_unset
@@ -38,11 +50,10 @@ class _Version:
         self.skipped = False
 
 
-class _Versions:
+class _Versions(Note):
     """The last versions of a pod, oldest first."""
 
-    def __init__(self) -> None:
-        self.sent: deque[_Version] = deque(maxlen=_VERSIONS_KEPT)
+    sent: deque[_Version] = field(default_factory=lambda: deque(maxlen=_VERSIONS_KEPT))
 
 
 @contract("WORK-02", on=call("CreateContainer", "PullImage"), needs=(CRI, PODS))
@@ -80,13 +91,12 @@ def _replaced_versions_are_remembered(m: Moment) -> None:
             one.skipped = True
 
 
-class _Shortened:
+class _Shortened(Note):
     """The least grace that was asked for while a stop of the container was under way."""
 
-    def __init__(self) -> None:
-        self.grace: int | None = None
-        self.t = 0.0
-        self.seq = 0
+    grace: int | None = None
+    t: float = 0.0
+    seq: int = 0
 
 
 @contract("WORK-09", on=STOP, needs=(CRI, PODS), versions=since("1.22"))
@@ -162,13 +172,12 @@ def _makes_mirror_of(pod: Pod) -> Predicate:
     return makes
 
 
-class _Blind:
+class _Blind(Note):
     """The sandboxes of a pod that could not be read twice or more in a row, and since when."""
 
-    def __init__(self) -> None:
-        self.failures: dict[str, int] = {}
-        self.t: float | None = None
-        self.seq = 0
+    failures: dict[str, int] = {}
+    t: float | None = None
+    seq: int = 0
 
 
 _LOOKED = done("PodSandboxStatus").either(failed("PodSandboxStatus"))
@@ -217,26 +226,22 @@ def _worker_was_busy(m: Moment, pod: Pod) -> bool:
     return pod.note(_LastStep).t > (pod.note(_Blind).t or 0.0) or m.t - pod.note(_LastStep).t < REACTION
 
 
-class _LastStep:
+class _LastStep(Note):
     """When a step of the pod's syncs was last answered."""
 
-    def __init__(self) -> None:
-        self.t = float("-inf")
+    t: float = float("-inf")
 
 
 @observer(on=done(*_STEPS).either(failed(*_STEPS)))
-def _steps_are_remembered(m: Moment) -> None:
+def _steps_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember when a step was answered."""
-    if m.pod is not None:
-        m.pod.note(_LastStep).t = m.t
+    pod.note(_LastStep).t = m.t
 
 
 @observer(on=_LOOKED)
-def _looks_are_remembered(m: Moment, pod: Pod) -> None:
+def _looks_are_remembered(m: Moment, pod: Pod, sandbox: Sandbox) -> None:
     """Remember which sandboxes cannot be read."""
-    sandbox, error = m.sandbox, m.reply.error
-    if sandbox is None:
-        return
+    error = m.reply.error
     blind = pod.note(_Blind)
     if error is None or error.code == "NOT_FOUND":
         blind.failures.pop(sandbox.id, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Pod, Predicate
+from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import (
     CRI,
     EVERY_EVENT,
@@ -280,11 +280,10 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
             )
 
 
-class _Unprobed:
+class _Unprobed(Note):
     """The latest status that showed the container before its probe had a worker in this kubelet instance."""
 
-    def __init__(self) -> None:
-        self.reported_seq = 0
+    reported_seq: int = 0
 
 
 def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
@@ -308,12 +307,11 @@ def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:
     return None
 
 
-class _Late:
+class _Late(Note):
     """A failure of an older instance that came when this one ran already."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
-        self.seq = 0
+    t: float | None = None
+    seq: int = 0
 
 
 @contract("PROBE-26", on=probes.PROBES, needs=(CRI, PODS), clause="lives")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Execution, Finding, Moment, Pod, PodStatus, Predicate
+from kubelet_conformance.contract import Container, Execution, Finding, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, failed, read_as, status
@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.kills import failing_probe, forced, reasons
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
+from kubelet_conformance.trace.format.manifests import PodStatus
 from kubelet_conformance.trace.format.records import Event
 
 POST_START = call("ExecSync").where(pods.runs_post_start)
@@ -259,12 +260,11 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
             )
 
 
-class _Reported:
+class _Reported(Note):
     """When the exit of a container was reported to the kubelet."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
-        self.seq = 0
+    t: float | None = None
+    seq: int = 0
 
 
 @contract("TERM-08", on=PRE_STOP, needs=(CRI, PODS), clause="running")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urljoin, urlsplit
 
-from kubelet_conformance.contract import Answered, Container, Moment, Pod, Predicate
+from kubelet_conformance.contract import Answered, Container, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, event
@@ -100,12 +100,11 @@ def redirect_away_is_reported(m: Moment) -> Findings:
     )
 
 
-class _Said:
+class _Said(Note):
     """The server's response to the HTTP probe that failed last."""
 
-    def __init__(self) -> None:
-        self.text = ""
-        self.seq = 0
+    text: str = ""
+    seq: int = 0
 
 
 @contract("PROBE-17", on=event("Unhealthy"), needs=(CRI, PODS, EVENTS), versions=since("1.21"))
@@ -169,11 +168,10 @@ def _may_be_the_nodes(m: Moment, record: Probe) -> bool:
     return not record.host.startswith(_LOOPBACK) and any(requests.asked_by(pod, record) for pod in hosted)
 
 
-class _Redirected:
+class _Redirected(Note):
     """The addresses to which servers of a pod have redirected requests."""
 
-    def __init__(self) -> None:
-        self.urls: set[str] = set()
+    urls: set[str] = set()
 
 
 @contract("PROBE-20", on=requests.KNOCK, needs=(CRI, PODS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, event, exited, status
@@ -129,11 +129,10 @@ def failed_liveness_under_never(m: Moment, pod: Pod) -> Findings:
     )
 
 
-class _Killed:
+class _Killed(Note):
     """A container is killed for its probe."""
 
-    def __init__(self) -> None:
-        self.by_probe = False
+    by_probe: bool = False
 
 
 @failed_liveness_under_never.clause("no-restart", on=REMAKING)

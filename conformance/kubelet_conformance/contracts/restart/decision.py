@@ -108,8 +108,7 @@ def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
 @contract("RESTART-03", on=failed("StartContainer"), needs=(CRI, PODS))
 def created_one_is_started_again(m: Moment, container: Container) -> Findings:
     """An app container that was made but could not be started gets a new instance under every policy."""
-    pod = m.pod
-    if pod is None or container.kind != "app" or not containers.to_watch(m):
+    if container.kind != "app" or not containers.to_watch(m):
         return None
     if not containers.in_place(container) or container.state != "created" or pods.was_seen_started(container):
         return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Moment, Pod, Sandbox
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed
@@ -45,11 +47,10 @@ def _(m: Moment) -> Findings:
     return KEPT
 
 
-class _Removed:
+class _Removed(Note):
     """Whether the kubelet has tried to remove it: its log goes before its record, whatever comes of that."""
 
-    def __init__(self) -> None:
-        self.was_tried = False
+    was_tried: bool = False
 
 
 @contract("RESTART-14", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -71,9 +72,8 @@ def number_from_the_logs(m: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=call("RemoveContainer"))
-def _(m: Moment) -> None:
-    if m.container is not None:
-        m.container.note(_Removed).was_tried = True
+def _(_: Moment, container: Container) -> None:
+    container.note(_Removed).was_tried = True
 
 
 def _later_inits(pod: Pod) -> list[str]:
@@ -108,11 +108,10 @@ def _past_is_gone(m: Moment, pod: Pod, name: str) -> bool:
     return old.sandbox is not m.sandbox and not log_names(m, pod, name)
 
 
-class _Failed:
+class _Failed(Note):
     """The attempts that left no record, by container name, and the sandbox they were for."""
 
-    def __init__(self) -> None:
-        self.attempts: dict[str, tuple[int, str]] = {}
+    attempts: dict[str, tuple[int, str]] = {}
 
 
 @contract("RESTART-24", on=call("CreateContainer"))
@@ -137,37 +136,34 @@ def tries_do_not_count(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
 
 @observer(on=failed("CreateContainer"))
-def _(m: Moment) -> None:
-    if m.pod is not None and m.sandbox is not None and m.reply.error and not m.reply.effect:
+def _(m: Moment, pod: Pod, sandbox: Sandbox) -> None:
+    if m.reply.error and not m.reply.effect:
         meta = asked(m).metadata
-        m.pod.note(_Failed).attempts[meta.name] = meta.attempt, m.sandbox.id
+        pod.note(_Failed).attempts[meta.name] = meta.attempt, sandbox.id
 
 
 @observer(on=done("CreateContainer"))
-def _(m: Moment) -> None:
-    if m.pod is not None:
-        m.pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
+def _(m: Moment, pod: Pod) -> None:
+    pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
 
 
 _SCOPE = ByVersion({"<=1.30": "definition", ">=1.31": "name and image"})
 """What the hash covers (kubernetes/kubernetes#124220)."""
 
 
-class _Hashes:
+class _Hashes(Note):
     """Of each container of a pod the image and the hash of its newest instance."""
 
-    def __init__(self) -> None:
-        self.known: dict[str, tuple[str, str]] = {}
+    known: dict[str, tuple[str, str]] = {}
 
 
-class _HashesOfNode:
+class _HashesOfNode(Note):
     """What containers of any pod have shown of the hash."""
 
-    def __init__(self) -> None:
-        self.of_image = Latest[tuple[str, str], str]()
-        """The hash of each name and image."""
-        self.of_name = Latest[str, tuple[str, list[str]]]()
-        """By name the hash of the newest container, and its command."""
+    of_image: Latest[tuple[str, str], str] = field(default_factory=Latest)
+    """The hash of each name and image."""
+    of_name: Latest[str, tuple[str, list[str]]] = field(default_factory=Latest)
+    """By name the hash of the newest container, and its command."""
 
 
 @contract("RESTART-08", on=call("CreateContainer"), versions=_SCOPE)

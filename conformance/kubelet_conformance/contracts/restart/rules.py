@@ -10,6 +10,7 @@ from kubelet_conformance.contract import (
     Exit,
     Finding,
     Moment,
+    Note,
     Pod,
     PodStatus,
     Predicate,
@@ -125,22 +126,21 @@ def _restarts_all(m: Moment) -> Container | None:
     return found[0] if found is not None and found[1].rule_for(found[2]) == _RESTART_ALL else None
 
 
-class _Anew:
+class _Anew(Note):
     """The pod was restarted as a whole."""
 
-    def __init__(self) -> None:
-        self.seq = 0
+    seq: int = 0
 
 
 @contract(
     "RESTART-22", on=OWN_END, needs=(CRI, PODS), versions=since("1.35"), gate=ALL_GATE, clause="same-sandbox"
 )
-def pod_begins_anew(m: Moment) -> Findings:
+def pod_begins_anew(m: Moment, pod: Pod) -> Findings:
     """When a container's rule restarts the whole pod, all of its containers are stopped and removed, and the
     pod begins anew in its sandbox with the first init container.
     """
-    container, pod = _restarts_all(m), m.pod
-    if container is None or pod is None or pod.spec is None:
+    container = _restarts_all(m)
+    if container is None or pod.spec is None:
         return None
     pod.note(_Anew).seq = m.seq
     first = (*(pod.spec.init_containers or ()), *pod.spec.containers)[0].name
@@ -188,10 +188,10 @@ def failed_init_ends_it(m: Moment, pod: Pod, container: Container, ended: Exit) 
 
 
 @observer(on=OWN_END, last=True)
-def _take(m: Moment) -> None:
+def _take(m: Moment, pod: Pod) -> None:
     """Take restarts of whole pods in."""
-    if m.pod is not None and _restarts_all(m) is not None:
-        m.pod.note(_Anew).seq = m.seq
+    if _restarts_all(m) is not None:
+        pod.note(_Anew).seq = m.seq
 
 
 @contract(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Moment, Pattern, Sandbox
+from msgspec import field
+
+from kubelet_conformance.contract import Moment, Note, Pattern, Sandbox
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed
 from kubelet_conformance.contracts.facts.timing import REACTION
@@ -32,13 +34,12 @@ def _event(m: Moment) -> bodies.ContainerEvent | None:
     return event
 
 
-class _Streams:
+class _Streams(Note):
     """The open event streams, and for each stream the last step of every record."""
 
-    def __init__(self) -> None:
-        self.open: set[str] = set()
-        self.steps = Latest[str, dict[str, tuple[int, int]]]()
-        """By record and stream: its last step, and the seq of that event."""
+    open: set[str] = set()
+    steps: Latest[str, dict[str, tuple[int, int]]] = field(default_factory=Latest)
+    """By record and stream: its last step, and the seq of that event."""
 
 
 @contract("CRI-30", on=Pattern(frozenset({"message"})), gate=GATE)
@@ -157,12 +158,11 @@ def _(m: Moment) -> None:
 events_tell_each_transition_once.clause("seen", on=expected("CRI-30"))(as_expected)
 
 
-class _Stamped:
+class _Stamped(Note):
     """The last time stamp of a sandbox's status."""
 
-    def __init__(self) -> None:
-        self.timestamp = 0
-        self.seq = 0
+    timestamp: int = 0
+    seq: int = 0
 
 
 @contract("CRI-31", on=done("PodSandboxStatus"), gate=GATE)

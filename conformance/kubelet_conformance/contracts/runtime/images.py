@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubelet_conformance.contract import Moment
+from kubelet_conformance.contract import Moment, Note
 from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed
@@ -31,11 +31,10 @@ def absent_image_is_no_error(m: Moment) -> Findings:
     return KEPT
 
 
-class _Pulled:
+class _Pulled(Note):
     """What PullImage returned for images that were not inspected yet, with its seq."""
 
-    def __init__(self) -> None:
-        self.refs: dict[str, tuple[str, int]] = {}
+    refs: dict[str, tuple[str, int]] = {}
 
 
 _PULLS_REMEMBERED = 1_000
@@ -76,13 +75,12 @@ def inspected_image_has_the_pulled_ref(m: Moment) -> Findings:
 _NAMES_REMEMBERED = 1_000
 
 
-class _Removed:
+class _Removed(Note):
     """Images that were removed, by each name they had, with the seq of the removal."""
 
-    def __init__(self) -> None:
-        self.names_of: dict[str, frozenset[str]] = {}
-        """All the names of an image, its id included, by each of them: as last reported."""
-        self.seq_of: dict[str, int] = {}
+    names_of: dict[str, frozenset[str]] = {}
+    """All the names of an image, its id included, by each of them: as last reported."""
+    seq_of: dict[str, int] = {}
 
     def reported(self, names: Iterable[str]) -> None:
         """An image has these names."""
@@ -155,11 +153,10 @@ def _(m: Moment) -> None:
         seq_of.clear()
 
 
-class _Registry:
+class _Registry(Note):
     """Since when the registry has been unreachable; 0 while it is reachable."""
 
-    def __init__(self) -> None:
-        self.away_seq = 0
+    away_seq: int = 0
 
 
 _PREFIXES = ("RegistryUnavailable", "SignatureValidationFailed")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, Sandbox
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed, listed_all, told
 from kubelet_conformance.contracts.runtime.calls import refusal
@@ -67,11 +69,10 @@ def _existed(one: Container | Sandbox, m: Moment) -> bool:
     return made_t is None or made_t < m.call.t
 
 
-class _MayBeGone:
+class _MayBeGone(Note):
     """A removal of it failed, and may have taken place all the same."""
 
-    def __init__(self) -> None:
-        self.is_so = False
+    is_so: bool = False
 
 
 def _being_removed(one: Container | Sandbox) -> bool:
@@ -196,11 +197,10 @@ def _removal_failed(m: Moment) -> None:
             container.note(_MayBeGone).is_so = True
 
 
-class _Removed:
+class _Removed(Note):
     """What was removed, by id, with the seq of the reply; the oldest are forgotten."""
 
-    def __init__(self) -> None:
-        self.seq_of: OrderedDict[str, int] = OrderedDict()
+    seq_of: OrderedDict[str, int] = field(default_factory=OrderedDict)
 
     def add(self, one_id: str, seq: int) -> None:
         self.seq_of[one_id] = seq
@@ -292,11 +292,10 @@ def removed_sandbox_is_not_listed(m: Moment) -> Findings:
     return _none_reappeared(m, m.node.note(_RemovedSandboxes))
 
 
-class _Attempted:
+class _Attempted(Note):
     """The pod has had a call that may have left a record without naming it."""
 
-    def __init__(self) -> None:
-        self.unclear = False
+    unclear: bool = False
 
 
 @filters_are_obeyed.clause("nothing else", on=told("container", "sandbox"))
@@ -321,7 +320,7 @@ def _may_have_been_made(pod: Pod) -> bool:
 
 
 @observer(on=failed("CreateContainer", "RunPodSandbox"))
-def _may_leave_something(m: Moment) -> None:
+def _may_leave_something(m: Moment, pod: Pod) -> None:
     """A call that failed may have left a record behind."""
-    if m.pod is not None and m.reply.effect:
-        m.pod.note(_Attempted).unclear = True
+    if m.reply.effect:
+        pod.note(_Attempted).unclear = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kubelet_conformance.contract import Container, Moment, Pattern
+from kubelet_conformance.contract import Container, Moment, Note, Pattern
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed
 from kubelet_conformance.contracts.runtime.calls import refusal
@@ -37,13 +37,12 @@ def _logging_to(m: Moment, path: str) -> Container | None:
     return next((one for one in m.world.containers.values() if path and _path(one) == path), None)
 
 
-class _Rotation:
+class _Rotation(Note):
     """When a container's log file was moved away, and the ReopenContainerLog call for it."""
 
-    def __init__(self) -> None:
-        self.moved_seq = 0
-        self.reopened_seq = 0
-        self.refused_seq = 0
+    moved_seq: int = 0
+    reopened_seq: int = 0
+    refused_seq: int = 0
 
 
 @contract("CRI-36", on=LOOKED)

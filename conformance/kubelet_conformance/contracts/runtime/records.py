@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from kubelet_conformance.contract import Container, Finding, Moment, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Sandbox
 from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, failed, happened, told
@@ -24,12 +24,11 @@ def _reported(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
     return m.containers_told or m.sandboxes_told
 
 
-class _Birth:
+class _Birth(Note):
     """The creation time first reported for a record."""
 
-    def __init__(self) -> None:
-        self.created_at = 0
-        self.seq = 0
+    created_at: int = 0
+    seq: int = 0
 
 
 def _elder(known: Container | Sandbox) -> Container | Sandbox | None:
@@ -261,11 +260,10 @@ def exit_agrees_with_status(m: Moment, container: Container) -> Findings:
 exit_data_is_whole_and_true.clause("seen", on=expected("CRI-16"))(as_expected)
 
 
-class _Stood:
+class _Stood(Note):
     """Which answer first said that a sandbox is not ready."""
 
-    def __init__(self) -> None:
-        self.notready_seq = 0
+    notready_seq: int = 0
 
 
 @contract("CRI-20", on=told("sandbox"))
@@ -283,11 +281,10 @@ def notready_is_final(m: Moment) -> Iterator[Finding]:
             stood.notready_seq = m.seq
 
 
-class _Addresses:
+class _Addresses(Note):
     """Until when a fault gave wrong addresses to sandboxes."""
 
-    def __init__(self) -> None:
-        self.broken_until = -math.inf
+    broken_until: float = -math.inf
 
 
 @contract("CRI-21", on=told("sandbox"))
@@ -369,13 +366,12 @@ def runtime_handler_is_the_one_asked_for(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-class _Handlers:
+class _Handlers(Note):
     """The handlers that the runtime's last Status listed; empty if it listed none, so that they are
     unknown.
     """
 
-    def __init__(self) -> None:
-        self.names = frozenset[str]()
+    names: frozenset[str] = frozenset()
 
 
 @runtime_handler_is_the_one_asked_for.clause(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, observer
 from kubelet_conformance.contract.patterns import done, failed, happened, kubelet, told
 from kubelet_conformance.contracts.facts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
@@ -52,11 +52,10 @@ def lost_end_is_no_success(m: Moment) -> Iterator[Finding]:
             )
 
 
-class _WentDown:
+class _WentDown(Note):
     """When the kubelet last went down; what had exited before did not end with the node."""
 
-    def __init__(self) -> None:
-        self.seq = 0
+    seq: int = 0
 
 
 @observer(on=kubelet("killed", "stopped"))
@@ -93,11 +92,12 @@ def dead_sandbox_gets_no_container(m: Moment, sandbox: Sandbox) -> Findings:
     return broken("a container was created in a sandbox that had died")
 
 
-class _Left:
+class _Left(Note):
     """When a kubelet last gave up waiting for a sandbox of the pod, and how often it has."""
 
-    def __init__(self) -> None:
-        self.first_t, self.seq, self.times = 0.0, 0, 0
+    first_t: float = 0.0
+    seq: int = 0
+    times: int = 0
 
 
 @work_goes_on_without_its_caller.clause("sandbox", on=failed("RunPodSandbox"))
@@ -148,17 +148,15 @@ def failed_start_is_an_end(m: Moment) -> Iterator[Finding]:
         )
 
 
-class _FailedStart:
+class _FailedStart(Note):
     """The runtime could not start the container, and said so."""
 
-    def __init__(self) -> None:
-        self.seq = 0
+    seq: int = 0
 
 
 @observer(on=failed("StartContainer"))
-def _start_failed(m: Moment) -> None:
-    container = m.container
-    if container is None or refusal(m) is None or not m.reply.effect:
+def _start_failed(m: Moment, container: Container) -> None:
+    if refusal(m) is None or not m.reply.effect:
         return
     if container.born and m.call is container.start and container.exit is None:
         container.note(_FailedStart).seq = m.seq

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from kubelet_conformance.contract import Container, Moment, Pod
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Moment, Note, Pod
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, kubelet
 from kubelet_conformance.contracts.facts.pod import FAULT
@@ -22,15 +24,14 @@ from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.records import Call
 
 
-class _Limits:
+class _Limits(Note):
     """The resources of a container, as last reported and as requested since."""
 
-    def __init__(self) -> None:
-        self.reported: dict[str, int] = {}
-        self.owed: dict[str, int] = {}
-        """The values that the next status must have, for what updates named."""
-        self.seq = 0
-        self.under_way = 0
+    reported: dict[str, int] = {}
+    owed: dict[str, int] = {}
+    """The values that the next status must have, for what updates named."""
+    seq: int = 0
+    under_way: int = 0
 
 
 def _given(linux: bodies.LinuxResources) -> dict[str, int]:
@@ -60,9 +61,8 @@ def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
 
 
 @observer(on=call("UpdateContainerResources"))
-def _(m: Moment) -> None:
-    if m.container is not None:
-        m.container.note(_Limits).under_way += 1
+def _(_: Moment, container: Container) -> None:
+    container.note(_Limits).under_way += 1
 
 
 @observer(on=done("UpdateContainerResources").either(failed("UpdateContainerResources")))
@@ -86,15 +86,14 @@ _QUICK = ("RunPodSandbox", "CreateContainer", "StartContainer")
 """Calls that must not wait for other pods."""
 
 
-class _Stops:
+class _Stops(Note):
     """The StopContainer calls in progress, and those that have ended lately."""
 
-    def __init__(self) -> None:
-        self.open: dict[str, tuple[Call, Pod]] = {}
-        self.ended: deque[tuple[float, float, str, int]] = deque(maxlen=_STOPS_KEPT)
-        """When it began and ended, the UID of its pod, and the seq of the reply."""
-        self.disturbed = False
-        """A fault was injected: a call may be late for that."""
+    open: dict[str, tuple[Call, Pod]] = {}
+    ended: deque[tuple[float, float, str, int]] = field(default_factory=lambda: deque(maxlen=_STOPS_KEPT))
+    """When it began and ended, the UID of its pod, and the seq of the reply."""
+    disturbed: bool = False
+    """A fault was injected: a call may be late for that."""
 
 
 @calls_for_other_pods_do_not_wait.clause("calls", on=done(*_QUICK))
@@ -118,9 +117,8 @@ def quick_calls_do_not_wait_for_a_stop(m: Moment) -> Findings:
 
 
 @observer(on=call("StopContainer"))
-def _(m: Moment) -> None:
-    if m.pod is not None:
-        m.node.note(_Stops).open[m.call.id] = m.call, m.pod
+def _(m: Moment, pod: Pod) -> None:
+    m.node.note(_Stops).open[m.call.id] = m.call, pod
 
 
 @observer(on=done("StopContainer").either(failed("StopContainer")))

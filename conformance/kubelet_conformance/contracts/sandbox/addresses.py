@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec, PodStatus, Sandbox
+from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodSpec, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, status
@@ -29,15 +29,14 @@ def version_of(text: str) -> int | None:
         return None
 
 
-class _Reported:
+class _Reported(Note):
     """Every address that a sandbox was ever read with, and those that its containers may get."""
 
-    def __init__(self) -> None:
-        self.ips: set[str] = set()
-        self.to_tell: set[str] = set()
-        """The usable addresses; none where the sandbox had no address when it was last read, or an invalid
-        one.
-        """
+    ips: set[str] = set()
+    to_tell: set[str] = set()
+    """The usable addresses; none where the sandbox had no address when it was last read, or an invalid
+    one.
+    """
 
 
 _READ: Pattern = done("PodSandboxStatus")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Finding, Manifest, Moment, Pod, Sandbox
+from msgspec import field
+
+from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -27,21 +29,19 @@ from kubelet_conformance.trace.format.records import PodChange
 _VANISHED_REMEMBERED = 1_000
 
 
-class _Asked:
+class _Asked(Note):
     """Whether a RunPodSandbox call for the pod may have created a sandbox."""
 
-    def __init__(self) -> None:
-        self.run = False
+    run: bool = False
 
 
 @contract("SANDBOX-01", on=call("RunPodSandbox"))
-def first_sandbox_is_attempt_zero(m: Moment) -> Findings:
+def first_sandbox_is_attempt_zero(m: Moment, pod: Pod) -> Findings:
     """A new pod gets one sandbox, which names it (name, namespace, UID) and is attempt 0.
 
     Without volumes it comes within 20 s, and the kubelet uses no sandbox that was not reported to it.
     """
-    pod = m.pod
-    if pod is None or not pod.born:
+    if not pod.born:
         return None
     pod.note(_Asked).run = True
     if pod.sandboxes:
@@ -114,24 +114,22 @@ def sandbox_to_stop_was_made_or_found(m: Moment) -> Findings:
     return broken("the kubelet stops a sandbox that no RunPodSandbox and no listing has reported to it")
 
 
-class _Vanished:
+class _Vanished(Note):
     """The sandboxes whose records went, the latest ones: a kill that was begun before may still name them."""
 
-    def __init__(self) -> None:
-        self.ids: deque[str] = deque(maxlen=_VANISHED_REMEMBERED)
+    ids: deque[str] = field(default_factory=lambda: deque(maxlen=_VANISHED_REMEMBERED))
 
 
 @observer(on=happened("removed").either(done("RemovePodSandbox")))
-def _a_record_vanished(m: Moment) -> None:
-    if m.sandbox is not None:
-        m.node.note(_Vanished).ids.append(m.sandbox.id)
+def _a_record_vanished(m: Moment, sandbox: Sandbox) -> None:
+    m.node.note(_Vanished).ids.append(sandbox.id)
 
 
 @observer(on=failed("RunPodSandbox"))
-def _nothing_was_made(m: Moment) -> None:
+def _nothing_was_made(m: Moment, pod: Pod) -> None:
     """A RunPodSandbox that failed without any effect made none."""
-    if m.pod is not None and not m.reply.effect:
-        m.pod.note(_Asked).run = False
+    if not m.reply.effect:
+        pod.note(_Asked).run = False
 
 
 @first_sandbox_is_attempt_zero.clause("asked for", on=told("sandbox"))

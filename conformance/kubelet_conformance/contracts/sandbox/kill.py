@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import ip_address
 
-from kubelet_conformance.contract import Answered, Container, Moment, Pattern, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Answered, Container, Moment, Note, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, pod_set, status
@@ -93,11 +93,10 @@ def _is_newest(m: Moment) -> bool:
     return container is not None and pod is not None and pod.newest(container.name) is container
 
 
-class _Edit:
+class _Edit(Note):
     """How long the pod before may take to end, where a file was edited into what this pod was sent as."""
 
-    def __init__(self) -> None:
-        self.wait = 0.0
+    wait: float = 0.0
 
 
 def _came_and_went(pod: Pod) -> bool:
@@ -126,11 +125,11 @@ def records_outlast_the_kill(m: Moment, pod: Pod, sandbox: Sandbox, container: C
 
 
 @observer(on=pod_set())
-def _take_edit(m: Moment) -> None:
-    if m.pod is None or not m.pod.static:
+def _take_edit(m: Moment, pod: Pod) -> None:
+    if not pod.static:
         return
     before = m.replaced.spec if m.replaced is not None else None
-    m.pod.note(_Edit).wait = RETRY + 2 * before.grace_seconds if before is not None else 0.0
+    pod.note(_Edit).wait = RETRY + 2 * before.grace_seconds if before is not None else 0.0
 
 
 @containers_are_stopped_before_their_sandbox.clause("then", on=done("StopContainer"))
@@ -194,12 +193,11 @@ def kill_with_a_failure_is_repeated(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
     return answered(by=_stop_of(sandbox), within=RETRY + RETRY_SLACK, text="the failed kill is repeated")
 
 
-class _Address:
+class _Address(Note):
     """The sandbox that stood when an address of the pod was last shown."""
 
-    def __init__(self) -> None:
-        self.sandbox: Sandbox | None = None
-        self.reported: set[str] = set()
+    sandbox: Sandbox | None = None
+    reported: set[str] = set()
 
 
 @contract("SANDBOX-20", on=status(), needs=(CRI, STATUS))

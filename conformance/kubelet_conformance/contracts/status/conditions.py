@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from kubelet_conformance.contract import (
-    ContainerState,
-    ContainerStatus,
-    Finding,
-    Moment,
-    Pod,
-    PodStatus,
-    Sandbox,
-)
+from kubelet_conformance.contract import Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import deleted, done, happened, status
@@ -23,6 +15,7 @@ from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PullImageRequest
+from kubelet_conformance.trace.format.manifests import ContainerState, ContainerStatus, PodStatus
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.missed_updates import EVENTS_GATE
@@ -158,12 +151,11 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     return starts_are_told(late) if _judged(now, "Initialized", begun) is KEPT else found
 
 
-class _Synced:
+class _Synced(Note):
     """The last status that changed more than results of probes, and when the first of these came after it."""
 
-    def __init__(self) -> None:
-        self.status: PodStatus | None = None
-        self.until_t: float | None = None
+    status: PodStatus | None = None
+    until_t: float | None = None
 
 
 def _views(m: Moment, now: statuses.Written) -> tuple[PodStatus | None, ...]:

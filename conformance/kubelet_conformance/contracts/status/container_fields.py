@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, status
@@ -20,13 +20,12 @@ STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 """Whether init containers carry `started`."""
 
 
-class _Counted:
+class _Counted(Note):
     """The restart counts of the last status, by name, and its seq; those of removed records, by id."""
 
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-        self.removed: dict[str, str] = {}
-        self.seq = 0
+    counts: dict[str, int] = {}
+    removed: dict[str, str] = {}
+    seq: int = 0
 
 
 @contract("CSTAT-07", on=status(), needs=NEEDS)
@@ -120,30 +119,27 @@ def image_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
             )
 
 
-class _Made:
+class _Made(Note):
     """The ids of containers that were created for the pod; the oldest are forgotten."""
 
-    def __init__(self) -> None:
-        self.ids: dict[str, None] = {}
+    ids: dict[str, None] = {}
 
 
 _MADE_REMEMBERED = 1_000
 
 
 @observer(on=done("CreateContainer"))
-def _made(m: Moment) -> None:
-    if m.pod is not None:
-        ids = m.pod.note(_Made).ids
-        ids[m.response(CreateContainerReply).container_id] = None
-        if len(ids) > _MADE_REMEMBERED:
-            del ids[next(iter(ids))]
+def _made(m: Moment, pod: Pod) -> None:
+    ids = pod.note(_Made).ids
+    ids[m.response(CreateContainerReply).container_id] = None
+    if len(ids) > _MADE_REMEMBERED:
+        del ids[next(iter(ids))]
 
 
 @observer(on=call("RemoveContainer"))
-def _removed(m: Moment) -> None:
+def _removed(_: Moment, pod: Pod, container: Container) -> None:
     """The kubelet may not know of its creation, and the status of the sync that removes it comes later."""
-    if m.pod is not None and m.container is not None:
-        m.pod.note(_Made).ids[m.container.id] = None
+    pod.note(_Made).ids[container.id] = None
 
 
 @image_is_that_of_the_record.clause("id", on=status())

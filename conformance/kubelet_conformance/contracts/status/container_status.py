@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, PodSpec, Terminated
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodSpec, Terminated
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, broken, contract, observer
 from kubelet_conformance.contract.patterns import read_as, status
@@ -120,11 +120,10 @@ def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
         yield broken(f"lastState of {entry.status.name} {wrong}", _ended(container)) if wrong else KEPT
 
 
-class _Read:
+class _Read(Note):
     """The states in which the kubelet has read a container's record."""
 
-    def __init__(self) -> None:
-        self.states: set[Recorded] = set()
+    states: set[Recorded] = set()
 
 
 _RECORDED: dict[str, Recorded] = {

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterator
 from typing import cast
 
-from kubelet_conformance.contract import Container, Finding, Kind, Moment, Pod
+from kubelet_conformance.contract import Container, Finding, Kind, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed
@@ -130,11 +130,10 @@ def messages_name_no_container_id(m: Moment, pod: Pod) -> Findings:
     return KEPT
 
 
-class _Outputs:
+class _Outputs(Note):
     """What the latest failing hooks of a pod have printed, by container."""
 
-    def __init__(self) -> None:
-        self.of: dict[str, tuple[str, int]] = {}
+    of: dict[str, tuple[str, int]] = {}
 
 
 _SHORTEST = 3
@@ -160,9 +159,9 @@ def hook_events_hold_no_output(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 
 @observer(on=done("ExecSync"))
-def _hook_prints(m: Moment) -> None:
+def _hook_prints(m: Moment, pod: Pod, container: Container) -> None:
     """Record what failing hooks print."""
-    if m.pod is None or m.container is None or m.reply.response is None:
+    if m.reply.response is None:
         return
     if m.response(ExecSyncReply).exit_code == 0 or not (pods.runs_post_start(m) or pods.runs_pre_stop(m)):
         return
@@ -172,16 +171,15 @@ def _hook_prints(m: Moment) -> None:
     except (binascii.Error, ValueError):
         return
     if len(text) >= _SHORTEST:
-        m.pod.note(_Outputs).of[m.container.name] = text, m.seq
+        pod.note(_Outputs).of[container.name] = text, m.seq
 
 
-class _Reported:
+class _Reported(Note):
     """How many events of a start a pod's containers have had, by field path."""
 
-    def __init__(self) -> None:
-        self.created: dict[str, int] = {}
-        self.started: dict[str, int] = {}
-        self.failing: set[str] = set()
+    created: dict[str, int] = {}
+    started: dict[str, int] = {}
+    failing: set[str] = set()
 
 
 @contract("EVENTS-06", on=event("Started"), needs=(CRI, PODS, EVERY_EVENT), clause="start")
@@ -265,11 +263,10 @@ def deadline_event_is_repeated(_: Moment, pod: Pod) -> Findings:
     )
 
 
-class _Deadlines:
+class _Deadlines(Note):
     """How many events DeadlineExceeded a pod has had."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    count: int = 0
 
 
 @contract("TERM-09", on=call("StopContainer"), needs=(CRI, PODS, EVERY_EVENT))
@@ -289,11 +286,10 @@ def each_kill_has_an_event(_: Moment, pod: Pod, container: Container) -> Finding
     )
 
 
-class _Kills:
+class _Kills(Note):
     """The Killing events that no StopContainer has followed yet, by container name."""
 
-    def __init__(self) -> None:
-        self.reported: dict[str, int] = {}
+    reported: dict[str, int] = {}
 
 
 @observer(on=event("Killing"))
@@ -317,18 +313,17 @@ def failed_start_has_an_event(m: Moment, pod: Pod) -> Findings:
     )
 
 
-class _LastFailure:
+class _LastFailure(Note):
     """The error of the runtime when it last refused to create or start a container of the pod."""
 
-    def __init__(self) -> None:
-        self.message = ""
-        self.seq = 0
+    message: str = ""
+    seq: int = 0
 
 
 @observer(on=failed("CreateContainer", "StartContainer"))
-def _start_has_failed(m: Moment) -> None:
-    if m.pod is not None and m.reply.error is not None:
-        memory = m.pod.note(_LastFailure)
+def _start_has_failed(m: Moment, pod: Pod) -> None:
+    if m.reply.error is not None:
+        memory = pod.note(_LastFailure)
         memory.message, memory.seq = m.reply.error.message, m.seq
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Note, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, status
@@ -241,11 +241,10 @@ def messages_share_their_limit(_: Moment, status: PodStatus) -> Iterator[Finding
                 yield KEPT
 
 
-class _Addresses:
+class _Addresses(Note):
     """The IPs that the runtime gave for the pod's sandboxes, with when each was first seen."""
 
-    def __init__(self) -> None:
-        self.first_t: dict[str, float] = {}
+    first_t: dict[str, float] = {}
 
 
 @contract("STATUS-16", on=status(), needs=(STATUS, PODS, CRI))
@@ -302,11 +301,10 @@ def _addresses_given(m: Moment) -> None:
 
 
 @observer(on=EVENT_TOLD)
-def _reported_addresses(m: Moment) -> None:
+def _reported_addresses(m: Moment, pod: Pod) -> None:
     """The state in an event may be shown, and need not be: when the kubelet handles it is not known."""
-    if m.pod is not None:
-        for ip in told_ips(sandbox_told(m)):
-            m.pod.note(_Addresses).first_t.setdefault(ip, math.inf)
+    for ip in told_ips(sandbox_told(m)):
+        pod.note(_Addresses).first_t.setdefault(ip, math.inf)
 
 
 _HOST_IPS = since("1.30")

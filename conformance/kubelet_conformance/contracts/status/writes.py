@@ -6,8 +6,9 @@ from collections import OrderedDict, deque
 from typing import Any
 
 import msgspec
+from msgspec import field
 
-from kubelet_conformance.contract import Manifest, Moment, Pattern, Pod, PodStatus
+from kubelet_conformance.contract import Manifest, Moment, Note, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, done, exited, pod_set, pod_unset, status
@@ -100,10 +101,10 @@ def _is_changed(before: Json, changes: Json) -> bool:
 
 
 @observer(on=status())
-def _status_is_stored(m: Moment) -> None:
+def _status_is_stored(m: Moment, pod: Pod) -> None:
     """Record the stored status."""
-    if m.pod is not None and isinstance(m.record, Status):
-        stored = m.pod.note(_Stored)
+    if isinstance(m.record, Status):
+        stored = pod.note(_Stored)
         stored.status, stored.is_new = m.record.status, True
 
 
@@ -126,11 +127,10 @@ def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findi
     )
 
 
-class _Successors:
+class _Successors(Note):
     """Which pod had the namespace and name of a pod before it, by UID."""
 
-    def __init__(self) -> None:
-        self.of: OrderedDict[str, str] = OrderedDict()
+    of: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
 
 @contract("STATUS-04", on=status(), needs=(STATUS, PODS, CRI))
@@ -160,17 +160,16 @@ def _name_is_taken_over(m: Moment, manifest: Manifest) -> None:
             known.popitem(last=False)
 
 
-class _Missed:
-    """When pods were asked for that were not there, the latest of each."""
-
-    def __init__(self) -> None:
-        self.of: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
-        self.changes = deque[float](maxlen=_MISSES_REMEMBERED)
-        """When containers started and ended: each makes a new status, which is written."""
-
-
 _MISSES_MAX, _MISSES_REMEMBERED = 5, 50
 """How often in one batch a status may be written for a pod that is gone: its last changes."""
+
+
+class _Missed(Note):
+    """When pods were asked for that were not there, the latest of each."""
+
+    of: OrderedDict[tuple[str, str], deque[float]] = field(default_factory=OrderedDict)
+    changes: deque[float] = field(default_factory=lambda: deque(maxlen=_MISSES_REMEMBERED))
+    """When containers started and ended: each makes a new status, which is written."""
 
 
 @contract("STATUS-05", on=MISSED, needs=(EVERY_STATUS,))
@@ -200,11 +199,10 @@ def _container_changes(m: Moment) -> None:
     m.node.note(_Missed).changes.append(m.t)
 
 
-class _Removals:
+class _Removals(Note):
     """When static pods were removed from their source, by namespace and name."""
 
-    def __init__(self) -> None:
-        self.t: OrderedDict[tuple[str, str], float] = OrderedDict()
+    t: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict)
 
 
 _FORGOTTEN = 2 * HOUSEKEEPING + REACTION
@@ -229,10 +227,10 @@ def status_of_a_removed_pod_is_forgotten(m: Moment, pod: Pod, status: PodStatus)
 
 
 @observer(on=pod_unset())
-def _static_pod_is_removed(m: Moment) -> None:
+def _static_pod_is_removed(m: Moment, pod: Pod) -> None:
     """Record when static pods are removed; one that needs long to stop is not forgotten at once."""
-    pod, known = m.pod, m.node.note(_Removals).t
-    if pod is None or not pod.static:
+    known = m.node.note(_Removals).t
+    if not pod.static:
         return
     known.pop((pod.namespace, pod.name), None)
     if not m.node.kubelet_up:

@@ -369,10 +369,9 @@ def _stops_due(pod: Pod, how: str) -> Iterator[Finding]:
 
 
 @pod_deleted_meanwhile_is_stopped.clause("grace", on=call("StopContainer"))
-def pod_deleted_meanwhile_has_its_grace(m: Moment) -> Findings:
+def pod_deleted_meanwhile_has_its_grace(m: Moment, pod: Pod, container: Container) -> Findings:
     """The grace is the object's, or the least."""
-    pod, container = m.pod, m.container
-    if pod is None or container is None or container.state != "running" or not pod.born or pod.static:
+    if container.state != "running" or not pod.born or pod.static:
         return None
     end, node = pod.termination, m.node
     if (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Finding, Moment, Pattern, Pod, PodSpec
+from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, failed, kubelet, pod_set
@@ -35,11 +35,10 @@ def _says_ready(m: Moment) -> bool:
 _READY: Pattern = done("Status").where(_says_ready)
 
 
-class _Waiting:
+class _Waiting(Note):
     """New pods that the kubelet cannot sync yet."""
 
-    def __init__(self) -> None:
-        self.pods: list[pods.Fresh] = []
+    pods: list[pods.Fresh] = []
 
 
 @contract("LOOP-03", on=pod_set(), needs=(CRI, PODS), clause="new-pod")
@@ -123,13 +122,12 @@ def only_others_get_an_event(_: Moment, pod: Pod, spec: PodSpec) -> Findings:
     return KEPT
 
 
-class _Polls:
+class _Polls(Note):
     """The latest Status call of this kubelet instance, and when it was answered."""
 
-    def __init__(self) -> None:
-        self.call: Call | None = None
-        self.answered_t: float | None = None
-        self.good = False
+    call: Call | None = None
+    answered_t: float | None = None
+    good: bool = False
 
 
 @contract("LOOP-05", on=call("RunPodSandbox", "CreateContainer", "StopContainer"), clause="first")

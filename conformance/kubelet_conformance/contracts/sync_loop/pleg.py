@@ -8,16 +8,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import (
-    Container,
-    Finding,
-    Manifest,
-    Moment,
-    Pattern,
-    Pod,
-    Predicate,
-    Sandbox,
-)
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -37,6 +30,7 @@ from kubelet_conformance.contracts.facts.resources import awaits_resize
 from kubelet_conformance.contracts.facts.status import WholeList
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.format import bodies
+from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.records import RuntimeEvent
 from kubelet_conformance.trace.world.in_flight import WORK
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -74,12 +68,11 @@ def _replaces_what_runs(m: Moment) -> bool:
     return newest is not None and newest.state == "running" and not newest.stops
 
 
-class _Relist:
+class _Relist(Note):
     """The last listing of all sandboxes that no listing of all containers has followed yet."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
-        self.seq = 0
+    t: float | None = None
+    seq: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -151,12 +144,11 @@ def failed_listing_is_no_death(m: Moment) -> Findings:
     )
 
 
-class _Quiet:
+class _Quiet(Note):
     """Since when nothing about a pod has changed, and when it was inspected."""
 
-    def __init__(self) -> None:
-        self.since = float("inf")
-        self.inspected = deque[tuple[float, int]](maxlen=_INSPECTIONS_MAX + 1)
+    since: float = float("inf")
+    inspected: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_INSPECTIONS_MAX + 1))
 
 
 _CHANGES = call(*sorted(WORK - {"ExecSync"})).either(

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import (
-    Container,
-    ContainerStatus,
-    Finding,
-    Manifest,
-    Moment,
-    Pod,
-    PodStatus,
-    Predicate,
-)
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, pod_set, status
@@ -24,6 +15,7 @@ from kubelet_conformance.contracts.facts.pod import (
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
+from kubelet_conformance.trace.format.manifests import ContainerStatus, Manifest, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
@@ -93,8 +85,7 @@ def worker_of_an_unchanged_pod_goes_on(m: Moment, pod: Pod, manifest: Manifest) 
 @contract("PLEG-07", on=happened("removed"), needs=(CRI, PODS))
 def pod_without_records_is_empty(m: Moment, pod: Pod) -> Findings:
     """A pod of which no record is left has never run: it gets a first sandbox, and nothing is stopped."""
-    sandbox = m.sandbox
-    if sandbox is None or m.container is not None or not to_run(m) or not _sees(m):
+    if m.sandbox is None or m.container is not None or not to_run(m) or not _sees(m):
         return None
     if pod.restart_policy != "Always" or worker_is_busy(pod) or not _is_all_there_is(pod, m):
         return None
@@ -117,12 +108,11 @@ def _is_the_first(m: Moment) -> bool:
     return m.request(bodies.RunPodSandboxRequest).config.metadata.attempt == 0
 
 
-class _Inspection:
+class _Inspection(Note):
     """What the last listing of a pod said, and which containers the kubelet has inspected since."""
 
-    def __init__(self) -> None:
-        self.listing: bodies.ListContainersReply | None = None
-        self.asked = set[str]()
+    listing: bodies.ListContainersReply | None = None
+    asked: set[str] = set()
 
     def begin(self, listing: bodies.ListContainersReply) -> None:
         """A new listing: its containers will be inspected next."""
@@ -189,11 +179,10 @@ def _asks_about(ids: frozenset[str]) -> Predicate:
     return lambda m: m.request(bodies.ContainerRequest).container_id in ids
 
 
-class _FirstRead:
+class _FirstRead(Note):
     """When the state of a container was first reported to the kubelet."""
 
-    def __init__(self) -> None:
-        self.t: float | None = None
+    t: float | None = None
 
 
 @contract("PLEG-12", on=status(), needs=(CRI, STATUS))
@@ -228,10 +217,9 @@ def _judged(pod: Pod, said: ContainerStatus, t: float) -> Finding | None:
 
 
 @observer(on=done("ContainerStatus"))
-def _(m: Moment) -> None:
-    if m.container is not None:
-        read = m.container.note(_FirstRead)
-        read.t = m.t if read.t is None else read.t
+def _(m: Moment, container: Container) -> None:
+    read = container.note(_FirstRead)
+    read.t = m.t if read.t is None else read.t
 
 
 def _made_at(container: Container) -> int:

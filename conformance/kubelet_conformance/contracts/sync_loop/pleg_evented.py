@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pattern, Pod, PodStatus, Predicate
+from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, failed, kubelet, listed_all, status
@@ -13,6 +13,7 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION, RELIST
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format import bodies
+from kubelet_conformance.trace.format.manifests import ContainerStatus, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_untold
 from kubelet_conformance.trace.world.runtime_reports import event_of
@@ -172,18 +173,17 @@ def runtime_is_listed_again(m: Moment) -> Findings:
     )
 
 
-class _Heard:
+class _Heard(Note):
     """What the newest event of a pod reported, and what an older event that came after it reported."""
 
-    def __init__(self) -> None:
-        self.newest = 0
-        self.states: dict[str, str] = {}
-        self.met_a_sync = False
-        """A sync waited for an answer when the newest event came: it continues with what was known before."""
-        self.late: dict[str, str] = {}
-        """By container, whose state only a late event reports."""
-        self.late_t = 0.0
-        self.seq = 0
+    newest: int = 0
+    states: dict[str, str] = {}
+    met_a_sync: bool = False
+    """A sync waited for an answer when the newest event came: it continues with what was known before."""
+    late: dict[str, str] = {}
+    """By container, whose state only a late event reports."""
+    late_t: float = 0.0
+    seq: int = 0
 
 
 @contract("PLEG-16", on=status(), needs=(CRI, STATUS), gate=GATE)

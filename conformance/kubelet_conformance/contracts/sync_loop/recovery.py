@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pattern, Pod, Predicate
+from msgspec import field
+
+from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Note, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, event, kubelet, pod_set, pod_unset
@@ -85,11 +87,10 @@ def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
     return to_be_explained(f"there is a reason to stop {container.name}, whose probe has not failed enough,")
 
 
-class _Going:
+class _Going(Note):
     """Mirrors that a client has deleted: a mirror that is being deleted is replaced (STATIC-15)."""
 
-    def __init__(self) -> None:
-        self.mirrors = Latest[str, float]()
+    mirrors: Latest[str, float] = field(default_factory=Latest)
 
 
 @contract("RESTARTKUBELET-15", on=kubelet("started"), needs=(CRI, PODS, EVERY_STATUS))
@@ -113,10 +114,9 @@ def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
 
 
 @observer(on=static_pods.MIRROR_IS_TO_GO)
-def _mirror_is_to_go(m: Moment) -> None:
+def _mirror_is_to_go(m: Moment, manifest: Manifest) -> None:
     """Record which mirrors are to go."""
-    if m.manifest is not None:
-        m.node.note(_Going).mirrors[m.manifest.metadata.uid] = m.t
+    m.node.note(_Going).mirrors[manifest.metadata.uid] = m.t
 
 
 def _is_of(pod: Pod) -> Predicate:
@@ -158,8 +158,7 @@ def mirror_that_is_there_is_a_success(m: Moment) -> Iterator[Finding]:
             yield broken(f"the mirror of {pod.name} is created again and again") if storm else KEPT
 
 
-class _Tries:
+class _Tries(Note):
     """When the kubelet found last that a mirror was there already; tries in a row count once."""
 
-    def __init__(self) -> None:
-        self.times: list[float] = []
+    times: list[float] = []

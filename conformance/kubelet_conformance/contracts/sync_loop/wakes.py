@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod, Predicate
+from kubelet_conformance.contract import Container, Exit, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -121,11 +121,10 @@ def _shown(pod: Pod, container: Container) -> bool | None:
     return None
 
 
-class _Stops:
+class _Stops(Note):
     """The StopContainer calls that are under way, by call id."""
 
-    def __init__(self) -> None:
-        self.open: dict[str, Call] = {}
+    open: dict[str, Call] = {}
 
 
 @contract("LOOP-13", on=pod_set(), needs=(CRI, PODS))

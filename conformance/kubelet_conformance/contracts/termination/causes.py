@@ -142,8 +142,7 @@ def readiness_is_probed_to_the_end(m: Moment, pod: Pod, container: Container) ->
 @readiness_is_probed_to_the_end.clause("liveness", on=_STOPS)
 def liveness_is_not_probed_any_more(m: Moment, container: Container) -> Findings:
     """No liveness probe begins any more."""
-    pod = m.pod
-    if not _is_stopped_first(m) or pod is None or container.spec is None:
+    if not _is_stopped_first(m) or container.spec is None:
         return None
     if container.kind == "sidecar":
         return None  # See SIDECAR-25.

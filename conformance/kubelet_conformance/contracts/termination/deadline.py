@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
-from kubelet_conformance.contract import Answered, Finding, Moment, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract import Answered, Finding, Moment, Note, Pod, PodSpec, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, kubelet, status
@@ -50,12 +50,11 @@ def time_may_be_over(m: Moment, pod: Pod) -> bool:
     return deadline is None or m.t >= deadline - ROUNDING
 
 
-class _Watched:
+class _Watched(Note):
     """The deadline that was checked for a kubelet instance."""
 
-    def __init__(self) -> None:
-        self.deadline: float | None = None
-        self.life = -1
+    deadline: float | None = None
+    life: int = -1
 
 
 def _to_watch(pod: Pod) -> bool:
@@ -98,10 +97,9 @@ def pod_ends_at_its_deadline(m: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=_KEEPS_THE_WORKER)
-def _(m: Moment) -> None:
+def _(_: Moment, pod: Pod) -> None:
     """Ask again once the worker is free: what was owed until then may be late."""
-    if m.pod is not None:
-        m.pod.note(_Watched).deadline = None
+    pod.note(_Watched).deadline = None
 
 
 @pod_ends_at_its_deadline.clause("not-before", on=status())

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import ContainerStatus, Moment, Pod, PodSpec, PodStatus, Sandbox
+from kubelet_conformance.contract import (
+    Container,
+    ContainerStatus,
+    Moment,
+    Note,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Sandbox,
+)
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, happened, status
@@ -166,17 +175,15 @@ def _lost_count(
     return None
 
 
-class _TakenAway:
+class _TakenAway(Note):
     """The containers of a pod of which another client has removed a record: what it said is lost."""
 
-    def __init__(self) -> None:
-        self.names: set[str] = set()
+    names: set[str] = set()
 
 
 @observer(on=happened("removed"))
-def _take_removal(m: Moment) -> None:
-    if m.container is not None and m.pod is not None:
-        m.pod.note(_TakenAway).names.add(m.container.name)
+def _take_removal(_: Moment, pod: Pod, container: Container) -> None:
+    pod.note(_TakenAway).names.add(container.name)
 
 
 def _is_alone(m: Moment, pod: Pod, kept: ContainerStatus, old: ContainerStatus) -> bool:

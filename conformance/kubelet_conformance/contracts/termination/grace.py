@@ -6,7 +6,9 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Broken, Container, Execution, Finding, Manifest, Moment, Pod, PodSpec
+from msgspec import field
+
+from kubelet_conformance.contract import Broken, Container, Execution, Finding, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, Kept, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, exited, failed, pod_set
@@ -15,6 +17,7 @@ from kubelet_conformance.contracts.facts.pod import hook_command, may_be_unknown
 from kubelet_conformance.contracts.facts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
+from kubelet_conformance.trace.format.manifests import Manifest, PodSpec
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 from kubelet_conformance.trace.world.missed_updates import is_missed
 
@@ -55,12 +58,11 @@ def _one_of(m: Moment, allowed: dict[int, kills.Reason]) -> Kept | Broken:
     return broken(f"expected timeout {said}, got {got}", *(r.seq for r in allowed.values()))
 
 
-class _Graces:
+class _Graces(Note):
     """The graces that deletions of a pod have asked for, in order."""
 
-    def __init__(self) -> None:
-        self.asked: list[tuple[int, int, float]] = []
-        """Each grace, the record that asked for it, and when."""
+    asked: list[tuple[int, int, float]] = []
+    """Each grace, the record that asked for it, and when."""
 
 
 @observer(on=pod_set())
@@ -259,18 +261,17 @@ def _fits_another_reason(m: Moment) -> bool:
     return bool(others) and _timeout(m) in [_floor(m, reason) for reason in others]
 
 
-class _Apart:
+class _Apart(Note):
     """The stops of a pod for which something else is a reason than its end, by the record of their call."""
 
-    def __init__(self) -> None:
-        self.seqs = deque[int](maxlen=_APART_KEPT)
+    seqs: deque[int] = field(default_factory=lambda: deque(maxlen=_APART_KEPT))
 
 
 @observer(on=STOP)
-def _stops_for_another_reason_are_remembered(m: Moment) -> None:
+def _stops_for_another_reason_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember which they are: that the pod is to go may be reported just after one of them."""
-    if m.pod is not None and _fits_another_reason(m):
-        m.pod.note(_Apart).seqs.append(m.seq)
+    if _fits_another_reason(m):
+        pod.note(_Apart).seqs.append(m.seq)
 
 
 @grace_of_a_forced_deletion.clause("told-late", on=deleted())

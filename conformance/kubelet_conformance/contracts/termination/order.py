@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pod, Predicate, Sandbox, Stop
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, Predicate, Sandbox, Stop
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
@@ -67,7 +67,7 @@ def _is_open(pod: Pod | None, stop: Stop) -> bool:
     return stop.end_t is None and (pod is None or stop.call.id in pod.calls_open)
 
 
-class _Kill:
+class _Kill(Note):
     """The containers that the kubelet believed to be running when it began to kill their pod.
 
     Attributes:
@@ -76,10 +76,9 @@ class _Kill:
         life: the kubelet instance that began it; the next begins anew with what it reads.
     """
 
-    def __init__(self) -> None:
-        self.of: tuple[Container, ...] = ()
-        self.whole = False
-        self.life = 0
+    of: tuple[Container, ...] = ()
+    whole: bool = False
+    life: int = 0
 
 
 def _left_out(m: Moment, sandbox: Sandbox) -> Container | None:
@@ -124,10 +123,9 @@ def kill_is_remembered(m: Moment, pod: Pod, container: Container) -> None:
 
 
 @observer(on=call("CreateContainer"))
-def kill_was_of_one(m: Moment) -> None:
+def kill_was_of_one(_: Moment, pod: Pod) -> None:
     """The sync that stopped a container goes on: the kill of the whole pod is yet to come."""
-    if m.pod is not None:
-        m.pod.note(_Kill).of = ()
+    pod.note(_Kill).of = ()
 
 
 @containers_are_stopped_before_the_sandbox.clause("sandbox-next", on=_STOPPED)
