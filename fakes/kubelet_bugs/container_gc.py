@@ -138,7 +138,7 @@ class FoldersOfTheEnded(Housekeeping):
     def remove_orphan_folders(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
     ) -> None:
-        active = [pod for pod in wanted if self._tools.activity.is_active(pod)]
+        active = [pod for pod in wanted if self.activity.is_active(pod)]
         ended = {pods.uid(pod) for pod in wanted} - {pods.uid(pod) for pod in active}
         left = {uid: worker for uid, worker in known.items() if uid not in ended}
         super().remove_orphan_folders(active, running, left)
@@ -152,6 +152,6 @@ class FreesCgroups(Housekeeping):
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
     ) -> None:
         kept = {pods.uid(pod) for pod in wanted} | {pod.uid for pod in running} | known.keys()
-        for uid in self._tools.cgroups.uids() if self._tools.cgroups is not None else ():
-            if uid not in kept and self._tools.cgroups is not None:
-                self._tools.cgroups.remove(uid)
+        for uid in self.cgroups.uids() if self.cgroups is not None else ():
+            if uid not in kept and self.cgroups is not None:
+                self.cgroups.remove(uid)

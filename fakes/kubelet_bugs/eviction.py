@@ -64,7 +64,7 @@ class TakesLessThanNothing(EvictionManager):
     """A negative maximum for the grace of evicted pods kills them at once."""
 
     def grace(self, threshold: Threshold | None, pod: Pod) -> int | None:
-        most = self._tools.settings.eviction_max_pod_grace_period
+        most = self.settings.eviction_max_pod_grace_period
         return most if most < 0 else super().grace(threshold, pod)
 
 
@@ -99,9 +99,9 @@ class LosesTheMark(PodSyncer):
     """The last status of an evicted pod does not say that it was disrupted."""
 
     def publish_final_status(self, pod: Pod, records: PodRecords) -> None:
-        status = self._tools.generate(pod, records, terminal=True)
+        status = self.generate(pod, records, terminal=True)
         found = [one for one in status.conditions or () if one.type != conditions.DISRUPTION_TARGET]
-        self._tools.statuses.set_pod_status(pod, structs.replace(status, conditions=found))
+        self.statuses.set_pod_status(pod, structs.replace(status, conditions=found))
 
 
 @bug("MUT-EVICT-02", breaks="EVICT-02")
@@ -145,8 +145,8 @@ class ClearsAwayEarly(PodHandlers):
         found = list(uids)
         super().sync(found)
         for uid in found:
-            if self._tools.workers.should_content_be_removed(uid):
-                self._tools.remove_dead_containers(uid)
+            if self.workers.should_content_be_removed(uid):
+                self.remove_dead_containers(uid)
 
 
 @bug("MUT-EVICT-07", breaks="EVICT-07")

@@ -26,7 +26,7 @@ class OverwritesSuccess(NodeShutdown):
     """A pod that had succeeded is Failed by the shutdown of its node."""
 
     def status_change(self) -> StatusChange:
-        return ended_by_kubelet(REASON, MESSAGE, self._tools.behaviour)
+        return ended_by_kubelet(REASON, MESSAGE, self.behaviour)
 
 
 @bug("MUT-SHUT-03", breaks="SHUT-03")
@@ -34,7 +34,7 @@ class WaitsItOut(NodeShutdown):
     """Pods that matter more wait for the whole time of those that matter less."""
 
     async def end(self, group: Group, found: Sequence[Pod]) -> None:
-        clock = self._tools.clock
+        clock = self.clock
         end = clock.monotonic() + group.seconds
         await super().end(group, found)
         await clock.sleep(max(0.0, end - clock.monotonic()))

@@ -17,7 +17,7 @@ from kubelet_reference.util.clock import FixedRandom, LoopClock
 from kubelet_reference.util.ports import Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
-from kubelet_reference.volumemanager import Volumes, VolumeTools
+from kubelet_reference.volumemanager import Volumes
 
 Json = dict[str, Any]
 ROOT = "/var/lib/kubelet"
@@ -58,8 +58,7 @@ class VolumeBench:
 
     def new_life(self) -> Volumes:
         """The volumes of a kubelet that has just started."""
-        tools = VolumeTools(self._server, self.disk, self.clock, self.events.recorder, self.settings)
-        self.volumes = Volumes(tools)
+        self.volumes = Volumes(self._server, self.disk, self.clock, self.events.recorder, self.settings)
         return self.volumes
 
     def path(self, kind: str, name: str = "v", uid: str = "u1") -> str:

@@ -37,8 +37,8 @@ class AsksAgain(PodHandlers):
         found = list(changed)
         super().update(found)
         for pod in found:
-            others = [one for one in self._tools.manager.pods() if pods.uid(one) != pods.uid(pod)]
-            refusal = self._tools.admission.admit(pod, others, self._tools.activity.is_active)
+            others = [one for one in self.manager.pods() if pods.uid(one) != pods.uid(pod)]
+            refusal = self.admission.admit(pod, others, self.activity.is_active)
             if refusal is not None and self.needs_admission(pod):
                 self.reject(pod, refusal)
 
@@ -48,9 +48,9 @@ class MayStillFit(PodHandlers):
     """A pod that does not fit stays Pending."""
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
-        self._tools.recorder.warning(pod, rejection.reason, rejection.message)
+        self.recorder.warning(pod, rejection.reason, rejection.message)
         status = PodStatus(phase=pods.PENDING, reason=rejection.reason, message=rejection.message)
-        self._tools.statuses.set_pod_status(pod, status)
+        self.statuses.set_pod_status(pod, status)
 
 
 @bug("MUT-ADMIT-03", breaks="ADMIT-03")
@@ -66,7 +66,7 @@ class AdmitsTheDead(PodHandlers):
     """A kubelet that comes back asks whether pods that have ended still fit."""
 
     def needs_admission(self, pod: Pod) -> bool:
-        return not self._tools.workers.is_termination_requested(pods.uid(pod))
+        return not self.workers.is_termination_requested(pods.uid(pod))
 
 
 @bug("MUT-ADMIT-11", breaks="ADMIT-11")
@@ -78,9 +78,9 @@ class AdmitsLate(PodHandlers):
 
     def sync(self, uids: Iterable[str]) -> None:
         found = list(uids)
-        for pod in filter(None, map(self._tools.manager.by_uid, found)):
-            others = [one for one in self._tools.manager.pods() if pods.uid(one) != pods.uid(pod)]
-            refusal = self._tools.admission.admit(pod, others, self._tools.activity.is_active)
+        for pod in filter(None, map(self.manager.by_uid, found)):
+            others = [one for one in self.manager.pods() if pods.uid(one) != pods.uid(pod)]
+            refusal = self.admission.admit(pod, others, self.activity.is_active)
             if refusal is not None:
                 self.reject(pod, refusal)
         super().sync(found)

@@ -102,10 +102,10 @@ class MirrorsOfTheLivingOnly(Housekeeping):
 
     async def delete_orphan_mirrors(self) -> None:
         await super().delete_orphan_mirrors()
-        for mirror in self._tools.manager.mirrors():
-            static = self._tools.manager.static_of(mirror)
-            if static is not None and not self._tools.activity.is_active(static):
-                await self._tools.mirrors.delete(mirror)
+        for mirror in self.manager.mirrors():
+            static = self.manager.static_of(mirror)
+            if static is not None and not self.activity.is_active(static):
+                await self.mirrors.delete(mirror)
 
 
 @bug("MUT-CONFIG-15", breaks="CONFIG-15")
@@ -126,7 +126,7 @@ class MirrorsBringContainers(PodHandlers):
     """An ephemeral container that is added to a mirror pod is run."""
 
     def _dispatch_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
-        pod, added = self._tools.manager.static_of(mirror), pods.ephemeral_containers(mirror)
+        pod, added = self.manager.static_of(mirror), pods.ephemeral_containers(mirror)
         if pod is None or not added:
             super()._dispatch_static(mirror, kind)
         else:
@@ -211,5 +211,5 @@ class MirrorsFirst(Housekeeping):
     """The mirror of a static pod goes while its containers are still stopping."""
 
     async def delete_orphan_mirrors(self) -> None:
-        for mirror in self._tools.manager.orphaned_mirrors():
-            await self._tools.mirrors.delete(mirror)
+        for mirror in self.manager.orphaned_mirrors():
+            await self.mirrors.delete(mirror)

@@ -108,8 +108,8 @@ class _TellsOfMirrors(PodSyncer):
     """Lets the recorder know of mirrors."""
 
     async def ensure_mirror(self, pod: Pod, mirror: Pod | None) -> None:
-        if mirror is not None and isinstance(self._tools.recorder, _OfMirrors):
-            self._tools.recorder.mirrors[pods.uid(pod)] = pods.uid(mirror)
+        if mirror is not None and isinstance(self.recorder, _OfMirrors):
+            self.recorder.mirrors[pods.uid(pod)] = pods.uid(mirror)
         await super().ensure_mirror(pod, mirror)
 
 

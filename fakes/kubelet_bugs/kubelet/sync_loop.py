@@ -14,7 +14,7 @@ from kubelet_reference.api.records import ListedPod
 from kubelet_reference.config import Op, PodUpdate
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.runtime_reader import RuntimeReader
-from kubelet_reference.kubelet.housekeeping import Housekeeping, HousekeepingTools
+from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kubelet.runtime_state import RuntimeState
 from kubelet_reference.kubelet.sync_loop import Item, SyncLoop
@@ -42,7 +42,7 @@ class Impatient(SyncLoop):
 
     def is_healthy(self) -> bool:
         entered = self._entered_at
-        return entered is None or self._tools.clock.monotonic() - entered <= 60  # noqa: PLR2004 - one minute
+        return entered is None or self.clock.monotonic() - entered <= 60  # noqa: PLR2004 - one minute
 
 
 @bug("MUT-LOOP-04", breaks="LOOP-04")
@@ -68,7 +68,7 @@ class CleansAtOnce(SyncLoop):
     """A kubelet that starts kills the pods of sources that have not spoken yet."""
 
     async def run_housekeeping(self) -> None:
-        await self._tools.housekeeping.run_once()
+        await self.housekeeping.run_once()
 
 
 @bug("MUT-LOOP-11", breaks="LOOP-11")
@@ -77,8 +77,8 @@ class LooksAtAll(SyncLoop):
 
     def due(self) -> list[str]:
         super().due()
-        handlers = self._tools.handlers
-        return [pods.uid(pod) for pod in handlers._tools.manager.pods()]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        handlers = self.handlers
+        return [pods.uid(pod) for pod in handlers.manager.pods()]
 
 
 @bug("MUT-LOOP-13", breaks="LOOP-13")
@@ -88,10 +88,10 @@ class WaitsForStops(SyncLoop):
     async def take_update(self, update: PodUpdate) -> None:
         await super().take_update(update)
         if update.op in {Op.DELETE, Op.REMOVE}:
-            handlers = self._tools.handlers
-            workers = handlers._tools.workers  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            handlers = self.handlers
+            workers = handlers.workers
             while any(workers.could_have_running_containers(pods.uid(pod)) for pod in update.pods):
-                await self._tools.clock.sleep(0.5)
+                await self.clock.sleep(0.5)
 
 
 @bug("MUT-LOOP-14", breaks="LOOP-14")
@@ -122,9 +122,9 @@ class KillsFirst(Housekeeping):
     """Pods that no source knows are killed before orphaned mirrors are deleted."""
 
     async def run_once(self) -> None:
-        known = self._tools.workers.sync_known_pods(self._tools.manager.pods())
-        self.kill_unknown(await self._tools.list_running(), known)
-        await self._tools.clock.sleep(0.01)
+        known = self.workers.sync_known_pods(self.manager.pods())
+        self.kill_unknown(await self.list_running(), known)
+        await self.clock.sleep(0.01)
         await super().run_once()
 
 
@@ -132,8 +132,7 @@ class KillsFirst(Housekeeping):
 class OldKnowledge(Housekeeping):
     """A pod that has started since the last housekeeping is killed for being unknown."""
 
-    def __init__(self, tools: HousekeepingTools) -> None:
-        super().__init__(tools)
+    def __post_init__(self) -> None:
         self._before: dict[str, KnownPod] = {}
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:

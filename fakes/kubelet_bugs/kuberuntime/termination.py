@@ -71,7 +71,7 @@ class NoGraceWhenRemoved(PodHandlers):
         for pod in dropped:
             if not pods.is_mirror(pod) and self.may_remove():
                 kill = KillOptions(grace_override=0)
-                self._tools.workers.update_pod(Update(UpdateKind.KILL, pod, kill=kill))
+                self.workers.update_pod(Update(UpdateKind.KILL, pod, kill=kill))
         super().remove(dropped)
 
 

@@ -68,7 +68,7 @@ class RunsToTheEnd(PodSyncer):
         ended = await super().sync_pod(update, records, waits)
         if ended and pod is not None:
             fresh = structs.replace(records, sandboxes=(), containers=())
-            await self._tools.runtime.sync_pod(pod, fresh)
+            await self.runtime.sync_pod(pod, fresh)
         return ended
 
 
@@ -77,7 +77,7 @@ class KillsForEver(PodSyncer):
     """A pod whose cgroup has vanished is killed again and again, for it gets no other."""
 
     async def ensure_cgroup(self, pod: Pod, records: PodRecords) -> None:
-        cgroups = self._tools.cgroups
+        cgroups = self.cgroups
         if cgroups is not None and records.running and not cgroups.exists(pods.uid(pod)):
             await self.kill(pod, records, None)
         elif not records.containers:

@@ -12,7 +12,7 @@ from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import SyncResult
-from kubelet_reference.kubelet.housekeeping import Housekeeping, HousekeepingTools
+from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
@@ -36,7 +36,7 @@ class RunsAgain(Housekeeping):
     """A static pod that is over is run again when its manifest comes back."""
 
     def may_restart(self, pod: Pod) -> bool:
-        others = [one for one in self._tools.manager.pods() if pods.uid(one) != pods.uid(pod)]
+        others = [one for one in self.manager.pods() if pods.uid(one) != pods.uid(pod)]
         self.drop_orphan_statuses(others)
         return True
 
@@ -45,8 +45,7 @@ class RunsAgain(Housekeeping):
 class OnlyWhatRan(Housekeeping):
     """A static pod comes back only if the runtime still has something of it."""
 
-    def __init__(self, tools: HousekeepingTools) -> None:
-        super().__init__(tools)
+    def __post_init__(self) -> None:
         self._running: frozenset[str] = frozenset()
 
     def remove_orphan_folders(
@@ -62,8 +61,7 @@ class OnlyWhatRan(Housekeeping):
 class _LooksBack(Housekeeping):
     """Goes by what ran two looks ago, and takes a worker that is done for none."""
 
-    def __init__(self, tools: HousekeepingTools) -> None:
-        super().__init__(tools)
+    def __post_init__(self) -> None:
         self._seen: deque[Sequence[ListedPod]] = deque(((), ()), maxlen=2)
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:
@@ -174,7 +172,7 @@ class UnmountsFirst(PodSyncer):
         grace: int | None,
         change_status: Callable[[PodStatus], PodStatus] | None,
     ) -> None:
-        await self._tools.volumes.unmount(pod)
+        await self.volumes.unmount(pod)
         await super().sync_terminating_pod(pod, records, grace, change_status)
 
 

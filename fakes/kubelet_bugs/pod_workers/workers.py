@@ -104,7 +104,7 @@ class SkipsEmptyNode(Housekeeping):
     """On a node where no pod is wanted the leftovers of former ones go on running."""
 
     async def run_once(self) -> None:
-        if self._tools.manager.pods():
+        if self.manager.pods():
             await super().run_once()
 
 
@@ -147,7 +147,7 @@ class LeavesTheDead(SyncLoop):
 
     def take_event(self, event: PodLifecycleEvent) -> None:
         if event.kind is not PodLifeCycleEventType.REMOVED:
-            self._tools.handlers.sync([event.uid])
+            self.handlers.sync([event.uid])
 
 
 @bug("MUT-LOOP-12", breaks="LOOP-12")
@@ -164,5 +164,5 @@ class RunningIsDone(PodHandlers):
     """A pod that runs is synced when its source changes it, and at no other time."""
 
     def sync(self, uids: Iterable[str]) -> None:
-        found = {uid: self._tools.manager.by_uid(uid) for uid in uids}
+        found = {uid: self.manager.by_uid(uid) for uid in uids}
         super().sync(uid for uid, pod in found.items() if pod and pods.phase(pod) != pods.RUNNING)

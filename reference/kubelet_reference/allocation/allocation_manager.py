@@ -65,27 +65,25 @@ def refusal(wanted: Demand, taken: Iterable[Demand], settings: Settings) -> Refu
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationTools:
-    """What allocations need; `others` gives the pods that take something of the node, but for one."""
+@dataclass(eq=False)
+class Allocations:
+    """What is promised, by pod UID. Without resize in place, and of static pods, the spec is (STATIC-24).
+
+    `others` gives the pods that take something of the node, but for one.
+    """
 
     disk: Disk
     settings: Settings
     behaviour: Behaviour
     others: Callable[[Pod], Iterable[Pod]]
 
-
-class Allocations:
-    """What is promised, by pod UID. Without resize in place, and of static pods, the spec is (STATIC-24)."""
-
-    def __init__(self, tools: AllocationTools) -> None:
-        self._tools = tools
-        self._held: dict[str, Allocated] = self.restored() if tools.behaviour.resizes_in_place else {}
+    def __post_init__(self) -> None:
+        self._held: dict[str, Allocated] = self.restored() if self.behaviour.resizes_in_place else {}
         self._pending: dict[str, Refusal] = {}
 
     def can_be_resized(self, pod: Pod) -> bool:
         """Whether the pod's resources may change while it runs."""
-        return self._tools.behaviour.resizes_in_place and not pods.is_static(pod)
+        return self.behaviour.resizes_in_place and not pods.is_static(pod)
 
     def applied(self, pod: Pod) -> Pod:
         """The pod with the resources that were allocated to it, or those of its spec if none were."""
@@ -114,8 +112,8 @@ class Allocations:
 
     def refusal(self, pod: Pod) -> Refusal | None:
         """Why the node cannot give the pod what it wants now."""
-        others = (demand_of(self.applied(other)) for other in self._tools.others(pod))
-        return refusal(demand_of(pod), others, self._tools.settings)
+        others = (demand_of(self.applied(other)) for other in self.others(pod))
+        return refusal(demand_of(pod), others, self.settings)
 
     def keep_only(self, uids: Collection[str]) -> None:
         """Forget pods that are gone."""
@@ -128,21 +126,21 @@ class Allocations:
 
     @property
     def _path(self) -> str:
-        old = not self._tools.behaviour.tells_resize_by_condition
-        return f"{self._tools.settings.root_dir}/{OLD_CHECKPOINT if old else CHECKPOINT}"
+        old = not self.behaviour.tells_resize_by_condition
+        return f"{self.settings.root_dir}/{OLD_CHECKPOINT if old else CHECKPOINT}"
 
     def save(self) -> None:
         """Write the checkpoint; a failure is only logged."""
         try:
-            self._tools.disk.make_folder(self._tools.settings.root_dir)
-            self._tools.disk.write(self._path, msgspec.json.encode(self._held, order="sorted"))
+            self.disk.make_folder(self.settings.root_dir)
+            self.disk.write(self._path, msgspec.json.encode(self._held, order="sorted"))
         except OSError as error:
             _log.warning("allocations not saved: %s", error)
 
     def restored(self) -> dict[str, Allocated]:
         """What the kubelet before has allocated; nothing if it left no checkpoint that can be read."""
         try:
-            return msgspec.json.decode(self._tools.disk.read(self._path), type=dict[str, Allocated])
+            return msgspec.json.decode(self.disk.read(self._path), type=dict[str, Allocated])
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError) as error:

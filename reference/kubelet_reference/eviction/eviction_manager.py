@@ -32,9 +32,9 @@ CLEANUP_SECONDS = 30.0
 _log = logging.getLogger("kubelet_reference.eviction_manager")
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionTools:
-    """What the manager works with.
+@dataclass(eq=False)
+class EvictionManager:
+    """Watches the signals, keeps the node's pressures, and evicts.
 
     `active` gives the pods that run here, `reclaim` removes what no pod needs, `is_gone` says whether a pod
     has left nothing behind.
@@ -50,13 +50,8 @@ class EvictionTools:
     reclaim: Callable[[], Awaitable[None]]
     is_gone: Callable[[Pod], bool]
 
-
-class EvictionManager:
-    """Watches the signals, keeps the node's pressures, and evicts."""
-
-    def __init__(self, tools: EvictionTools) -> None:
-        self._tools = tools
-        self._thresholds = eviction_rules.thresholds(tools.settings)
+    def __post_init__(self) -> None:
+        self._thresholds = eviction_rules.thresholds(self.settings)
         self._met_since: dict[Threshold, float] = {}
         self._pressed_at: dict[str, float] = {}
         self._usage: Mapping[str, PodUsage] = {}
@@ -68,19 +63,19 @@ class EvictionManager:
             if evicted:
                 await self.wait_until_gone(evicted)
             else:
-                await self._tools.clock.sleep(PERIOD)
+                await self.clock.sleep(PERIOD)
 
     def pressures(self) -> frozenset[str]:
         """The conditions of the node; each stays for a while after it was last seen (ADMIT-09)."""
-        since = self._tools.clock.monotonic() - self._tools.settings.eviction_pressure_transition_period
+        since = self.clock.monotonic() - self.settings.eviction_pressure_transition_period
         return frozenset(name for name, seen in self._pressed_at.items() if seen > since)
 
     async def check(self) -> Sequence[Pod]:
         """Check the signals once; returns the pods that were evicted."""
-        stats = self._tools.stats
+        stats = self.stats
         self.observe(await stats.read())
         self._usage = await stats.usage()
-        active = self._tools.active()
+        active = self.active()
         evicted = await self.evict_above_limits(active)
         threshold = next((one for one in self._thresholds if self.is_due(one)), None)
         if evicted or threshold is None or await self.is_reclaimed(threshold):
@@ -89,7 +84,7 @@ class EvictionManager:
 
     def observe(self, signals: Mapping[str, Amount]) -> None:
         """Keep which thresholds are met, since when, and the pressures that they mean."""
-        now = self._tools.clock.monotonic()
+        now = self.clock.monotonic()
         met = [one for one in self._thresholds if eviction_rules.is_met(one, signals.get(one.signal))]
         self._met_since = {one: self._met_since.get(one, now) for one in met}
         self._pressed_at |= {eviction_rules.condition_of(one.signal): now for one in met}
@@ -97,14 +92,14 @@ class EvictionManager:
     def is_due(self, threshold: Threshold) -> bool:
         """Whether the threshold has been met for long enough."""
         since = self._met_since.get(threshold)
-        return since is not None and self._tools.clock.monotonic() - since >= (threshold.grace_seconds or 0)
+        return since is not None and self.clock.monotonic() - since >= (threshold.grace_seconds or 0)
 
     async def is_reclaimed(self, threshold: Threshold) -> bool:
         """Whether the node could free something by itself: only disks hold what is not needed."""
         if eviction_rules.condition_of(threshold.signal) != "DiskPressure":
             return False
-        await self._tools.reclaim()
-        self.observe(await self._tools.stats.read())
+        await self.reclaim()
+        self.observe(await self.stats.read())
         return threshold not in self._met_since
 
     async def evict_above_limits(self, active: Iterable[Pod]) -> Sequence[Pod]:
@@ -140,22 +135,21 @@ class EvictionManager:
 
     async def evict(self, pod: Pod, message: str, threshold: Threshold | None) -> bool:
         """End a pod and wait for that; False if it is not to be ended at all."""
-        tools = self._tools
         if self.is_spared(pod):
             return False
-        tools.recorder.warning(pod, Reason.EVICTED, message)
-        change = ended_by_kubelet(Reason.EVICTED, message, tools.behaviour)
-        await tools.killer.kill(pod, change, self.grace(threshold, pod), evict=True)
+        self.recorder.warning(pod, Reason.EVICTED, message)
+        change = ended_by_kubelet(Reason.EVICTED, message, self.behaviour)
+        await self.killer.kill(pod, change, self.grace(threshold, pod), evict=True)
         return True
 
     def grace(self, threshold: Threshold | None, pod: Pod) -> int | None:
         """How many seconds the pod gets, None for its own grace period (EVICT-03)."""
-        return eviction_rules.kill_grace(threshold, pod, self._tools.settings, self._tools.behaviour)
+        return eviction_rules.kill_grace(threshold, pod, self.settings, self.behaviour)
 
     async def wait_until_gone(self, evicted: Iterable[Pod]) -> None:
         """Let the pods free what they had before anything is measured again."""
-        clock = self._tools.clock
+        clock = self.clock
         end = clock.monotonic() + CLEANUP_SECONDS
         await clock.sleep(1)
-        while clock.monotonic() < end and not all(self._tools.is_gone(pod) for pod in evicted):
+        while clock.monotonic() < end and not all(self.is_gone(pod) for pod in evicted):
             await clock.sleep(1)

@@ -58,9 +58,9 @@ def by_group(every: Sequence[Group], found: Iterable[Pod]) -> Mapping[Group, lis
     return members
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownTools:
-    """What the manager works with.
+@dataclass(eq=False)
+class NodeShutdown:
+    """Waits for the shutdown to be announced, and ends the pods.
 
     `active` gives the pods that run here, `is_gone` says whether one of them has left nothing behind, its
     volumes included, `is_reported` whether the API server has its status; `spawn` runs a coroutine as a
@@ -77,13 +77,8 @@ class ShutdownTools:
     is_reported: Callable[[Pod], bool]
     spawn: Callable[[Coroutine[Any, Any, bool]], asyncio.Task[bool]]
 
-
-class NodeShutdown:
-    """Waits for the shutdown to be announced, and ends the pods."""
-
-    def __init__(self, tools: ShutdownTools) -> None:
-        self._tools = tools
-        self._groups = self.groups(tools.settings)
+    def __post_init__(self) -> None:
+        self._groups = self.groups(self.settings)
         self.has_begun = False
         """The node goes down: no pod is admitted any more."""
 
@@ -95,18 +90,18 @@ class NodeShutdown:
         """Wait, and act once; nothing at all where the shutdown is not graceful (SHUT-04)."""
         if not self._groups:
             return
-        await self._tools.signal.announced()
+        await self.signal.announced()
         self.has_begun = True
-        end = self._tools.clock.monotonic() + sum(group.seconds for group in self._groups)
-        found = self._tools.active()
+        end = self.clock.monotonic() + sum(group.seconds for group in self._groups)
+        found = self.active()
         await self.end_all(by_group(self._groups, found))
         await self.wait_until_told(found, end)
-        self._tools.signal.release()
+        self.signal.release()
 
     async def wait_until_told(self, found: Sequence[Pod], end: float) -> None:
         """Hold the shutdown up till it is known how the pods ended, within the time of all (K8S-109531)."""
-        clock = self._tools.clock
-        while clock.monotonic() < end and not all(self._tools.is_reported(pod) for pod in found):
+        clock = self.clock
+        while clock.monotonic() < end and not all(self.is_reported(pod) for pod in found):
             await clock.sleep(LOOK_SECONDS)
 
     async def end_all(self, members: Mapping[Group, Sequence[Pod]]) -> None:
@@ -117,22 +112,22 @@ class NodeShutdown:
 
     async def end(self, group: Group, found: Sequence[Pod]) -> None:
         """End the pods of a group; return when they are gone, or their time is over (SHUT-03)."""
-        clock = self._tools.clock
+        clock = self.clock
         end = clock.monotonic() + group.seconds
-        kills = [self._tools.spawn(self.kill(pod, group)) for pod in found]
+        kills = [self.spawn(self.kill(pod, group)) for pod in found]
         await asyncio.wait(kills, timeout=group.seconds)
         while clock.monotonic() < end and not all(self.is_done(pod) for pod in found):
             await clock.sleep(LOOK_SECONDS)
 
     def is_done(self, pod: Pod) -> bool:
         """Whether the next group need not wait for the pod: up to 1.31 its volumes may still be there."""
-        return not self._tools.behaviour.shutdown_awaits_volumes or self._tools.is_gone(pod)
+        return not self.behaviour.shutdown_awaits_volumes or self.is_gone(pod)
 
     async def kill(self, pod: Pod, group: Group) -> bool:
         """End a pod within the time of its group, or its own grace if that is less (SHUT-01)."""
         grace = min(group.seconds, pods.grace_seconds(pod))
-        return await self._tools.killer.kill(pod, self.status_change(), grace, evict=False)
+        return await self.killer.kill(pod, self.status_change(), grace, evict=False)
 
     def status_change(self) -> StatusChange:
         """What the pod's status becomes: Failed, unless it has succeeded before (SHUT-02)."""
-        return ended_by_kubelet(REASON, MESSAGE, self._tools.behaviour, spares_success=True)
+        return ended_by_kubelet(REASON, MESSAGE, self.behaviour, spares_success=True)

@@ -10,23 +10,18 @@ from typing import Any
 from lightkube.models.core_v1 import Node, Pod, PodStatus
 
 from kubelet_reference.allocation.admission import NodePressure
-from kubelet_reference.allocation.allocation_manager import AllocationTools
 from kubelet_reference.allocation.dynamic_resources import DynamicResources
 from kubelet_reference.api import pods
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, ManifestErrorReporter, Source
-from kubelet_reference.eviction.eviction_manager import EvictionManager, EvictionTools
-from kubelet_reference.eviction.nodeshutdown import NodeShutdown, ShutdownTools
+from kubelet_reference.eviction.eviction_manager import EvictionManager
+from kubelet_reference.eviction.nodeshutdown import NodeShutdown
 from kubelet_reference.images.keyring import pull_secrets
-from kubelet_reference.kubelet.housekeeping import HousekeepingTools
 from kubelet_reference.kubelet.node_view import NodeView
 from kubelet_reference.kubelet.parts import Parts
-from kubelet_reference.kubelet.pod_handlers import HandlerTools
-from kubelet_reference.kubelet.sync_loop import SyncLoopTools
 from kubelet_reference.kuberuntime.components import RuntimeDeps, build_runtime_side
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
-from kubelet_reference.pod_workers.sync_pod import SyncTools
 from kubelet_reference.pod_workers.worker_rules import WorkerRules, WorkerTools
 from kubelet_reference.prober.worker import ProbeTools
 from kubelet_reference.status.pod_status import StatusContext, generate_pod_status
@@ -35,7 +30,6 @@ from kubelet_reference.util.ports import Ports
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue
-from kubelet_reference.volumemanager import VolumeTools
 
 
 class Assembly:
@@ -107,7 +101,7 @@ class Assembly:
             self.sources[Source.API] = source
         self.node_view = NodeView(self._api, clock, settings.node_name) if self._api is not None else None
         self.mirrors = parts.mirror_client(self._api, settings.node_name)
-        self.volumes = parts.volumes(VolumeTools(self._api, ports.disk, clock, self.recorder, settings))
+        self.volumes = parts.volumes(self._api, ports.disk, clock, self.recorder, settings)
 
     def _source_names(self) -> Iterator[Source]:
         """The sources that the mux waits for."""
@@ -174,9 +168,7 @@ class Assembly:
             stats=ports.stats,
             sandbox_ready=self._sandbox_ready,
         )
-        self.allocations = parts.allocations(
-            AllocationTools(ports.disk, self._settings, self._behaviour, self._other_pods)
-        )
+        self.allocations = parts.allocations(ports.disk, self._settings, self._behaviour, self._other_pods)
         self.side = build_runtime_side(tools, deps, parts.runtime)
         self.cache = parts.pod_cache()
         self.pleg = parts.pleg(self.side.manager, self.cache, ports.clock, self.metrics)
@@ -200,23 +192,21 @@ class Assembly:
             resize_refused=self.allocations.pending,
         )
         syncer = parts.pod_syncer(
-            SyncTools(
-                generate=self._status_of,
-                statuses=self.statuses,
-                runtime=self.side.manager,
-                prober=self.prober,
-                mirrors=self.mirrors,
-                volumes=self.volumes,
-                resources=self.resources,
-                cgroups=ports.cgroups,
-                disk=ports.disk,
-                recorder=self.recorder,
-                reasons=self.reasons,
-                root_dir=self._settings.root_dir,
-                network_error=self.state.network_error,
-                pull_secrets=partial(pull_secrets, self._api, self.recorder),
-                allocate=self.allocations.resized,
-            )
+            generate=self._status_of,
+            statuses=self.statuses,
+            runtime=self.side.manager,
+            prober=self.prober,
+            mirrors=self.mirrors,
+            volumes=self.volumes,
+            resources=self.resources,
+            cgroups=ports.cgroups,
+            disk=ports.disk,
+            recorder=self.recorder,
+            reasons=self.reasons,
+            root_dir=self._settings.root_dir,
+            network_error=self.state.network_error,
+            pull_secrets=partial(pull_secrets, self._api, self.recorder),
+            allocate=self.allocations.resized,
         )
         self.queue = WorkQueue(ports.clock)
         tools = WorkerTools(ports.clock, self.queue, self.recorder, self._spawn, self._observe_sync)
@@ -235,31 +225,27 @@ class Assembly:
         self.shutdown: NodeShutdown | None = None
         if ports.stats is not None:
             self.evictions = parts.eviction_manager(
-                EvictionTools(
-                    stats=ports.stats,
-                    settings=settings,
-                    behaviour=behaviour,
-                    clock=ports.clock,
-                    recorder=self.recorder,
-                    killer=killer,
-                    active=self._active_pods,
-                    reclaim=self._reclaim,
-                    is_gone=self._is_gone,
-                )
+                stats=ports.stats,
+                settings=settings,
+                behaviour=behaviour,
+                clock=ports.clock,
+                recorder=self.recorder,
+                killer=killer,
+                active=self._active_pods,
+                reclaim=self._reclaim,
+                is_gone=self._is_gone,
             )
         if ports.shutdown is not None:
             self.shutdown = parts.node_shutdown(
-                ShutdownTools(
-                    signal=ports.shutdown,
-                    settings=settings,
-                    behaviour=behaviour,
-                    clock=ports.clock,
-                    killer=killer,
-                    active=self._active_pods,
-                    is_gone=self._is_gone,
-                    is_reported=lambda pod: self.statuses.is_written(pods.uid(pod)),
-                    spawn=self._spawn,
-                )
+                signal=ports.shutdown,
+                settings=settings,
+                behaviour=behaviour,
+                clock=ports.clock,
+                killer=killer,
+                active=self._active_pods,
+                is_gone=self._is_gone,
+                is_reported=lambda pod: self.statuses.is_written(pods.uid(pod)),
+                spawn=self._spawn,
             )
 
     def _make_handlers(self) -> None:
@@ -269,60 +255,54 @@ class Assembly:
             self._settings, self._node, parts.admission_handlers, behaviour, self._node_pressure
         )
         self.handlers = parts.pod_handlers(
-            HandlerTools(
-                manager=self.manager,
-                workers=self.workers,
-                activity=self.activity,
-                admission=admission,
-                statuses=self.statuses,
-                deadlines=self.deadlines,
-                preemption=self.preemption,
-                recorder=self.recorder,
-                clock=ports.clock,
-                behaviour=behaviour,
-                all_sources_seen=self.mux.all_seen,
-                remove_dead_containers=self._remove_dead_containers,
-                allocated=self.allocations.applied,
-            )
+            manager=self.manager,
+            workers=self.workers,
+            activity=self.activity,
+            admission=admission,
+            statuses=self.statuses,
+            deadlines=self.deadlines,
+            preemption=self.preemption,
+            recorder=self.recorder,
+            clock=ports.clock,
+            behaviour=behaviour,
+            all_sources_seen=self.mux.all_seen,
+            remove_dead_containers=self._remove_dead_containers,
+            allocated=self.allocations.applied,
         )
         self.housekeeping = parts.housekeeping(
-            HousekeepingTools(
-                manager=self.manager,
-                workers=self.workers,
-                activity=self.activity,
-                statuses=self.statuses,
-                prober=self.prober,
-                mirrors=self.mirrors,
-                volumes=self.volumes,
-                disk=ports.disk,
-                clock=ports.clock,
-                metrics=self.metrics,
-                behaviour=behaviour,
-                root_dir=self._settings.root_dir,
-                list_running=self.side.manager.list_running_pods,
-                forget_expired=self._forget_expired,
-                cgroups=ports.cgroups,
-            )
+            manager=self.manager,
+            workers=self.workers,
+            activity=self.activity,
+            statuses=self.statuses,
+            prober=self.prober,
+            mirrors=self.mirrors,
+            volumes=self.volumes,
+            disk=ports.disk,
+            clock=ports.clock,
+            metrics=self.metrics,
+            behaviour=behaviour,
+            root_dir=self._settings.root_dir,
+            list_running=self.side.manager.list_running_pods,
+            forget_expired=self._forget_expired,
+            cgroups=ports.cgroups,
         )
 
     def _make_loop(self) -> None:
         """The sync loop."""
         self.loop = self._parts.sync_loop(
-            SyncLoopTools(
-                mux=self.mux,
-                pleg_events=self.pleg.events,
-                probe_updates=self.prober.updates,
-                queue=self.queue,
-                handlers=self.handlers,
-                housekeeping=self.housekeeping,
-                statuses=self.statuses,
-                deadlines=self.deadlines,
-                state=self.state,
-                clock=self._ports.clock,
-                random=self._ports.random,
-                container_died=self._container_died,
-                sync_frequency=self._settings.sync_frequency,
-            )
+            mux=self.mux,
+            pleg_events=self.pleg.events,
+            probe_updates=self.prober.updates,
+            queue=self.queue,
+            handlers=self.handlers,
+            housekeeping=self.housekeeping,
+            statuses=self.statuses,
+            deadlines=self.deadlines,
+            state=self.state,
+            clock=self._ports.clock,
+            random=self._ports.random,
+            container_died=self._container_died,
+            sync_frequency=self._settings.sync_frequency,
         )
 
     # Questions to the workers from those that are made before them

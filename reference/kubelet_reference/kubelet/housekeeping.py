@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lightkube.models.core_v1 import Pod
 
@@ -42,9 +42,9 @@ _LIFECYCLES = {State.WAITING: "sync", State.FINISHED: "terminated"}
 _log = logging.getLogger("kubelet_reference.housekeeping")
 
 
-@dataclass(frozen=True, slots=True)
-class HousekeepingTools:
-    """What housekeeping works with.
+@dataclass(eq=False)
+class Housekeeping:
+    """Compares and cleans up: one method for each part of the work, in the order of `run_once`.
 
     `list_running` asks the runtime for the pods of which something runs, and raises its error;
     `forget_expired` is called at the end: it lets back-offs that are over be forgotten.
@@ -66,47 +66,41 @@ class HousekeepingTools:
     forget_expired: Callable[[], None]
     cgroups: Cgroups | None = None
 
-
-class Housekeeping:
-    """One method for each part of the work, in the order of `run_once`."""
-
-    def __init__(self, tools: HousekeepingTools) -> None:
-        self._tools = tools
-        self._left: dict[str, str] = {}
-        """Why a folder of a pod that is gone could not be removed, by UID."""
+    _left: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    """Why a folder of a pod that is gone could not be removed, by UID."""
 
     async def run_once(self) -> None:
         """Do all of it; an error of the runtime ends it, with nothing killed (CLEANUP-06)."""
-        wanted = self._tools.manager.pods()
-        known = self._tools.workers.sync_known_pods(wanted)
-        running = await self._tools.list_running()
-        if not self._tools.behaviour.adopts_known_pods:
+        wanted = self.manager.pods()
+        known = self.workers.sync_known_pods(wanted)
+        running = await self.list_running()
+        if not self.behaviour.adopts_known_pods:
             self.kill_unknown(running, known)
         self.stop_stray_probes(known)
         self.drop_orphan_statuses(wanted)
         self.remove_orphan_folders(wanted, running, known)
         await self.delete_orphan_mirrors()
         self.restart_forgotten(wanted, known)
-        if self._tools.behaviour.adopts_known_pods:
+        if self.behaviour.adopts_known_pods:
             self.finish_deleted(wanted, running, known)
             self.kill_unknown(running, known)
         self.remove_orphan_cgroups(wanted, running, known)
         self.count(known)
-        self._tools.forget_expired()
+        self.forget_expired()
 
     def count(self, known: Mapping[str, KnownPod]) -> None:
         """Set the metrics: how many pods have a worker, and of which kind."""
-        self._tools.metrics.set_working_pods([_labels(pod) for pod in known.values()])
+        self.metrics.set_working_pods([_labels(pod) for pod in known.values()])
 
     def stop_stray_probes(self, known: Mapping[str, KnownPod]) -> None:
         """Stop the probes of pods that neither run nor are being stopped."""
         alive = {State.WAITING, State.SYNC, State.TERMINATING}
-        self._tools.prober.cleanup_pods({uid for uid, pod in known.items() if pod.state in alive})
+        self.prober.cleanup_pods({uid for uid, pod in known.items() if pod.state in alive})
 
     def drop_orphan_statuses(self, wanted: Sequence[Pod]) -> None:
         """Forget the statuses of pods that no source has (STATUS-14)."""
-        mirrors = self._tools.manager.mirrors()
-        self._tools.statuses.remove_orphans({pods.uid(pod) for pod in (*wanted, *mirrors)})
+        mirrors = self.manager.mirrors()
+        self.statuses.remove_orphans({pods.uid(pod) for pod in (*wanted, *mirrors)})
 
     def remove_orphan_folders(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: Mapping[str, KnownPod]
@@ -115,9 +109,9 @@ class Housekeeping:
 
         A folder stays, and is tried again, as long as something in it is mounted.
         """
-        root = f"{self._tools.root_dir}/pods"
+        root = f"{self.root_dir}/pods"
         try:
-            found = self._tools.disk.names(root)
+            found = self.disk.names(root)
         except FileNotFoundError:
             return
         for uid in _unknown(found, wanted, running, known):
@@ -125,8 +119,8 @@ class Housekeeping:
 
     def _remove_folder(self, uid: str, folder: str) -> None:
         try:
-            self._tools.volumes.clear(uid)
-            self._tools.disk.remove(folder)
+            self.volumes.clear(uid)
+            self.disk.remove(folder)
         except OSError as error:
             # It is tried again every two seconds, and logged when the reason is a new one.
             if self._left.get(uid) != str(error):
@@ -142,7 +136,7 @@ class Housekeeping:
 
         As long as volumes are left the memory that they take is charged to it: it stays, with little CPU.
         """
-        cgroups = self._tools.cgroups
+        cgroups = self.cgroups
         if cgroups is None:
             return
         for uid in _unknown(cgroups.uids(), wanted, running, known):
@@ -153,15 +147,15 @@ class Housekeeping:
 
     def _may_have_volumes(self, uid: str) -> bool:
         try:
-            return self._tools.volumes.is_mounted(uid)
+            return self.volumes.is_mounted(uid)
         except OSError:
             return True  # It cannot be known.
 
     async def delete_orphan_mirrors(self) -> None:
         """Delete mirrors without a static pod, but not while that pod is being stopped (STATIC-15)."""
-        for mirror in self._tools.manager.orphaned_mirrors():
-            if not self._tools.workers.is_static_pod_ending(pods.full_name(mirror)):
-                await self._tools.mirrors.delete(mirror)
+        for mirror in self.manager.orphaned_mirrors():
+            if not self.workers.is_static_pod_ending(pods.full_name(mirror)):
+                await self.mirrors.delete(mirror)
 
     def restart_forgotten(self, wanted: Sequence[Pod], known: dict[str, KnownPod]) -> None:
         """Start again the desired pods that have no worker and are not over (WORK-22, CLEANUP-07)."""
@@ -169,15 +163,13 @@ class Housekeeping:
             uid = pods.uid(pod)
             if uid in known or not self.may_restart(pod):
                 continue
-            mirror = self._tools.manager.mirror_of(pod)
-            self.dispatch(
-                Update(UpdateKind.CREATE, pod, mirror, start_time=self._tools.clock.monotonic()), known
-            )
-            self._tools.metrics.restarted_pods.labels(str(pods.is_static(pod)).lower()).inc()
+            mirror = self.manager.mirror_of(pod)
+            self.dispatch(Update(UpdateKind.CREATE, pod, mirror, start_time=self.clock.monotonic()), known)
+            self.metrics.restarted_pods.labels(str(pods.is_static(pod)).lower()).inc()
 
     def may_restart(self, pod: Pod) -> bool:
         """Whether the pod is not over."""
-        return self._tools.activity.is_active(pod)
+        return self.activity.is_active(pod)
 
     def finish_deleted(
         self, wanted: Sequence[Pod], running: Sequence[ListedPod], known: dict[str, KnownPod]
@@ -194,20 +186,20 @@ class Housekeeping:
         for pod in running:
             if self.is_unknown(pod, known):
                 kill = KillOptions(grace_override=ORPHAN_GRACE_SECONDS)
-                self._tools.metrics.orphaned_runtime_pods.inc()
+                self.metrics.orphaned_runtime_pods.inc()
                 self.dispatch(Update(UpdateKind.KILL, running=pod, kill=kill), known)
 
     def is_unknown(self, pod: ListedPod, known: Mapping[str, KnownPod]) -> bool:
         """Whether the pod has no worker; up to 1.26 one that is done counts as none (K8S-103668)."""
         worker = known.get(pod.uid)
-        if worker is None or self._tools.behaviour.adopts_known_pods:
+        if worker is None or self.behaviour.adopts_known_pods:
             return worker is None
         return worker.state in {State.TERMINATED, State.FINISHED}
 
     def dispatch(self, update: Update, known: dict[str, KnownPod]) -> None:
         """Send an update to a worker, and let the rest of this housekeeping know that the pod has one now."""
-        self._tools.workers.update_pod(update)
-        worker = self._tools.workers.known(update.uid)
+        self.workers.update_pod(update)
+        worker = self.workers.known(update.uid)
         if worker is not None:
             known[update.uid] = worker
 

@@ -28,12 +28,12 @@ EVICTED = "Evicted"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerTools:
-    """What the handlers work with.
+@dataclass(eq=False)
+class PodHandlers:
+    """Keeps the pod manager up to date, and sends updates to the workers.
 
     `all_sources_seen` says whether every source was seen; `remove_dead_containers` removes all dead
-    containers of a pod, by UID.
+    containers of a pod, by UID; `allocated` gives a pod with the resources that were allocated to it.
     """
 
     manager: PodManager
@@ -50,13 +50,6 @@ class HandlerTools:
     remove_dead_containers: Callable[[str], None]
     allocated: Callable[[Pod], Pod]
 
-
-class PodHandlers:
-    """Keeps the pod manager up to date, and sends updates to the workers."""
-
-    def __init__(self, tools: HandlerTools) -> None:
-        self._tools = tools
-
     async def add(self, added: Iterable[Pod]) -> None:
         """New pods, the oldest first: the first to come gets the room (LOOP-14).
 
@@ -64,7 +57,7 @@ class PodHandlers:
         """
         for pod in sorted(added, key=_created):
             # All pods but this one: what is already there was there before it.
-            others = self._tools.manager.pods()
+            others = self.manager.pods()
             self._take(pod)
             if pods.is_mirror(pod):
                 self._dispatch_static(pod)
@@ -82,8 +75,8 @@ class PodHandlers:
     def remove(self, gone: Iterable[Pod]) -> None:
         """Pods that their source wants no more: they are killed (CONFIG-17)."""
         for pod in gone:
-            self._tools.manager.remove(pod)
-            self._tools.deadlines.forget(pod)
+            self.manager.remove(pod)
+            self.deadlines.forget(pod)
             if pods.is_mirror(pod):
                 self._dispatch_static(pod)
             elif self.may_remove():
@@ -92,22 +85,22 @@ class PodHandlers:
     def reconcile(self, reported: Iterable[Pod]) -> None:
         """Pods of which only the status at the API server changed (CONFIG-16)."""
         for pod in reported:
-            self._tools.manager.update(pod)
+            self.manager.update(pod)
             if self.readiness_differs(pod):
                 self._dispatch_any(pod, UpdateKind.SYNC)
             if pod.status is not None and pod.status.reason == EVICTED:
-                self._tools.remove_dead_containers(pods.uid(pod))
+                self.remove_dead_containers(pods.uid(pod))
 
     def sync(self, uids: Iterable[str]) -> None:
         """Pods that something happened to; those that are no longer desired are left alone (LOOP-09)."""
         for uid in uids:
-            pod = self._tools.manager.by_uid(uid)
+            pod = self.manager.by_uid(uid)
             if pod is not None:
                 self._dispatch(pod, UpdateKind.SYNC)
 
     def needs_admission(self, pod: Pod) -> bool:
         """Whether the pod may be refused: not one that is over or ending anyway (ADMIT-05)."""
-        is_ending = self._tools.workers.is_termination_requested(pods.uid(pod))
+        is_ending = self.workers.is_termination_requested(pods.uid(pod))
         return not is_ending and not pods.is_terminal_phase(pods.phase(pod))
 
     async def rejection(self, pod: Pod, others: Sequence[Pod]) -> Rejection | None:
@@ -117,17 +110,17 @@ class PodHandlers:
         """
         active = list(others)
         while (
-            rejection := self._tools.admission.admit(
-                self._tools.allocated(pod),
-                [*map(self._tools.allocated, active)],
-                self._tools.activity.is_active,
+            rejection := self.admission.admit(
+                self.allocated(pod),
+                [*map(self.allocated, active)],
+                self.activity.is_active,
             )
         ) is not None:
             victims = self.victims(pod, active, rejection)
             if not victims:
                 break
             for victim in victims:
-                await self._tools.preemption.end(victim)
+                await self.preemption.end(victim)
                 active.remove(victim)
         return rejection
 
@@ -136,26 +129,26 @@ class PodHandlers:
         insufficient = rejection.insufficient
         if insufficient is None:
             return ()
-        active = [other for other in others if self._tools.activity.is_active(other)]
-        return self._tools.preemption.victims(
+        active = [other for other in others if self.activity.is_active(other)]
+        return self.preemption.victims(
             pod, active, insufficient.missing, lambda other: freed_by(other, insufficient.resource)
         )
 
     def reject(self, pod: Pod, rejection: Rejection) -> None:
         """Fail the pod for good; no worker gets an update, so nothing of it is ever started (ADMIT-02)."""
-        self._tools.recorder.warning(pod, rejection.reason, rejection.message)
+        self.recorder.warning(pod, rejection.reason, rejection.message)
         status = PodStatus(
             phase=pods.FAILED,
             reason=rejection.reason,
             message=f"Pod was rejected: {rejection.message}",
             qosClass=qos_class(pod),
-            observedGeneration=observed_generation(pod, self._tools.behaviour),
+            observedGeneration=observed_generation(pod, self.behaviour),
         )
-        self._tools.statuses.set_pod_status(pod, status)
+        self.statuses.set_pod_status(pod, status)
 
     def may_remove(self) -> bool:
         """Whether pods may be killed for not being desired; if not, housekeeping does it later (LOOP-08)."""
-        return self._tools.all_sources_seen()
+        return self.all_sources_seen()
 
     def readiness_differs(self, pod: Pod) -> bool:
         """Whether readiness gates make the Ready condition another one than the API server shows."""
@@ -167,9 +160,9 @@ class PodHandlers:
         return shown is not None and (shown.status, shown.message) != (expected.status, expected.message)
 
     def _take(self, pod: Pod) -> None:
-        self._tools.manager.update(pod)
+        self.manager.update(pod)
         if not pods.is_mirror(pod):
-            self._tools.deadlines.watch(pod)
+            self.deadlines.watch(pod)
 
     def _dispatch_any(self, pod: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
         if pods.is_mirror(pod):
@@ -179,13 +172,13 @@ class PodHandlers:
 
     def _dispatch_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
         """A mirror is never run: its static pod has a look (CONFIG-15)."""
-        pod = self._tools.manager.static_of(mirror)
+        pod = self.manager.static_of(mirror)
         if pod is not None:
             self._dispatch(pod, kind)
 
     def _dispatch(self, pod: Pod, kind: UpdateKind) -> None:
-        mirror = self._tools.manager.mirror_of(pod)
-        self._tools.workers.update_pod(Update(kind, pod, mirror, start_time=self._tools.clock.monotonic()))
+        mirror = self.manager.mirror_of(pod)
+        self.workers.update_pod(Update(kind, pod, mirror, start_time=self.clock.monotonic()))
 
 
 def _created(pod: Pod) -> datetime:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 import grpc
@@ -111,9 +111,9 @@ class Housekeep:
 Item: TypeAlias = PodUpdate | PodLifecycleEvent | ProbeUpdate | Tick | Housekeep
 
 
-@dataclass(frozen=True, slots=True)
-class SyncLoopTools:
-    """What the loop works with; `container_died` is called with the pod's UID and the container's id."""
+@dataclass(eq=False)
+class SyncLoop:
+    """Runs until cancelled; `container_died` is called with the pod's UID and the container's id."""
 
     mux: Mux
     pleg_events: asyncio.Queue[PodLifecycleEvent]
@@ -129,22 +129,15 @@ class SyncLoopTools:
     container_died: Callable[[str, str], None]
     sync_frequency: float
 
-
-class SyncLoop:
-    """Runs until cancelled."""
-
-    def __init__(self, tools: SyncLoopTools) -> None:
-        self._tools = tools
-        self._entered_at: float | None = None
+    _entered_at: float | None = field(default=None, init=False)
 
     async def run(self) -> None:
         """Take items one by one."""
-        tools = self._tools
-        inputs = Inputs[Item](tools.random)
+        inputs = Inputs[Item](self.random)
         async with asyncio.TaskGroup() as feeding:
-            feeding.create_task(inputs.feed(0, tools.mux.updates.get))
-            feeding.create_task(inputs.feed(1, tools.pleg_events.get))
-            feeding.create_task(inputs.feed(2, tools.probe_updates.get))
+            feeding.create_task(inputs.feed(0, self.mux.updates.get))
+            feeding.create_task(inputs.feed(1, self.pleg_events.get))
+            feeding.create_task(inputs.feed(2, self.probe_updates.get))
             feeding.create_task(inputs.feed_ticks(3, TICK_SECONDS, Tick()))
             feeding.create_task(inputs.feed_ticks(4, HOUSEKEEPING_SECONDS, Housekeep()))
             while True:
@@ -154,24 +147,24 @@ class SyncLoop:
     async def wait_until_fit(self) -> None:
         """Return when the runtime is fit; look again after 100 ms, then twice that, up to 5 s (LOOP-03)."""
         pause = FIRST_PAUSE_SECONDS
-        while errors := self._tools.state.errors():
+        while errors := self.state.errors():
             _log.info("no pod is synced: %s", "; ".join(errors))
-            await self._tools.clock.sleep(pause)
+            await self.clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-        self._entered_at = self._tools.clock.monotonic()
+        self._entered_at = self.clock.monotonic()
 
     def is_healthy(self) -> bool:
         """Whether the loop has turned lately (LOOP-19)."""
         if self._entered_at is None:
             return True
-        silent = self._tools.clock.monotonic() - self._entered_at
-        return silent <= max(SILENT_SECONDS, 2 * self._tools.sync_frequency)
+        silent = self.clock.monotonic() - self._entered_at
+        return silent <= max(SILENT_SECONDS, 2 * self.sync_frequency)
 
     async def handle(self, item: Item) -> None:
         """Deal with one item."""
         match item:
             case Tick():
-                self._tools.handlers.sync(self.due())
+                self.handlers.sync(self.due())
             case Housekeep():
                 await self.run_housekeeping()
             case PodLifecycleEvent():
@@ -183,7 +176,7 @@ class SyncLoop:
 
     async def take_update(self, update: PodUpdate) -> None:
         """Hand pods to the handler of what happened to them; then their source has been seen (LOOP-07)."""
-        handlers = self._tools.handlers
+        handlers = self.handlers
         match update.op:
             case Op.ADD:
                 await handlers.add(update.pods)
@@ -193,14 +186,14 @@ class SyncLoop:
                 handlers.remove(update.pods)
             case Op.RECONCILE:
                 handlers.reconcile(update.pods)
-        self._tools.mux.mark_seen(update.source)
+        self.mux.mark_seen(update.source)
 
     def take_event(self, event: PodLifecycleEvent) -> None:
         """Have the pod looked at, unless a record merely went; a death clears older ones (LOOP-10)."""
         if event.kind is not PodLifeCycleEventType.REMOVED:
-            self._tools.handlers.sync([event.uid])
+            self.handlers.sync([event.uid])
         if event.kind is PodLifeCycleEventType.DIED:
-            self._tools.container_died(event.uid, event.data)
+            self.container_died(event.uid, event.data)
 
     def take_probe(self, update: ProbeUpdate) -> None:
         """Keep what a probe found, and have the pod synced; a good liveness changes nothing (LOOP-12)."""
@@ -211,21 +204,21 @@ class SyncLoop:
                 if update.outcome is not ProbeOutcome.FAILURE:
                     return
             case ProbeKind.READINESS:
-                self._tools.statuses.set_container_readiness(uid, container, ready=succeeded)
+                self.statuses.set_container_readiness(uid, container, ready=succeeded)
             case ProbeKind.STARTUP:
-                self._tools.statuses.set_container_startup(uid, container, started=succeeded)
-        self._tools.handlers.sync([uid])
+                self.statuses.set_container_startup(uid, container, started=succeeded)
+        self.handlers.sync([uid])
 
     def due(self) -> list[str]:
         """The pods that get a look at this tick: their time has come, or their deadline is over (LOOP-11)."""
-        due = self._tools.queue.due()
-        return list(dict.fromkeys((*due, *self._tools.deadlines.due())))
+        due = self.queue.due()
+        return list(dict.fromkeys((*due, *self.deadlines.due())))
 
     async def run_housekeeping(self) -> None:
         """Clean up, unless a source was not seen yet: its pods would look removed (LOOP-08)."""
-        if not self._tools.mux.all_seen():
+        if not self.mux.all_seen():
             return
         try:
-            await self._tools.housekeeping.run_once()
+            await self.housekeeping.run_once()
         except (grpc.RpcError, OSError) as error:
             _log.warning("housekeeping given up for now: %s", wrapped_text(error))

@@ -71,9 +71,9 @@ class PodRuntime(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SyncTools:
-    """What syncs work with.
+@dataclass(eq=False)
+class PodSyncer:
+    """Runs the syncs; each step is a method of its own.
 
     `network_error` says why pods get no network now, None if they do; `allocate` gives a pod the resources it
     is to have, which are those that it wants if the node can give them.
@@ -95,13 +95,6 @@ class SyncTools:
     resources: DynamicResources | None = None
     cgroups: Cgroups | None = None
 
-
-class PodSyncer:
-    """Runs the syncs; each step is a method of its own."""
-
-    def __init__(self, tools: SyncTools) -> None:
-        self._tools = tools
-
     # --- sync
 
     async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
@@ -109,7 +102,7 @@ class PodSyncer:
         pod = update.pod
         if pod is None:
             raise SyncFailed("a pod without a spec cannot be synced")
-        pod = self._tools.allocate(pod)
+        pod = self.allocate(pod)
         status = self.publish_status(pod, records)
         if pods.is_terminal_phase(status.phase):
             return True
@@ -118,31 +111,31 @@ class PodSyncer:
         await self.ensure_mirror(pod, update.mirror)
         self.make_folders(pod)
         await self.wait_for_volumes(pod, waits)
-        credentials = await self._tools.pull_secrets(pod)
-        self._tools.prober.add_pod(pod)
-        result = await self._tools.runtime.sync_pod(pod, self.with_ips(records, status), credentials)
+        credentials = await self.pull_secrets(pod)
+        self.prober.add_pod(pod)
+        result = await self.runtime.sync_pod(pod, self.with_ips(records, status), credentials)
         self.remember_reasons(pod, result)
         self.raise_for(result)
         return False
 
     def publish_status(self, pod: Pod, records: PodRecords) -> PodStatus:
         """Compute the status from the records as they are, and hand it over (SYNC-01)."""
-        status = self._tools.generate(pod, records)
-        self._tools.statuses.set_pod_status(pod, status)
+        status = self.generate(pod, records)
+        self.statuses.set_pod_status(pod, status)
         return status
 
     def require_network(self, pod: Pod) -> None:
         """End the sync of a pod that needs a network which is not there (SYNC-09, LOOP-04)."""
-        error = self._tools.network_error()
+        error = self.network_error()
         if error is None or pods.host_network(pod):
             return
         message = f"{NETWORK_NOT_READY}: {error}"
-        self._tools.recorder.warning(pod, Reason.NETWORK_NOT_READY, message)
+        self.recorder.warning(pod, Reason.NETWORK_NOT_READY, message)
         raise NetworkNotReady(message)
 
     async def ensure_cgroup(self, pod: Pod, records: PodRecords) -> None:
         """Let the pod have its cgroup; what runs without one is killed first, and comes again (SYNC-17)."""
-        cgroups, uid = self._tools.cgroups, pods.uid(pod)
+        cgroups, uid = self.cgroups, pods.uid(pod)
         if cgroups is None or cgroups.exists(uid):
             return
         if records.running:
@@ -153,17 +146,17 @@ class PodSyncer:
     async def ensure_mirror(self, pod: Pod, mirror: Pod | None) -> None:
         """Let a static pod have its mirror, if the API server can be reached (STATIC-12)."""
         if pods.is_static(pod):
-            await self._tools.mirrors.keep(pod, mirror)
+            await self.mirrors.keep(pod, mirror)
 
     def make_folders(self, pod: Pod) -> None:
         """Make the pod's data folders (SYNC-11)."""
         try:
-            folder = pod_folder(self._tools.root_dir, pods.uid(pod))
+            folder = pod_folder(self.root_dir, pods.uid(pod))
             for name in (folder, f"{folder}/volumes", f"{folder}/plugins"):
-                self._tools.disk.make_folder(name, FOLDER_MODE)
+                self.disk.make_folder(name, FOLDER_MODE)
         except OSError as error:
             message = f"error making pod data directories: {error}"
-            self._tools.recorder.warning(pod, FAILED_FOLDERS, message)
+            self.recorder.warning(pod, FAILED_FOLDERS, message)
             raise
 
     async def wait_for_volumes(self, pod: Pod, waits: Waits) -> None:
@@ -171,10 +164,10 @@ class PodSyncer:
         if not pods.spec(pod).volumes:
             return
         try:
-            await waits.wait(self._tools.volumes.wait(pod))
+            await waits.wait(self.volumes.wait(pod))
         except VolumesNotReady as error:
             message = f"Unable to attach or mount volumes: {error}"
-            self._tools.recorder.warning(pod, Reason.FAILED_MOUNT, message)
+            self.recorder.warning(pod, Reason.FAILED_MOUNT, message)
             raise SyncFailed(message) from error
 
     def with_ips(self, records: PodRecords, status: PodStatus) -> PodRecords:
@@ -183,7 +176,7 @@ class PodSyncer:
 
     def remember_reasons(self, pod: Pod, result: SyncResult) -> None:
         """Keep why containers could not be started, for the next status (SYNC-15)."""
-        uid, reasons = pods.uid(pod), self._tools.reasons
+        uid, reasons = pods.uid(pod), self.reasons
         for one in result.results:
             if one.action is not Action.START_CONTAINER:
                 continue
@@ -208,13 +201,13 @@ class PodSyncer:
         change_status: Callable[[PodStatus], PodStatus] | None,
     ) -> None:
         """Stop everything of the pod within `grace` seconds (None: those of the spec)."""
-        status = self._tools.generate(pod, records)
+        status = self.generate(pod, records)
         if change_status is not None:
             status = change_status(status)
-        self._tools.statuses.set_pod_status(pod, status)
-        self._tools.prober.stop_liveness_and_startup(pod)
+        self.statuses.set_pod_status(pod, status)
+        self.prober.stop_liveness_and_startup(pod)
         await self.kill(pod, records, grace)
-        self._tools.prober.remove_pod(pod)
+        self.prober.remove_pod(pod)
         stopped = await self.refresh_records(pod, records)
         self.require_stopped(stopped)
         await self.unprepare_resources(pod)
@@ -222,18 +215,18 @@ class PodSyncer:
 
     async def kill(self, pod: Pod, records: PodRecords, grace: int | None) -> None:
         """Kill what runs."""
-        self.require_killed(pod, await self._tools.runtime.kill_pod(pod, records, grace))
+        self.require_killed(pod, await self.runtime.kill_pod(pod, records, grace))
 
     def require_killed(self, pod: Pod, result: SyncResult) -> None:
         """Fail the sync if anything could not be stopped, and report it by an event (TERM-25)."""
         if result.error is not None:
-            self._tools.recorder.warning(pod, Reason.FAILED_KILL_POD, f"error killing pod: {result.error}")
+            self.recorder.warning(pod, Reason.FAILED_KILL_POD, f"error killing pod: {result.error}")
             raise SyncFailed(result.error)
 
     async def refresh_records(self, pod: Pod, before: PodRecords) -> PodRecords:
         """Read the records anew from the runtime, past the cache; the IPs stay what they were."""
         uid, name, namespace = pods.uid(pod), pods.name(pod), pods.namespace(pod)
-        return _with(await self._tools.runtime.pod_records(uid, name, namespace), before.ips)
+        return _with(await self.runtime.pod_records(uid, name, namespace), before.ips)
 
     def require_stopped(self, records: PodRecords) -> None:
         """Fail if the runtime shows a running container although it stopped all of them (WORK-11)."""
@@ -243,20 +236,20 @@ class PodSyncer:
 
     async def unprepare_resources(self, pod: Pod) -> None:
         """Unprepare the pod's claims: nothing of it runs, and its last status is still to come (TERM-27)."""
-        if self._tools.resources is None:
+        if self.resources is None:
             return
         try:
-            await self._tools.resources.unprepare(pod)
+            await self.resources.unprepare(pod)
         except ResourcesError as error:
             raise SyncFailed(str(error)) from error
 
     def publish_final_status(self, pod: Pod, records: PodRecords) -> None:
         """Publish how everything ended, while the runtime still knows it (WORK-13)."""
-        self._tools.statuses.set_pod_status(pod, self._tools.generate(pod, records, terminal=True))
+        self.statuses.set_pod_status(pod, self.generate(pod, records, terminal=True))
 
     async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
         """Stop everything of a pod of which only the runtime knows: no hooks, no status (WORK-24)."""
-        result = await self._tools.runtime.kill_pod(None, running, ORPHAN_GRACE_SECONDS)
+        result = await self.runtime.kill_pod(None, running, ORPHAN_GRACE_SECONDS)
         self.require_killed(runtime_pod(running), result)
 
     # --- terminated
@@ -265,10 +258,10 @@ class PodSyncer:
         """Clean up behind the pod, and call its status the last one (WORK-12)."""
         self.publish_final_status(pod, records)
         if pods.spec(pod).volumes:
-            await waits.wait(self._tools.volumes.unmount(pod))
-        if self._tools.cgroups is not None:
-            self._tools.cgroups.remove(pods.uid(pod))
-        self._tools.statuses.terminate_pod(pod)
+            await waits.wait(self.volumes.unmount(pod))
+        if self.cgroups is not None:
+            self.cgroups.remove(pods.uid(pod))
+        self.statuses.terminate_pod(pod)
 
 
 def _with(records: PodRecords, ips: tuple[str, ...]) -> PodRecords:

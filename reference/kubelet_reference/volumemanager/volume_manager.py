@@ -39,17 +39,6 @@ class VolumesNotReady(Exception):  # noqa: N818 - it is no fault of ours, the po
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeTools:
-    """What volumes need; `api` is None on a node without an API server."""
-
-    api: ApiServer | None
-    disk: Disk
-    clock: Clock
-    recorder: Recorder
-    settings: Settings
-
-
-@dataclass(frozen=True, slots=True)
 class _Retry:
     """When a pod's missing volumes may be tried again, in seconds of the clock, and the delay after that."""
 
@@ -57,12 +46,21 @@ class _Retry:
     delay: float
 
 
+@dataclass(eq=False)
 class Volumes:
-    """Which pods have their volumes: those made by this process, and those left on disk by an earlier one."""
+    """Which pods have their volumes: those made by this process, and those left on disk by an earlier one.
 
-    def __init__(self, tools: VolumeTools) -> None:
-        self._tools = tools
-        self._set_up = SetUp(tools.api, tools.disk, tools.clock, tools.settings)
+    `api` is None on a node without an API server.
+    """
+
+    api: ApiServer | None
+    disk: Disk
+    clock: Clock
+    recorder: Recorder
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        self._set_up = SetUp(self.api, self.disk, self.clock, self.settings)
         self._mounted: dict[str, set[str]] = {}
         """The names of the volumes that this process has made, by pod UID."""
         self._retries: dict[str, _Retry] = {}
@@ -77,7 +75,7 @@ class Volumes:
             if volume.name in mounted and plugin_of(volume) in SHOWS_CONTENT:
                 await self._try(pod, volume)
         missing = [volume for volume in volumes if volume.name not in mounted]
-        give_up_at = self._tools.clock.monotonic() + PATIENCE_SECONDS
+        give_up_at = self.clock.monotonic() + PATIENCE_SECONDS
         while missing:
             await self._pause(pods.uid(pod), [volume.name for volume in missing], give_up_at)
             for volume in missing:
@@ -92,7 +90,7 @@ class Volumes:
 
     def clear(self, uid: str) -> None:
         """Remove the volumes of a pod of which nothing runs; raises `OSError` where one cannot go."""
-        clear_volumes(self._tools.disk, self._tools.settings.root_dir, uid)
+        clear_volumes(self.disk, self.settings.root_dir, uid)
         self._mounted.pop(uid, None)
         self._retries.pop(uid, None)
 
@@ -100,7 +98,7 @@ class Volumes:
         """Whether the pod has volumes, also those made by an earlier process of this kubelet."""
         if self._mounted.get(uid):
             return True
-        return bool(volume_paths(self._tools.disk, self._tools.settings.root_dir, uid))
+        return bool(volume_paths(self.disk, self.settings.root_dir, uid))
 
     async def _try(self, pod: Pod, volume: Volume) -> bool:
         """Make one volume; whether it is there. A failure is reported by an event."""
@@ -108,17 +106,17 @@ class Volumes:
             await self._set_up.make(pod, volume)
         except SetUpError as error:
             text = f'MountVolume.SetUp failed for volume "{volume.name}" : {error}'
-            self._tools.recorder.warning(pod, Reason.FAILED_MOUNT, text)
+            self.recorder.warning(pod, Reason.FAILED_MOUNT, text)
             return False
         return True
 
     async def _pause(self, uid: str, missing: list[str], give_up_at: float) -> None:
         """Wait until volumes may be tried again; raises `VolumesNotReady` if that is too late."""
         retry = self._retries.get(uid)
-        now = self._tools.clock.monotonic()
+        now = self.clock.monotonic()
         if retry is None or retry.at <= now:
             return
-        await self._tools.clock.sleep(min(retry.at, give_up_at) - now)
+        await self.clock.sleep(min(retry.at, give_up_at) - now)
         if retry.at > give_up_at:
             names = " ".join(sorted(missing))
             raise VolumesNotReady(
@@ -133,7 +131,7 @@ class Volumes:
             return
         last = self._retries.get(uid)
         delay = min(2 * last.delay, DELAY_SECONDS_MAX) if last else FIRST_DELAY_SECONDS
-        self._retries[uid] = _Retry(self._tools.clock.monotonic() + delay, delay)
+        self._retries[uid] = _Retry(self.clock.monotonic() + delay, delay)
 
 
 def volume_paths(disk: Disk, root_dir: str, uid: str) -> list[str]:

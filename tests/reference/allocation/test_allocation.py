@@ -10,7 +10,7 @@ import pytest
 from lightkube.models.core_v1 import Pod
 
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_reference.allocation.allocation_manager import Allocations, AllocationTools
+from kubelet_reference.allocation.allocation_manager import Allocations
 from kubelet_reference.api import pods
 from kubelet_reference.api.resources import requests
 from kubelet_reference.util.settings import Settings
@@ -42,7 +42,7 @@ class Node:
     def kubelet(self) -> Allocations:
         """The allocations of a kubelet that starts."""
         settings = Settings(cpu_millicores=2000)
-        return Allocations(AllocationTools(self.disk, settings, self.behaviour, self._others))
+        return Allocations(self.disk, settings, self.behaviour, self._others)
 
     def _others(self, _: Pod) -> Iterable[Pod]:
         return self.others

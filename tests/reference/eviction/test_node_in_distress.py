@@ -12,8 +12,8 @@ from lightkube.models.core_v1 import Pod, PodStatus
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api import pods
-from kubelet_reference.eviction.eviction_manager import EvictionManager, EvictionTools
-from kubelet_reference.eviction.nodeshutdown import NodeShutdown, ShutdownTools
+from kubelet_reference.eviction.eviction_manager import EvictionManager
+from kubelet_reference.eviction.nodeshutdown import NodeShutdown
 from kubelet_reference.util.clock import LoopClock
 from kubelet_reference.util.ports import Amount, PodUsage
 from kubelet_reference.util.settings import Settings
@@ -77,7 +77,7 @@ class Machine:
 
     def evictions(self, **settings: Any) -> EvictionManager:
         """A manager of evictions on this machine."""
-        tools = EvictionTools(
+        return EvictionManager(
             stats=self,
             settings=Settings(**settings),
             behaviour=Behaviour(),
@@ -88,11 +88,10 @@ class Machine:
             reclaim=self.reclaim,
             is_gone=lambda pod: pod not in self.pods,
         )
-        return EvictionManager(tools)
 
     def shutdown(self, kubernetes: str = "1.32", **settings: Any) -> NodeShutdown:
         """A manager of the shutdown of this machine."""
-        tools = ShutdownTools(
+        return NodeShutdown(
             signal=self,
             settings=Settings(**settings),
             behaviour=Behaviour.of(kubernetes),
@@ -103,7 +102,6 @@ class Machine:
             is_reported=lambda _: self.clock.monotonic() >= self.told_at,
             spawn=asyncio.ensure_future,
         )
-        return NodeShutdown(tools)
 
 
 def on_machine(story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:

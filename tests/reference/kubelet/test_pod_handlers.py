@@ -22,7 +22,7 @@ from kubelet_reference.api import names
 from kubelet_reference.api.events import Recorder
 from kubelet_reference.api.pods import uid as uid_of
 from kubelet_reference.config.pod_manager import PodManager
-from kubelet_reference.kubelet.pod_handlers import HandlerTools, PodHandlers
+from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.pod_workers.pod_state_queries import PodActivity
 from kubelet_reference.pod_workers.worker import Update, UpdateKind
 from kubelet_reference.util.ports import PodEvent
@@ -48,21 +48,19 @@ class Around:
         self.seen = True
         me = cast("Any", self)
         self.handlers = PodHandlers(
-            HandlerTools(
-                manager=self.manager,
-                workers=me,
-                activity=PodActivity(me, me),
-                admission=me,
-                statuses=me,
-                deadlines=me,
-                preemption=me,
-                recorder=Recorder(self),
-                clock=me,
-                behaviour=Behaviour(),
-                all_sources_seen=lambda: self.seen,
-                remove_dead_containers=self.cleared.append,
-                allocated=lambda pod: pod,
-            )
+            manager=self.manager,
+            workers=me,
+            activity=PodActivity(me, me),
+            admission=me,
+            statuses=me,
+            deadlines=me,
+            preemption=me,
+            recorder=Recorder(self),
+            clock=me,
+            behaviour=Behaviour(),
+            all_sources_seen=lambda: self.seen,
+            remove_dead_containers=self.cleared.append,
+            allocated=lambda pod: pod,
         )
 
     def add(self, added: Sequence[Pod]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import pytest
 from lightkube.models.core_v1 import Pod, PodSpec
@@ -13,7 +13,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from kubelet_fakes.clock import run
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.api.sync_result import SyncResult
-from kubelet_reference.pod_workers.sync_pod import PodSyncer, SyncTools
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
 
 RUNNING = ContainerRecord("c1", "app", ContainerState.RUNNING, 0, 0, "hash", 1)
 NOTHING, SOMETHING = PodRecords("u1"), PodRecords("u1", containers=(RUNNING,))
@@ -46,11 +46,16 @@ class Machine:
         return SyncResult()
 
 
+def syncer(**parts: Any) -> PodSyncer:
+    """A syncer of which only these parts are used."""
+    unused: dict[str, Any] = dict.fromkeys(each.name for each in dataclasses.fields(PodSyncer))
+    return PodSyncer(**unused | parts)
+
+
 def kept(machine: Machine, records: PodRecords, policy: str = "Always") -> list[str]:
     """What a round does about the cgroup of a pod."""
-    tools = SimpleNamespace(cgroups=machine, runtime=machine)
     pod = Pod(metadata=ObjectMeta(uid="u1"), spec=PodSpec(containers=[], restartPolicy=policy))
-    run(PodSyncer(cast("SyncTools", tools)).ensure_cgroup(pod, records))
+    run(syncer(cgroups=machine, runtime=machine).ensure_cgroup(pod, records))
     return machine.steps
 
 
@@ -71,5 +76,4 @@ def test_cgroup_of_a_pod(there: str, records: PodRecords, policy: str, steps: li
 
 def test_node_without_cgroups() -> None:
     """Where nobody keeps cgroups, nothing is done about them."""
-    tools = cast("SyncTools", SimpleNamespace(cgroups=None))
-    run(PodSyncer(tools).ensure_cgroup(Pod(metadata=ObjectMeta(uid="u1")), SOMETHING))
+    run(syncer(cgroups=None).ensure_cgroup(Pod(metadata=ObjectMeta(uid="u1")), SOMETHING))

@@ -15,7 +15,7 @@ from kubelet_reference.api import names
 from kubelet_reference.api.events import Recorder
 from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, SyncResult
-from kubelet_reference.pod_workers.sync_pod import PodSyncer, SyncTools
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import (
     NetworkNotReady,
     SyncFailed,
@@ -143,7 +143,7 @@ class Everything:
     def syncer(self) -> PodSyncer:
         """A syncer with all this."""
         me: Any = self
-        tools = SyncTools(
+        return PodSyncer(
             generate=me,
             statuses=me,
             runtime=me,
@@ -158,7 +158,6 @@ class Everything:
             pull_secrets=me.pull_secrets,
             allocate=lambda pod: pod,
         )
-        return PodSyncer(tools)
 
     def told(self) -> list[tuple[str, str]]:
         """Reason and message of each event."""
