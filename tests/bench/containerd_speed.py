@@ -69,13 +69,14 @@ async def by_the_kubelet(containerd: PrivateContainerd, count: int) -> tuple[flo
         uids = {each.uid for each in pods}
         await node.until(
             lambda: (
-                sum(call.done and call.pod_uid in uids for call in node.sights.of("StartContainer")) == count
+                sum(call.done and call.pod_uid in uids for call in node.observations.of("StartContainer"))
+                == count
             ),
             "all started",
         )
         took = time.monotonic() - began
         await node.until(
-            lambda: all(node.sights.statuses.get(uid, {}).get("phase") == "Running" for uid in uids),
+            lambda: all(node.observations.statuses.get(uid, {}).get("phase") == "Running" for uid in uids),
             "all running",
         )
         told = time.monotonic() - began

@@ -19,7 +19,7 @@ from typing import Any
 from bare_node import BareNode, pod, replay
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.trace.format.recorder import RecordedCall
 from kubelet_fakes.clock import run
 
@@ -43,7 +43,7 @@ CROWD_TARGET = 90
 """Seconds of processor time for the large crowd."""
 
 
-@seldom_collected()
+@deferred_gc()
 def seconds(work: Coroutine[Any, Any, Any]) -> tuple[float, Any]:
     """The processor time that it takes on a virtual loop, and what it returns.
 

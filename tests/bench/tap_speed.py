@@ -31,7 +31,7 @@ from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 from hpack import Encoder
 
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.recording.bodies import Bodies
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.decoder import Decoder
@@ -300,7 +300,7 @@ def digested(loops: int) -> dict[str, Any]:
     found = sum(isinstance(each, (CallBegan, Answered, StreamItem)) for each in observed)
     if found != messages:
         raise SystemExit(f"{found} of {messages} messages were observed")
-    with seldom_collected():
+    with deferred_gc():
         return {
             "messages": messages,
             "decoded_per_second": round(messages / best(decode)),

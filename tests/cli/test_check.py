@@ -133,7 +133,7 @@ def test_version_of_the_header_can_be_replaced(capsys: pytest.CaptureFixture[str
 
     assert "1 trace judged by --kubernetes 1.26, although the header says 1.32." in terminal.out
     assert machine["target"]["traces"][0]["kubernetes"] == "1.26"
-    assert machine["target"]["traces"][0]["kubernetes_told"] == "1.32"
+    assert machine["target"]["traces"][0]["kubernetes_in_header"] == "1.32"
 
 
 def test_baseline_turns_a_break_into_a_known_deviation(

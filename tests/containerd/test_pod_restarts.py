@@ -48,7 +48,7 @@ async def all_running(node: Node, pods: list[PodHandle]) -> None:
     uids = [each.uid for each in pods]
 
     def run() -> bool:
-        return all(node.sights.statuses.get(uid, {}).get("phase") == "Running" for uid in uids)
+        return all(node.observations.statuses.get(uid, {}).get("phase") == "Running" for uid in uids)
 
     await node.until(run, f"{len(pods)} pods running")
 
@@ -58,7 +58,7 @@ async def all_gone(node: Node, pods: list[PodHandle]) -> None:
     uids = {each.uid for each in pods}
     for each in pods:
         each.delete()
-    await node.until(lambda: uids <= node.sights.deleted, f"{len(pods)} pods gone")
+    await node.until(lambda: uids <= node.observations.deleted, f"{len(pods)} pods gone")
 
 
 def is_whole(web: PodHandle) -> bool:

@@ -48,7 +48,7 @@ def test_header_tells_the_version(tmp_path: Path) -> None:
 
     assert (told.trace.version, told.trace.overridden) == ("1.26", False)
     assert told.outcomes["SANDBOX-01"].reason == "since 1.30"
-    assert (given.trace.version, given.trace.told, given.trace.overridden) == ("1.32", "1.26", True)
+    assert (given.trace.version, given.trace.stated, given.trace.overridden) == ("1.32", "1.26", True)
     assert given.outcomes["SANDBOX-01"].verdict is Verdict.KEPT
 
 

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.histories.campaign import Campaign, Wish
+from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
 from kubelet_conformance.histories.history import History
 from kubelet_conformance.histories.play import PlayedHistory, as_words, play
 from kubelet_conformance.histories.search import CHUNK, chunks, seek
@@ -82,7 +82,7 @@ def test_what_fails_no_run_is_a_find_all_the_same(tmp_path: Path) -> None:
     campaign = Campaign(
         choice, [contract], lambda _: False, Check([contract]), tmp_path, tmp_path / "kept", lambda _: None
     )
-    campaign.run(Wish(2 * CHUNK))
+    campaign.run(HistoriesRequest(2 * CHUNK))
 
     assert [each.what for each in campaign.found] == ["SANDBOX-06"]
     assert campaign.check.results["SANDBOX-06"].outcome.verdict is Verdict.BROKEN

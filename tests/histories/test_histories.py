@@ -201,7 +201,7 @@ def test_crash_loop_is_at_rest(kubernetes: str) -> None:
     """From 1.35 on no sync tells that what ended waits, before its back-off is over."""
     crash_loop = History((Want(pod(container("c1", "exit 1 0"))),))
 
-    assert play(crash_loop, Choice(kubernetes=kubernetes), ()).restless == ()
+    assert play(crash_loop, Choice(kubernetes=kubernetes), ()).not_converged == ()
 
 
 @pytest.mark.parametrize("script", ["exit 1 3", "seq 1@100 1@8 run"])
@@ -211,7 +211,7 @@ def test_what_is_not_begun_again_is_not_at_rest(script: str) -> None:
 
     played = play(crash, Choice(kubelet="bug:MUT-WORK-15", kubernetes="1.32"), ())
 
-    assert played.restless == ("c1 of pod-1 is terminated Error",)
+    assert played.not_converged == ("c1 of pod-1 is terminated Error",)
 
 
 @pytest.mark.parametrize(("kubernetes", "there"), [("1.28", False), ("1.29", True)])

@@ -58,7 +58,7 @@ def test_form_is_exact(tmp_path: Path, broken: Story) -> None:
         {
             "path": str(path),
             "kubernetes": "1.32",
-            "kubernetes_told": "1.32",
+            "kubernetes_in_header": "1.32",
             "runtime": "containerd 2.1",
             "scenario": "two",
             "records": len(broken.records) + 1,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubelet_conformance.campaigns.zoo import full_hunt
-from kubelet_conformance.campaigns.zoo.full_hunt import play_on_each, tell_every_story
+from kubelet_conformance.campaigns.zoo.full_hunt import call_runtime_directly, play_on_each
 from kubelet_conformance.campaigns.zoo.hunt import Caught
 from kubelet_conformance.plugin.play import Performed, perform
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
@@ -50,7 +50,7 @@ def test_bugs_are_played_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_runtime_is_told_every_story() -> None:
     """Each story comes out, broken ones among them."""
-    told = tell_every_story("CRIO-8030")
+    told = call_runtime_directly("CRIO-8030")
 
     assert len(told) > 50
     assert {"CRI-13"} <= {each for broken, _ in told.values() for each in broken}

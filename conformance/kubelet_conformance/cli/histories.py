@@ -17,7 +17,7 @@ from kubelet_conformance.cli.selection import known_deviations
 from kubelet_conformance.contract.applicability import USUAL_VERSION, is_required
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.histories.campaign import Campaign, Wish
+from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
 from kubelet_conformance.histories.history import HistoryError, kept_in, read
 from kubelet_conformance.histories.play import NOT_CONVERGED
 from kubelet_conformance.plugin.options import Options, OptionsError
@@ -34,7 +34,7 @@ class _Commands:
     """The commands of a run of histories."""
 
     options: Options
-    wish: Wish
+    wish: HistoriesRequest
     files: dict[str, str]
 
     def command(self) -> str:
@@ -135,7 +135,7 @@ def _options(given: dict[str, Any]) -> Options:
     return replace(Options.given(given), choice=choice, scenarios=())
 
 
-def _wish(given: dict[str, Any]) -> Wish:
+def _wish(given: dict[str, Any]) -> HistoriesRequest:
     named: Sequence[str] = given["history"]
     try:
         kept = read(map(Path, named)) if named else kept_in(Path(given["histories_folder"]))
@@ -145,4 +145,6 @@ def _wish(given: dict[str, Any]) -> Wish:
         raise click.ClickException(f"{error.filename}: cannot be read: {error.strerror}") from None
     part, parts = given["shard"] or (1, 1)
     # Kept histories are played once, in the first part.
-    return Wish(given["histories"] or 0, given["seed"], part, parts, kept if part == 1 or named else ())
+    return HistoriesRequest(
+        given["histories"] or 0, given["seed"], part, parts, kept if part == 1 or named else ()
+    )

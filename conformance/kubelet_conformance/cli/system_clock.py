@@ -6,10 +6,10 @@ import os
 from datetime import UTC, datetime
 from time import monotonic_ns, time_ns  # noqa: TID251 - here and nowhere else
 
-__all__ = ("fresh_key", "monotonic_ns", "rfc3339", "wall_now_ns")
+__all__ = ("fresh_key", "monotonic_ns", "rfc3339", "system_time_ns")
 
 
-def wall_now_ns() -> int:
+def system_time_ns() -> int:
     """Nanoseconds since the epoch, now."""
     return time_ns()
 

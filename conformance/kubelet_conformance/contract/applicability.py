@@ -26,7 +26,7 @@ class Need(NamedTuple):
 
 CRI = Need("cri", ("full",))
 PODS = Need("pods", ("sent", "sampled"))
-STATUS = Need("api", ("full", "sampled", "told"))
+STATUS = Need("api", ("full", "sampled", "served"))
 """Statuses as the kubelet generated them, perhaps not all."""
 STORED_STATUS = Need("api", ("full", "sampled"))
 """Statuses as the API server has them, perhaps not all."""

@@ -10,7 +10,7 @@ from io import BufferedIOBase
 from kubelet_conformance.contract.applicability import Version, is_required, parse_version
 from kubelet_conformance.contract.baseline import Baseline, Deviation
 from kubelet_conformance.contract.catalogue import rows
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.lateness_policy import LatenessPolicy
@@ -51,7 +51,7 @@ class Trace:
     path: str
     kubernetes: Version | None
     """The version it was judged by."""
-    told: str | None
+    stated: str | None
     """The version that its header states."""
     runtime: str | None
     scenario: str | None
@@ -65,7 +65,7 @@ class Trace:
     @property
     def overridden(self) -> bool:
         """Whether it was judged by another version than its header states."""
-        return self.told is not None and parse_version(self.told) != self.kubernetes
+        return self.stated is not None and parse_version(self.stated) != self.kubernetes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Judged:
     waits: tuple[Wait, ...]
 
 
-@seldom_collected()
+@deferred_gc()
 def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the progress callback
     path: str,
     contracts: Iterable[Contract],
@@ -95,9 +95,9 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
     """
     with Reader(path, file) as reader:
         header = reader.header
-        told = _told_version(reader)
+        stated = _stated_version(reader)
         lateness = LatenessPolicy() if patient else None
-        judge = Judge(path, header, contracts, kubernetes or told, lateness)
+        judge = Judge(path, header, contracts, kubernetes or stated, lateness)
         feed, observe = judge.feed, lateness.observe if lateness is not None else None
         count, waits = 0, list[Wait]()
         for count, record in enumerate(reader, start=1):
@@ -114,16 +114,16 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
                 waits.append(Wait(path, record.seq, record.contract, record.awaited))
             if progress is not None and not count % PROGRESS_RECORDS:
                 progress(count)
-    trace = Trace(path, kubernetes or told, header.kubernetes, header.runtime, header.scenario, count)
+    trace = Trace(path, kubernetes or stated, header.kubernetes, header.runtime, header.scenario, count)
     return Judged(trace, judge.outcomes(), tuple(waits))
 
 
-def _told_version(reader: Reader) -> Version | None:
-    told = reader.header.kubernetes
-    if told is None:
+def _stated_version(reader: Reader) -> Version | None:
+    stated = reader.header.kubernetes
+    if stated is None:
         return None
     try:
-        return parse_version(told)
+        return parse_version(stated)
     except ValueError as error:
         raise reader.bad(f"the trace header is wrong: {error}", "mend the field kubernetes") from None
 

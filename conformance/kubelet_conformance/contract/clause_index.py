@@ -35,7 +35,7 @@ class Asked(NamedTuple):
     last: Sequence[Observer]
 
 
-class Plan:
+class JudgePlan:
     """The judges to call at moments of one kind, in the order of their definition.
 
     Their conditions are evaluated first, each once; then the judges whose conditions hold are called.
@@ -81,14 +81,14 @@ class Plan:
         )
 
 
-class _Plans(dict[_Sort, Plan]):
+class _JudgePlans(dict[_Sort, JudgePlan]):
     """The judges for each kind of moment, computed on first use."""
 
-    def __init__(self, make: Callable[[_Sort], Plan]) -> None:
+    def __init__(self, make: Callable[[_Sort], JudgePlan]) -> None:
         super().__init__()
         self._make = make
 
-    def __missing__(self, sort: _Sort) -> Plan:
+    def __missing__(self, sort: _Sort) -> JudgePlan:
         made = self[sort] = self._make(sort)
         return made
 
@@ -107,7 +107,7 @@ class ClauseIndex:
         """The outcome of each contract that such traces do not exercise, by id; must not be changed."""
         self.applicable: list[Contract] = []
         self._listeners: dict[str, list[Listener]] = defaultdict(list)
-        self.plans: _Plans = _Plans(self._plan)
+        self.plans: _JudgePlans = _JudgePlans(self._plan)
         """The judges to call at a moment with these keys, about a pod that has these traits."""
         self._add(OBSERVERS)
         for contract in contracts:
@@ -126,10 +126,10 @@ class ClauseIndex:
             for key in one.on.keys:
                 self._listeners[key].append(one)
 
-    def _plan(self, sort: _Sort) -> Plan:
+    def _plan(self, sort: _Sort) -> JudgePlan:
         keys, traits = sort
         waiting = dict.fromkeys([one for key in keys for one in self._listeners.get(key, ())])
-        return Plan(
+        return JudgePlan(
             keys, [one for one in waiting if not isinstance(one, Clause) or one.contract.concerns(traits)]
         )
 

@@ -10,7 +10,7 @@ _COLLECT_AFTER_OBJECTS = 50_000
 
 
 @contextmanager
-def seldom_collected() -> Generator[None]:
+def deferred_gc() -> Generator[None]:
     """Collect cycles rarely and at the end of the function, and never among objects that existed before.
 
     Use it as a decorator: objects of the function are freed at its end, those in cycles included.

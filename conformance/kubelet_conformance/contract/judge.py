@@ -26,10 +26,10 @@ from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Call, Record, Reply
-from kubelet_conformance.trace.world.missed_updates import EVENTS_GATE, HEARING_SECONDS, is_untold
+from kubelet_conformance.trace.world.missed_updates import EVENT_DELAY_SECONDS, EVENTS_GATE, is_outdated
 from kubelet_conformance.trace.world.moment import Moment
-from kubelet_conformance.trace.world.observe import TEACHING, learn
-from kubelet_conformance.trace.world.resolve import key_of, look
+from kubelet_conformance.trace.world.observe import UPDATE_KEYS, update_world
+from kubelet_conformance.trace.world.resolve import key_of, moment_of
 from kubelet_conformance.trace.world.views import Entity, Pod
 from kubelet_conformance.trace.world.world import World
 
@@ -43,7 +43,7 @@ TEXT_CHARS_MAX = 2000
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
 _REMOVED = ("pod:remove",)
-_TURNS = _KUBELET_GONE | {"fault", "done:Status"}
+_REACHABILITY_KEYS = _KUBELET_GONE | {"fault", "done:Status"}
 """The records that may end an obligation, or defer it."""
 
 
@@ -79,11 +79,11 @@ class Judge:
         """The kubelet uses container events (EventedPLEG)."""
         self.now = 0.0
         """When the record that is judged was written."""
-        self.ledger = Ledger(TEACHING)
+        self.ledger = Ledger(UPDATE_KEYS)
         if lateness is not None:
-            self.ledger = Ledger(TEACHING, self._waits, lateness.until)
+            self.ledger = Ledger(UPDATE_KEYS, self._waits, lateness.until)
         elif header.clock == "wall":
-            self.ledger = Ledger(TEACHING, self._waits)
+            self.ledger = Ledger(UPDATE_KEYS, self._waits)
         self._index = clause_index_for(contracts, header, kubernetes)
         self._plans = self._index.plans
         self.ledger.awaited |= self._index.awaited
@@ -124,20 +124,20 @@ class Judge:
         key = key_of(record)
         if key not in ledger.awaited:
             return
-        moment = look(world, record, key)
+        moment = moment_of(world, record, key)
         node, pod, keys = moment.node, moment.pod, moment.keys
         if not node.awaited.isdisjoint(keys):
-            ledger.look(moment, node)
+            ledger.observe(moment, node)
         if pod is not None and not pod.awaited.isdisjoint(keys):
-            ledger.look(moment, pod)
+            ledger.observe(moment, pod)
         if moment.replaced is not None:
-            ledger.look(_as_removed(moment), moment.replaced)
+            ledger.observe(_as_removed(moment), moment.replaced)
         self._judge(moment)
-        learn(moment)
-        if key in _TURNS:
-            self._turn(key)
+        update_world(moment)
+        if key in _REACHABILITY_KEYS:
+            self._update_reachability(key)
 
-    def _turn(self, key: str) -> None:
+    def _update_reachability(self, key: str) -> None:
         """The kubelet may be gone, or cut off from its runtime."""
         world, ledger = self.world, self.ledger
         if world.node.cut_off_until != ledger.held_until:
@@ -197,7 +197,7 @@ class Judge:
             return
         obligation = Obligation(due, moment, partial(self._met, clause), partial(self._not_met, clause))
         if obligation.deadline is not None and self.is_evented and clause.contract.gate != EVENTS_GATE:
-            obligation.deadline += HEARING_SECONDS
+            obligation.deadline += EVENT_DELAY_SECONDS
         of_pod = None if due.whole_node else moment.pod
         self.ledger.owe(obligation, of_pod or moment.node)
 
@@ -223,7 +223,7 @@ class Judge:
 
     def _is_uninformed(self, contract: Contract, pod: Pod | None) -> bool:
         """Whether the kubelet could not know: it uses events about the pod, and these were withheld."""
-        return contract.gate != EVENTS_GATE and is_untold(self.world.node, pod, self.now)
+        return contract.gate != EVENTS_GATE and is_outdated(self.world.node, pod, self.now)
 
     def outcomes(self) -> dict[str, Outcome]:
         """The outcome of every contract, by id. An open obligation is pending: not exercised."""

@@ -26,7 +26,7 @@ _RELIST_SECONDS = 300.0
 _LISTS = frozenset({"ListPodSandbox", "ListContainers"})
 _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _STREAM = "GetContainerEvents"
-_UNTOLD, _WATCH = "a container event is", "the watch is late"
+_EVENT_FAULT, _WATCH = "a container event is", "the watch is late"
 _TAKES_ITS_TIME = frozenset({"StopContainer", "StopPodSandbox", "ExecSync", "GetContainerEvents"})
 """Calls that may take long by themselves, and delay only their pod."""
 _SERVER_ERRORS = 500
@@ -96,8 +96,8 @@ class LatenessPolicy:
             self._api_server(more)
         elif what == _WATCH:
             self._late_watches += more
-        elif what.startswith(_UNTOLD):
-            self._untold(record)
+        elif what.startswith(_EVENT_FAULT):
+            self._event_withheld(record)
 
     def _api_server(self, more: int) -> None:
         """The API server becomes unreachable, or is back: the kubelet may still wait for its next retry."""
@@ -113,7 +113,7 @@ class LatenessPolicy:
         rpc, is_awaited = failed.call.rpc, self._found_at >= failed.t
         return self._evented and (rpc in _INSPECTIONS or (rpc in _LISTS and is_awaited))
 
-    def _untold(self, record: Fault) -> None:
+    def _event_withheld(self, record: Fault) -> None:
         """The kubelet receives the event later, or finds the change with a relist."""
         seconds = record.values.get("seconds")
         self._found_at = max(self._found_at, record.t + (float(seconds) if seconds else _RELIST_SECONDS))

@@ -35,7 +35,7 @@ class Obligation:
         self.open = True
         self.keys = due.keys
 
-    def look(self, moment: Moment) -> None:
+    def observe(self, moment: Moment) -> None:
         """Kept, dropped or broken by this moment, or still open."""
         due = self.due
         if due.by.matches(moment):
@@ -109,12 +109,12 @@ class Ledger:
         heapq.heapify(self._deadlines)
         self.next_due = self._deadlines[0][0] if self._deadlines else math.inf
 
-    def look(self, moment: Moment, entity: Entity) -> None:
+    def observe(self, moment: Moment, entity: Entity) -> None:
         """Check the entity's obligations against the moment; skipped where none awaits any of the keys."""
         keys, closed = moment.keys, False
         for obligation in entity.owed:
             if not obligation.keys.isdisjoint(keys):
-                obligation.look(moment)
+                obligation.observe(moment)
                 closed = closed or not obligation.open
         if closed:
             _forget_closed(entity)

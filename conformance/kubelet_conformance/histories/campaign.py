@@ -1,4 +1,4 @@
-"""A run of histories: kept ones first, then new ones; what breaks something is shrunk and kept."""
+"""A run of histories: kept ones first, then new ones; a history that breaks something is shrunk and kept."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FINDS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is to be played.
+class HistoriesRequest:
+    """Which histories a campaign runs.
 
     Attributes:
         total: so many new histories.
@@ -73,7 +73,7 @@ class Campaign:
     repeated: int = 0
     _records: int = 0
 
-    def run(self, wish: Wish) -> None:
+    def run(self, wish: HistoriesRequest) -> None:
         """Play all that was asked for; raises OSError if a find cannot be kept."""
         for kept in wish.kept:
             self.begin(kept.name)
@@ -90,8 +90,8 @@ class Campaign:
             if found is not None:
                 history = found.played.history
                 self._enter(history, found.what, keep(self.folder, history, found.what))
-        told = Trace(f"{self.played} histories", None, None, None, None, self._records)
-        self.check.traces.append(told)
+        total = Trace(f"{self.played} histories", None, None, None, None, self._records)
+        self.check.traces.append(total)
 
     def _play(self, history: History) -> PlayedHistory:
         return play(history, self.choice, self.contracts)
@@ -99,8 +99,8 @@ class Campaign:
     def _broken(self, played: PlayedHistory) -> list[str]:
         """What it broke, first of all what makes the run fail; other contracts are reported, too."""
         ids = {contract.id for contract in self.contracts}
-        told = [each for each in played.broken() if each in ids or self.counts(each)]
-        return sorted(told, key=self.counts, reverse=True)
+        broken = [each for each in played.broken() if each in ids or self.counts(each)]
+        return sorted(broken, key=self.counts, reverse=True)
 
     def _count(self, played: PlayedHistory | None) -> None:
         """Take in the verdicts on a history, if it broke nothing: finds are reported once they are shrunk.
@@ -124,7 +124,7 @@ class Campaign:
         played = play(history, self.choice, self.contracts, name, str(path))
         path.write_bytes(played.trace)
         self.check.add(played.judged)
-        vain = f"{NOT_CONVERGED}: {'; '.join(played.restless)}" if played.restless else ""
-        scenario = Played(name, played.judged, vain, played.failed, len(self.found))
+        timed_out = f"{NOT_CONVERGED}: {'; '.join(played.not_converged)}" if played.not_converged else ""
+        scenario = Played(name, played.judged, timed_out, played.failed, len(self.found))
         words, code = tuple(as_words(played)), as_scenario(played, what)
         self.found.append(HistoryFound(what, scenario, words, code, str(kept)))

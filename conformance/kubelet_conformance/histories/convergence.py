@@ -1,4 +1,4 @@
-"""Whether a node has come to rest: every desired pod in its final or running state, and nothing else there.
+"""Whether a node converges: every desired pod is in its final or running state, and nothing else is there.
 
 A container that ends by itself is at rest while it waits to be started again: back-off goes on for as long
 as the pod does.
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from kubelet_conformance.histories.steps import Performance, WantedPod
+from kubelet_conformance.histories.steps import HistoryPod, LiveHistory
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.controls import RuntimeContainer, RuntimeSandbox
 
@@ -37,7 +37,7 @@ _WAITS_OUT_SINCE = 1, 35
 class Convergence:
     """Whether the node of a history comes to rest, with a kubelet of that version."""
 
-    def __init__(self, live: Performance, kubernetes: tuple[int, int]) -> None:
+    def __init__(self, live: LiveHistory, kubernetes: tuple[int, int]) -> None:
         self._live = live
         self._kubernetes = kubernetes
 
@@ -85,7 +85,7 @@ class Convergence:
 
     def _not_converged(self, *, starting: bool) -> Iterator[str]:
         runtime = _Runtime(self._live.node)
-        pods = [_Seen(self._live.node, one, runtime, self._kubernetes) for one in self._live.wanted]
+        pods = [_PodState(self._live.node, one, runtime, self._kubernetes) for one in self._live.wanted]
         waits_out = self._kubernetes >= _WAITS_OUT_SINCE
         for pod in pods:
             if pod.is_left:
@@ -104,10 +104,10 @@ class Convergence:
                 yield f"sandbox {sandbox.attempt} of {sandbox.pod_name} is ready, and that pod is not desired"
 
 
-class _Seen:
+class _PodState:
     """A desired pod at one look, taken after each record: the runtime and the API server are asked seldom."""
 
-    def __init__(self, node: Node, one: WantedPod, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
+    def __init__(self, node: Node, one: HistoryPod, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
         self._node = node
         self.one = one
         self.uid = one.handle.uid
@@ -162,7 +162,7 @@ class _Runtime:
             self.sandboxes.setdefault(sandbox.pod_uid, []).append(sandbox)
 
 
-def _of_wanted(pod: _Seen, *, missed: bool, starting: bool, ended_waits: bool) -> Iterator[str]:
+def _of_wanted(pod: _PodState, *, missed: bool, starting: bool, ended_waits: bool) -> Iterator[str]:
     name, phase = pod.one.name, pod.phase
     if phase in _FINAL:
         if pod.runs:
@@ -183,7 +183,7 @@ def _of_wanted(pod: _Seen, *, missed: bool, starting: bool, ended_waits: bool) -
     yield from _of_containers(pod, policy, starting=starting, ended_waits=ended_waits)
 
 
-def _of_containers(pod: _Seen, policy: str, *, starting: bool, ended_waits: bool) -> Iterator[str]:
+def _of_containers(pod: _PodState, policy: str, *, starting: bool, ended_waits: bool) -> Iterator[str]:
     kinds, newest = _Kinds(pod.one.manifest["spec"]), {each.name: each for each in pod.containers}
     inits, apps = (
         [_Container(each, kinds, newest.get(each["name"])) for each in pod.status.get(field) or ()]
@@ -200,10 +200,10 @@ def _of_containers(pod: _Seen, policy: str, *, starting: bool, ended_waits: bool
         if starting and each.may_be_starting:
             continue
         if not each.is_at_rest(policy, initializing=initializing, ended_waits=ended_waits):
-            yield f"{each.name} of {pod.one.name} is {each.told}"
+            yield f"{each.name} of {pod.one.name} is {each.state_text}"
 
 
-def _of_cut_off(pod: _Seen) -> Iterator[str]:
+def _of_cut_off(pod: _PodState) -> Iterator[str]:
     """A pod of policy Never that lost its sandbox: what it has not run by then it never will (SANDBOX-06).
 
     So it stays Pending or Running where a container has never ended, and ends where all have (PHASE-07).
@@ -215,7 +215,7 @@ def _of_cut_off(pod: _Seen) -> Iterator[str]:
         yield f"{pod.one.name} has lost its sandbox, all of it has ended, and it is {pod.phase}"
 
 
-def _has_had_its_run(pod: _Seen) -> bool:
+def _has_had_its_run(pod: _PodState) -> bool:
     """A static pod that runs nothing and never will again: its worker is done, no mirror kept (STATIC-12)."""
     if pod.runs:
         return False
@@ -223,7 +223,7 @@ def _has_had_its_run(pod: _Seen) -> bool:
     return spec["restartPolicy"] != "Always" or "activeDeadlineSeconds" in spec
 
 
-def _of_mirror(pod: _Seen) -> Iterator[str]:
+def _of_mirror(pod: _PodState) -> Iterator[str]:
     """A static pod that goes on is shown by a mirror of what its file holds (STATIC-11, STATIC-13)."""
     one = pod.one
     if not one.static or _has_had_its_run(pod):
@@ -257,9 +257,9 @@ class _Container:
         self.name: str = status["name"]
         state: Json = status.get("state") or {}
         self._kind = next(iter(state), "waiting")
-        told: Json = state.get(self._kind) or {}
-        self._reason: str = told.get("reason", "")
-        self._code: int = told.get("exitCode", 0)
+        detail: Json = state.get(self._kind) or {}
+        self._reason: str = detail.get("reason", "")
+        self._code: int = detail.get("exitCode", 0)
         self._started = bool(status.get("started"))
         self._runs = newest is not None and newest.state == "RUNNING"
         self._is_init = self.name in kinds.inits
@@ -272,7 +272,7 @@ class _Container:
         return self._runs and self._kind != "running" and self._is_hooked
 
     @property
-    def told(self) -> str:
+    def state_text(self) -> str:
         """Its state in words."""
         runs = (
             ""
@@ -291,7 +291,7 @@ class _Container:
         """It does not run, or has not started up."""
         return self._kind != "running" or not self._started
 
-    def _is_told_as_done(self, policy: str) -> bool:
+    def _is_reported_as_done(self, policy: str) -> bool:
         """That it runs again in another sandbox need not be reported.
 
         In a pod that does not always restart, what has ended well stays so at the API server (STATUS-10).
@@ -301,7 +301,7 @@ class _Container:
 
     def keeps_its_end(self, policy: str) -> bool:
         """It runs again, which cannot be reported."""
-        return self._runs and self._is_told_as_done(policy)
+        return self._runs and self._is_reported_as_done(policy)
 
     def is_at_rest(self, policy: str, *, initializing: bool, ended_waits: bool) -> bool:
         """Whether it may stay as it is; with `ended_waits` so may what ended and sits out its back-off."""

@@ -1,8 +1,8 @@
-"""The machine that draws histories: what may happen, how often, and which order chance takes.
+"""The state machine that generates histories: which actions there are, how often, and in which order.
 
-It is one of Hypothesis' rule-based state machines: each rule is one thing that may happen, where it can, and
-each run leaves out some of the rules altogether, so that the others come close together. The machine writes a
-history down; its end plays it, on virtual time and in one go, in the same way as a kept one is played again.
+It is one of Hypothesis' rule-based state machines: each rule is one action, and
+each run leaves out some of the rules altogether, so that the others come close together. The machine only
+records the actions; its end runs the history on virtual time, in the same way as a kept one is run again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _CHANGES = (
     *("StopContainer", "StartContainer", "CreateContainer", "RunPodSandbox", "StopPodSandbox"),
     *("PullImage", "RemoveContainer", "RemovePodSandbox", "ExecSync"),
 )
-_QUESTIONS = (
+_QUERIES = (
     *("ContainerStatus", "PodSandboxStatus", "ListContainers", "ListPodSandbox", "ImageStatus", "Status"),
     *("ListImages", "Version", "RuntimeConfig"),
 )
@@ -69,7 +69,7 @@ _numbers = st.integers(0, 5)
 _graces = st.sampled_from((None, None, 0, 1, 10, 60))
 _wanted = st.builds(Want, pods(), st.integers(0, 5).map((5).__eq__))
 """Pods; about one in six is static."""
-_hearing = st.sampled_from((False, False, False, True))
+_evented = st.sampled_from((False, False, False, True))
 """Whether the kubelet uses container events: about one in four does."""
 _effects = st.sampled_from(_EFFECTS)
 _delays = st.sampled_from((0.0, 1.0, 10.0))
@@ -80,7 +80,7 @@ _times = st.sampled_from((1, 2, 5))
 
 
 @st.composite
-def _strikes(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> InjectFault:
+def _faults(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> InjectFault:
     rpc = draw(rpcs)
     effect = draw(_effects)
     delay = draw(_delays_alone if effect == "none" else _delays)
@@ -115,14 +115,14 @@ def _lists(draw: st.DrawFn, elements: st.SearchStrategy[T], most: int, mean: int
 
 
 class Machine(RuleBasedStateMachine):
-    """What may happen on a node; the history that came of it is passed to `lived`."""
+    """What may happen on a node; the history that came of it is passed to `on_history`."""
 
-    def __init__(self, lived: Callable[[History], None]) -> None:
+    def __init__(self, on_history: Callable[[History], None]) -> None:
         super().__init__()
-        self._lived = lived
+        self._on_history = on_history
         self._beginning = History(())
         self._steps: list[Step] = []
-        self._standing = 0
+        self._active_faults = 0
         """How many faults are in force."""
         self._has_deleted = False
         self._has_static = False
@@ -135,44 +135,44 @@ class Machine(RuleBasedStateMachine):
         elif isinstance(step, Delete):
             self._has_deleted = True
         elif isinstance(step, Heal):
-            self._standing = 0
+            self._active_faults = 0
         elif isinstance(step, _FAULTS):
-            self._standing += 1
+            self._active_faults += 1
 
     # Preconditions; Hypothesis is slow to name one that is a lambda.
 
-    def deleted_one(self) -> bool:
+    def has_deleted_pod(self) -> bool:
         """A pod was deleted."""
         return self._has_deleted
 
-    def wanted_a_static_one(self) -> bool:
+    def has_static_pod(self) -> bool:
         """There is a static pod, whose mirror may be deleted."""
         return self._has_static
 
-    def bears_more(self) -> bool:
+    def may_add_fault(self) -> bool:
         """Another fault may stand."""
-        return self._standing < _FAULTS_MAX
+        return self._active_faults < _FAULTS_MAX
 
-    def bears_more_and_hears(self) -> bool:
+    def may_add_event_fault(self) -> bool:
         """Another fault may stand, and the kubelet uses container events."""
-        return self._beginning.evented and self.bears_more()
+        return self._beginning.evented and self.may_add_fault()
 
-    def suffers(self) -> bool:
+    def has_fault(self) -> bool:
         """A fault stands."""
-        return self._standing > 0
+        return self._active_faults > 0
 
     @initialize(
         first=_wanted,
         orders=_lists(st.integers(0, _CHOICES_MAX), _ORDERS_MAX, _ORDERS_MEAN),
         seed=st.integers(0, 3),
-        evented=_hearing,
+        evented=_evented,
     )
     def begin(self, first: Want, orders: tuple[int, ...], seed: int, evented: bool) -> None:  # noqa: FBT001 - a rule
         """A node with a pod on it."""
         self._beginning = History((), orders, seed, evented)
         self.happens(first)
 
-    @precondition(suffers)
+    @precondition(has_fault)
     @rule()
     def heal(self) -> None:
         """All faults end."""
@@ -181,7 +181,7 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """All has been drawn, unless Hypothesis has given it up: then it would not be drawn again either."""
         if sys.exc_info()[0] is None:
-            self._lived(replace(self._beginning, steps=tuple(self._steps)))
+            self._on_history(replace(self._beginning, steps=tuple(self._steps)))
 
 
 _When: TypeAlias = Callable[[Machine], bool] | None
@@ -195,19 +195,19 @@ _RULES: tuple[tuple[str, st.SearchStrategy[Step], _When], ...] = (
     ("want", _wanted, None),
     ("update", st.builds(Update, _numbers, _numbers, st.sampled_from(IMAGES)), None),
     ("delete", st.builds(Delete, _numbers, _graces), None),
-    ("add_again", st.builds(AddAgain, _numbers), Machine.deleted_one),
-    ("delete_mirror", st.builds(DeleteMirror, _numbers, _graces), Machine.wanted_a_static_one),
+    ("add_again", st.builds(AddAgain, _numbers), Machine.has_deleted_pod),
+    ("delete_mirror", st.builds(DeleteMirror, _numbers, _graces), Machine.has_static_pod),
     # What happens in pods.
     ("succeed", st.builds(End, _numbers), None),
     ("fail", st.builds(End, _numbers, st.sampled_from((1, 137)), st.booleans()), None),
-    ("flip", st.builds(SetProbeResponse, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
+    ("flip_probe", st.builds(SetProbeResponse, st.sampled_from(PATHS), st.sampled_from((200, 500, 0))), None),
     ("kill_sandbox", st.builds(KillSandbox, st.just("kill_sandbox"), _numbers), None),
     # Calls or probes of the kubelet fail; the registry changes; watches and events are late or lost.
-    ("strike_a_change", _strikes(st.sampled_from(_CHANGES)), Machine.bears_more),
-    ("strike_a_question", _strikes(st.sampled_from(_QUESTIONS)), Machine.bears_more),
+    ("set_fault_on_a_change", _faults(st.sampled_from(_CHANGES)), Machine.may_add_fault),
+    ("set_fault_on_a_query", _faults(st.sampled_from(_QUERIES)), Machine.may_add_fault),
     ("publish", st.builds(Publish, st.sampled_from(IMAGES[1:]), st.booleans()), None),
-    ("disturb_api", st.sampled_from(_LATE), Machine.bears_more),
-    ("disturb_events", _disturbances, Machine.bears_more_and_hears),
+    ("disturb_api", st.sampled_from(_LATE), Machine.may_add_fault),
+    ("disturb_events", _disturbances, Machine.may_add_event_fault),
     # The node.
     ("restart_kubelet", st.builds(RestartKubelet, st.sampled_from((1.0, 0.0, 20.0)), st.booleans()), None),
     ("restart_more", st.sampled_from(_RESTARTS), None),

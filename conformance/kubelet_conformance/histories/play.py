@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.histories.convergence import Convergence
 from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.steps import Done, Performance, Step, Want
+from kubelet_conformance.histories.steps import LiveHistory, PerformedStep, Step, Want
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import StoryError, Target
@@ -48,7 +48,7 @@ class PlayedHistory:
         judged: the verdicts on that.
         failed: what went wrong in the kubelet or the suite itself; a traceback.
         done: what its steps came to.
-        restless: what had not come to rest long after the node was healed, in words.
+        not_converged: what had not come to rest long after the node was healed, in words.
         watched: for how long the node was watched after it was healed, in seconds.
         evented: the kubelet used container events.
         missed: some of these may have been lost or late.
@@ -58,8 +58,8 @@ class PlayedHistory:
     trace: bytes
     judged: Judged
     failed: str = ""
-    done: tuple[Done, ...] = ()
-    restless: tuple[str, ...] = ()
+    done: tuple[PerformedStep, ...] = ()
+    not_converged: tuple[str, ...] = ()
     watched: float = 0
     evented: bool = False
     missed: bool = False
@@ -71,12 +71,12 @@ class PlayedHistory:
         ids = [each for each, outcome in outcomes if outcome.verdict in bad]
         return (
             *ids,
-            *([NOT_CONVERGED] if self.restless else []),
+            *([NOT_CONVERGED] if self.not_converged else []),
             *([ERROR] if self.failed else []),
         )
 
 
-@seldom_collected()
+@deferred_gc()
 def play(
     history: History,
     choice: Choice,
@@ -89,18 +89,18 @@ def play(
     `name` is what the trace is called in its header, `path` in evidence.
     """
     kubernetes = parse_version(choice.kubernetes)
-    is_heard = history.evented and kubernetes >= _EVENTED_SINCE
-    gates = {"feature_gates": {EVENTED: True}} if is_heard else {}
+    is_evented = history.evented and kubernetes >= _EVENTED_SINCE
+    gates = {"feature_gates": {EVENTED: True}} if is_evented else {}
     stage = open_stage(replace(choice, seed=history.seed))
-    lives: list[Performance] = []
+    lives: list[LiveHistory] = []
 
-    async def story(target: Target) -> None:
-        lives.append(Performance(Node(target), evented=is_heard))
+    async def scenario(target: Target) -> None:
+        lives.append(LiveHistory(Node(target), evented=is_evented))
         await _live(lives[0], history, kubernetes)
 
     failed = ""
     try:
-        trace = stage.play(story, name, gates, choice.kubernetes)
+        trace = stage.play(scenario, name, gates, choice.kubernetes)
     except StoryError as error:
         trace, failed = error.trace, error.told
     try:
@@ -108,19 +108,19 @@ def play(
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is reported
         failed = failed or f"its trace cannot be judged: {error}"
         judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
-    played = PlayedHistory(history, trace, judged, failed, evented=is_heard)
+    played = PlayedHistory(history, trace, judged, failed, evented=is_evented)
     for live in lives:
         played = replace(
             played,
             done=tuple(live.done),
-            restless=tuple(live.restless),
+            not_converged=tuple(live.not_converged),
             watched=live.watched,
             missed=live.missed,
         )
     return played
 
 
-async def _live(live: Performance, history: History, kubernetes: tuple[int, int]) -> None:
+async def _live(live: LiveHistory, history: History, kubernetes: tuple[int, int]) -> None:
     """The whole history, and what must come of it."""
     node = live.node
     node.kubelet.choose_orders(*history.orders)
@@ -130,11 +130,11 @@ async def _live(live: Performance, history: History, kubernetes: tuple[int, int]
     healed = node.now
     within = SETTLE_SECONDS + (RELIST_SECONDS if live.evented else 0)
     convergence = Convergence(live, kubernetes)
-    live.restless = await convergence.comes(within)
-    if not live.restless:
+    live.not_converged = await convergence.comes(within)
+    if not live.not_converged:
         watched = within if live.missed else SETTLE_SECONDS
         await node.wait(max(0.0, healed + watched - node.now))
-        live.restless = await convergence.stays()
+        live.not_converged = await convergence.stays()
     live.watched = round(node.now - healed, 6)
 
 
@@ -157,7 +157,7 @@ def as_words(played: PlayedHistory) -> list[str]:
         lines.insert(
             0, f"which of several ready things comes first, over and over: {', '.join(map(str, choices))}"
         )
-    return [*lines, *(f"at the end {each}" for each in played.restless)]
+    return [*lines, *(f"at the end {each}" for each in played.not_converged)]
 
 
 def as_scenario(played: PlayedHistory, what: str) -> str:

@@ -174,13 +174,13 @@ def seek(
     """
     search = _Search(play, broken, known, drawn)
 
-    def lived(history: History) -> None:
+    def on_history(history: History) -> None:
         if search.breaks(history):
             raise _BrokenError
 
     @seed(chunk.seed)
     def chance() -> Machine:
-        return Machine(lived)
+        return Machine(on_history)
 
     try:
         with _by_the_seed_alone():

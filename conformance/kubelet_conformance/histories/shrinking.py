@@ -36,7 +36,7 @@ def _without_orders(history: History, place: int) -> Iterator[History]:
         yield replace(history, orders=(), seed=0)
 
 
-def _unheard(history: History, place: int) -> Iterator[History]:
+def _without_events(history: History, place: int) -> Iterator[History]:
     if place == 0 and history.evented:
         yield replace(history, evented=False)
 
@@ -101,7 +101,7 @@ def _in_plain_order(history: History, place: int) -> Iterator[History]:
 
 WAYS: tuple[Callable[[History, int], Iterator[History]], ...] = (
     _without_orders,
-    _unheard,
+    _without_events,
     _without_several,
     _without_one,
     _with_one_wait,

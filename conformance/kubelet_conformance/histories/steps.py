@@ -24,7 +24,7 @@ _OK = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PerformedStep:
     """What a step came to: when (s), in words, and as actions."""
 
     at: float
@@ -38,7 +38,7 @@ class Done:
 
 
 @dataclass(slots=True)
-class WantedPod:
+class HistoryPod:
     """A name under which pods are created, one after another.
 
     Attributes:
@@ -70,7 +70,7 @@ class NothingThereError(LookupError):
     """What a step is about is not there."""
 
 
-class Performance:
+class LiveHistory:
     """One history on a node.
 
     Attributes:
@@ -81,7 +81,7 @@ class Performance:
         missed: container events may have been lost.
         answers: what servers in pods answer, by path.
         unpublished: the images that the registry does not have.
-        restless: what had not come to rest long after the node was healed, in words.
+        not_converged: what had not come to rest long after the node was healed, in words.
         watched: for how long the node was watched after it was healed, in seconds.
     """
 
@@ -89,11 +89,11 @@ class Performance:
         self.node = node
         self.evented = evented
         self.missed = False
-        self.wanted: list[WantedPod] = []
-        self.done: list[Done] = []
+        self.wanted: list[HistoryPod] = []
+        self.done: list[PerformedStep] = []
         self.answers: dict[str, int] = {}
         self.unpublished: set[str] = set()
-        self.restless: Sequence[str] = ()
+        self.not_converged: Sequence[str] = ()
         self.watched = 0.0
         self._names: dict[str, Any] = {"node": node, "faults": ExitStack()}
 
@@ -103,7 +103,7 @@ class Performance:
             words, *actions = step.on(self)
         except NothingThereError:
             return
-        self.done.append(Done(self.node.now, words, tuple(actions)))
+        self.done.append(PerformedStep(self.node.now, words, tuple(actions)))
         for action in actions:
             await action.do(self._names)
 
@@ -116,23 +116,23 @@ class Performance:
         for image in sorted(self.unpublished):
             await self.perform(Publish(image, there=True))
 
-    def add(self, manifest: Json, *, static: bool) -> WantedPod:
+    def add(self, manifest: Json, *, static: bool) -> HistoryPod:
         """Another name, under which this pod is going to be created."""
         name = f"pod-{len(self.wanted) + 1}"
         manifest = {**manifest, "metadata": {**manifest["metadata"], "name": name}}
-        self.wanted.append(WantedPod(name, manifest, static, self._names))
+        self.wanted.append(HistoryPod(name, manifest, static, self._names))
         return self.wanted[-1]
 
-    def is_stored(self, one: WantedPod) -> bool:
+    def is_stored(self, one: HistoryPod) -> bool:
         """Whether the API server has a pod of that name."""
         return self.node.api.get(one.handle.namespace, one.handle.name) is not None
 
-    def newest(self) -> list[tuple[WantedPod, RuntimeContainer]]:
+    def newest(self) -> list[tuple[HistoryPod, RuntimeContainer]]:
         """The newest instance of each container of each pod that a scenario can name."""
-        by_uid: dict[str, WantedPod] = {}
+        by_uid: dict[str, HistoryPod] = {}
         for one in self.wanted:
             by_uid.setdefault(one.handle.uid, one)
-        by_name: dict[tuple[str, str], tuple[WantedPod, RuntimeContainer]] = {}
+        by_name: dict[tuple[str, str], tuple[HistoryPod, RuntimeContainer]] = {}
         for container in self.node.runtime.containers():
             found = by_uid.get(container.sandbox.pod_uid)
             if found is not None:
@@ -148,11 +148,11 @@ class _Step(msgspec.Struct, frozen=True, tag_field="step", forbid_unknown_fields
     comes: ClassVar[_Comes]
     """What it comes to, where that is always the same."""
 
-    def on(self, live: Performance) -> _Comes:
+    def on(self, live: LiveHistory) -> _Comes:
         """What it comes to there; raises NothingThereError."""
         return self._on(live)
 
-    def _on(self, live: Performance, /) -> _Comes:  # noqa: ARG002 - most steps look at what is there
+    def _on(self, live: LiveHistory, /) -> _Comes:  # noqa: ARG002 - most steps look at what is there
         return self.comes
 
 
@@ -162,13 +162,13 @@ def _pick(found: Sequence[T], number: int) -> T:
     return found[number % len(found)]
 
 
-def _want(one: WantedPod, again: str = "") -> _Comes:
+def _want(one: HistoryPod, again: str = "") -> _Comes:
     verb, source = ("want_static", "static pod") if one.static else ("want", "pod")
     words = f"{source} {one.name} is created{again}: {in_words(one.manifest)}"
     return words, Action(f"node.{verb}", (one.manifest,), to=one.variable)
 
 
-def _delete(one: WantedPod, grace: int | None) -> tuple[str, Action]:
+def _delete(one: HistoryPod, grace: int | None) -> tuple[str, Action]:
     """How much grace is given in words, and the deletion."""
     if grace is None:
         return "", act(f"{one.variable}.delete")
@@ -184,7 +184,7 @@ class Want(_Step, tag="want", frozen=True):
     manifest: Json
     static: bool = False
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         return _want(live.add(self.manifest, static=self.static))
 
 
@@ -193,7 +193,7 @@ class AddAgain(_Step, tag="add-again", frozen=True):
 
     pod: int
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         gone = [each for each in live.wanted if not each.there and (each.static or not live.is_stored(each))]
         one = _pick(gone, self.pod)
         one.there = True
@@ -207,7 +207,7 @@ class Update(_Step, tag="update", frozen=True):
     container: int
     image: str
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         there = [each for each in live.wanted if each.there and (each.static or live.is_stored(each))]
         one = _pick(there, self.pod)
         spec = one.manifest["spec"]
@@ -228,7 +228,7 @@ class Delete(_Step, tag="delete", frozen=True):
     pod: int
     grace: int | None = None
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         found = [each for each in live.wanted if (each.there if each.static else live.is_stored(each))]
         one = _pick(found, self.pod)
         one.there = False
@@ -244,7 +244,7 @@ class DeleteMirror(_Step, tag="delete-mirror", frozen=True):
     pod: int
     grace: int | None = None
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         shown = [each for each in live.wanted if each.static and live.is_stored(each)]
         one = _pick(shown, self.pod)
         grace, action = _delete(one, self.grace)
@@ -261,7 +261,7 @@ class End(_Step, tag="end", frozen=True):
     code: int = 0
     oom: bool = False
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         found = _pick([each for each in live.newest() if each[1].state == "RUNNING"], self.container)
         one, name = found[0], found[1].name
         if self.oom:
@@ -277,7 +277,7 @@ class KillSandbox(_Step, tag="break-records", frozen=True):
     how: Literal["kill_sandbox"]
     number: int
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         one = _pick([each for each in live.wanted if each.handle.sandboxes()], self.number)
         words = f"sandbox {one.handle.sandbox().attempt} of {one.name} dies"
         return words, act("node.runtime.kill_sandbox", Action(f"{one.variable}.sandbox", part="id"))
@@ -289,7 +289,7 @@ class SetProbeResponse(_Step, tag="flip", frozen=True):
     path: str
     status: int
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         live.answers[self.path] = self.status
         words = f"servers answer {self.status} at {self.path}"
         return words, act("node.runtime.answer_http", self.path, self.status)
@@ -301,7 +301,7 @@ class Publish(_Step, tag="publish", frozen=True):
     image: str
     there: bool
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         (live.unpublished.discard if self.there else live.unpublished.add)(self.image)
         words = f"the registry {'has' if self.there else 'no longer has'} {self.image}"
         return words, act("node.runtime.publish_image", self.image, there=self.there)
@@ -326,7 +326,7 @@ class InjectFault(_Step, tag="strike", frozen=True):
     delay: float = 0.0
     code: str = "INTERNAL"
 
-    def _on(self, _: Performance, /) -> _Comes:
+    def _on(self, _: LiveHistory, /) -> _Comes:
         what = _EFFECTS.get(self.effect, "").format(code=self.code)
         late = f"is {self.delay:g} s late" if self.delay else ""
         which = f"the next {self.rpc}" if self.times == 1 else f"each of the next {self.times} {self.rpc}"
@@ -347,7 +347,7 @@ class DelayWatch(_Step, tag="late-watch", frozen=True):
 
     seconds: float
 
-    def _on(self, _: Performance, /) -> _Comes:
+    def _on(self, _: LiveHistory, /) -> _Comes:
         words = f"the API server reports each change {self.seconds:g} s later"
         return words, act("faults.enter_context", act("node.late_watch", self.seconds))
 
@@ -372,7 +372,7 @@ class DisturbEvents(_Step, tag="disturb-events", frozen=True):
     count: int = 1
     seconds: float = 0.0
 
-    def _on(self, live: Performance, /) -> _Comes:
+    def _on(self, live: LiveHistory, /) -> _Comes:
         # The count of an earlier step gives way to the new one.
         if not live.evented:
             raise NothingThereError
@@ -400,7 +400,7 @@ class Wait(_Step, tag="wait", frozen=True):
 
     seconds: float
 
-    def _on(self, _: Performance, /) -> _Comes:
+    def _on(self, _: LiveHistory, /) -> _Comes:
         return f"{self.seconds:g} s pass", awaited("node.wait", self.seconds)
 
 
@@ -410,7 +410,7 @@ class RestartKubelet(_Step, tag="restart-kubelet", frozen=True):
     down: float = 1.0
     kill: bool = True
 
-    def _on(self, _: Performance, /) -> _Comes:
+    def _on(self, _: LiveHistory, /) -> _Comes:
         verb, how = ("kill", "is killed") if self.kill else ("stop", "is stopped")
         return (
             f"the kubelet {how} and started {self.down:g} s later",

@@ -1,4 +1,4 @@
-"""The node that scenarios play on."""
+"""The node that scenarios act on: a kubelet, a runtime and an API server, and what was observed of them."""
 
 from kubelet_conformance.node.manifests import container, exec_hook, exec_probe, pod, runtime_class
 from kubelet_conformance.node.node import Node

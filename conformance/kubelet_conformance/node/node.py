@@ -1,4 +1,4 @@
-"""The node that a scenario plays on: pods to want, a runtime and an API server to disturb, time to pass."""
+"""The node that a scenario acts on: it creates pods, injects faults, waits, and reads what was observed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kubelet_conformance.targets.controls import (
     Target,
 )
 
-_STRIKES = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
+_EFFECTS = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
 """How a fault is described; other effects are described by their names."""
 
 HEALTH = "healthz/syncloop"
@@ -43,7 +43,7 @@ class Node:
     def __init__(self, target: Target) -> None:
         self.target = target
         self._observer = Observer(target)
-        self.sights = self._observer.sights
+        self.observations = self._observer.observations
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class Node:
 
     def events(self, reason: str) -> list[SeenEvent]:
         """The events with that reason, whatever they are about, in order."""
-        return [each for each in self.sights.events if each.reason == reason]
+        return [each for each in self.observations.events if each.reason == reason]
 
     # Time.
 
@@ -174,7 +174,7 @@ class Node:
         uid = None if pod is None else pod.uid
         plan = FaultPlan(rpc, effect, code, message, times, uid, container, delay)
         late = f"late by {delay:g} s" if delay else ""
-        what = " ".join(filter(None, (rpc, late, _STRIKES.get(effect, effect).format(code=code))))
+        what = " ".join(filter(None, (rpc, late, _EFFECTS.get(effect, effect).format(code=code))))
         return self._in_force(lambda: self.runtime.inject(plan), what)
 
     def slow(self, rpc: str, seconds: float, **where: Any) -> AbstractContextManager[Fault]:  # noqa: ANN401 - see `fault`

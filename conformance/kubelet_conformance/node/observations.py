@@ -1,4 +1,4 @@
-"""What has been seen from outside so far, for scenarios that wait for something."""
+"""What was observed from outside so far: calls, statuses, events and deletions, for scenarios that wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_THE_NODE = frozenset(
     {"ListPodSandbox", "ListContainers", "ListImages", "ImageStatus", "Status", "Version"}
 )
 """Calls whose requests name no pod, sandbox or container by a field of that name."""
-_ABOUT_NOBODY = ("", "", "", "")
+_NO_SUBJECT = ("", "", "", "")
 
 
 class SeenCall(msgspec.Struct, gc=False):
@@ -58,7 +58,7 @@ class SeenEvent(msgspec.Struct, frozen=True):
     container: str
 
 
-class Sights:
+class Observations:
     """Statuses, calls, events and deletions as they were recorded by the moment when they are asked for.
 
     Most records are never asked about, so each is looked at only then.
@@ -109,7 +109,7 @@ class Sights:
         self._unread.clear()
 
     def _begin(self, seen: RecordedCall) -> None:
-        about = _ABOUT_NOBODY if seen.rpc in _OF_THE_NODE else self._about(seen)
+        about = _NO_SUBJECT if seen.rpc in _OF_THE_NODE else self._about(seen)
         call = SeenCall(seen.rpc, seen.t, seen.request, *about)
         self._calls[seen.rpc].append(call)
         self._open[seen.id] = call

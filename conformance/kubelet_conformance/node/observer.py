@@ -1,4 +1,4 @@
-"""Waiting for something to be seen, and saying well what was awaited when it never came."""
+"""Waits until something is observed; a wait that times out reports what was awaited and last observed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypedDict
 
-from kubelet_conformance.node.observations import Sights
+from kubelet_conformance.node.observations import Observations
 from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
 
@@ -37,12 +37,12 @@ class Observer:
 
     Attributes:
         target: the kubelet and the runtime.
-        sights: the statuses, calls and events so far.
+        observations: the statuses, calls and events so far.
     """
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.sights = Sights(target.recorder)
+        self.observations = Observations(target.recorder)
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._due = False
         target.recorder.listeners.append(self._wake)
@@ -84,7 +84,7 @@ class Observer:
         self._due = False
         for holds, future in list(self._waiters):
             if not future.done():
-                _look(holds, future)
+                _recheck(holds, future)
 
     async def reaches(self, holds: Callable[[], bool], within: float) -> bool:
         """Wait until `holds()`, at most `within` seconds; whether it came. Raises what `holds` raises."""
@@ -112,7 +112,7 @@ class Observer:
         await future
 
 
-def _look(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
+def _recheck(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
     """Wake a waiter if what it waits for holds, or pass on the exception that its condition raised."""
     try:
         if holds():
@@ -145,10 +145,12 @@ def _line(seen: Seen) -> str:
         case RecordedReply():
             return f"{seen.t:9.3f}  {seen.call.rpc} done"
         case _:
-            told = ", ".join(f"{name}={value}" for name, value in seen.fields.items() if name in _TOLD)
-            return f"{seen.t:9.3f}  {seen.kind} {told}"
+            shown = ", ".join(
+                f"{name}={value}" for name, value in seen.fields.items() if name in _SHOWN_FIELDS
+            )
+            return f"{seen.t:9.3f}  {seen.kind} {shown}"
 
 
-_TOLD = frozenset(
+_SHOWN_FIELDS = frozenset(
     {"op", "name", "reason", "message", "what", "exit_code", "verb", "resource", "code", "awaited"}
 )

@@ -1,4 +1,4 @@
-"""A pod of a scenario: what may be asked of it, done to it and awaited of it."""
+"""A pod of a scenario: its state, the actions on it, and the waits for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerSt
 
 
 class NotThereError(AssertionError):
-    """The runtime does not have what a scenario takes for granted by now."""
+    """The runtime does not have the sandbox or container that an action is about."""
 
 
 class PodHandle:
@@ -23,19 +23,21 @@ class PodHandle:
     def __init__(self, observer: Observer, namespace: str, name: str, source: str, uid: str = "") -> None:
         self._observer = observer
         self._target = observer.target
-        self._sights = observer.sights
+        self._observations = observer.observations
         self.namespace = namespace
         self.name = name
         self.source = source
         self._uid = uid
 
-    # What is there now.
+    # State.
 
     @property
     def uid(self) -> str:
         """Its UID; that of a static pod is known from its first sandbox on, and empty before."""
         if not self._uid:
-            runs = [c for c in self._sights.of("RunPodSandbox") if self._is_mine(c.request.config.metadata)]
+            runs = [
+                c for c in self._observations.of("RunPodSandbox") if self._is_mine(c.request.config.metadata)
+            ]
             return runs[-1].pod_uid if runs else ""
         return self._uid
 
@@ -49,7 +51,7 @@ class PodHandle:
         if found is not None and (self.source != "api" or found["metadata"]["uid"] == self.uid):
             status: Json = found.get("status", {})
             return status
-        return self._sights.statuses.get(self.uid, {})
+        return self._observations.statuses.get(self.uid, {})
 
     @property
     def phase(self) -> str:
@@ -106,14 +108,16 @@ class PodHandle:
     def calls(self, rpc: str, container: str | None = None) -> list[SeenCall]:
         """The calls of one rpc about this pod, in order."""
         uid = self.uid
-        return [c for c in self._sights.of(rpc) if c.pod_uid == uid and container in (None, c.container)]
+        return [
+            c for c in self._observations.of(rpc) if c.pod_uid == uid and container in (None, c.container)
+        ]
 
     def events(self, reason: str) -> list[SeenEvent]:
         """The events about this pod with that reason, in order."""
         uid = self.uid
-        return [each for each in self._sights.events if each.uid == uid and each.reason == reason]
+        return [each for each in self._observations.events if each.uid == uid and each.reason == reason]
 
-    # What is done to it.
+    # Actions.
 
     def exit(self, container: str = "c1", code: int = 0) -> None:
         """The process of its container ends by itself."""
@@ -147,7 +151,7 @@ class PodHandle:
         """Let it use so much: `memory="1Gi"`, `ephemeral_storage=`, `volume_NAME=`, `container_NAME=`."""
         self._target.machine.use(self.uid, {_resource(name): text for name, text in amounts.items()})
 
-    # What is awaited of it.
+    # Waits.
 
     async def until(self, holds: Callable[[], bool], awaited: str, **limits: Unpack[Limits]) -> None:
         """Wait for anything about this pod."""
@@ -178,8 +182,8 @@ class PodHandle:
             )
 
         which = f"{', '.join(names) or 'all containers'} running"
-        told = which if attempt is None else f"{which} at attempt {attempt}"
-        await self.until(lambda: all(runs(name) for name in names or self._app_names()), told, **limits)
+        shown = which if attempt is None else f"{which} at attempt {attempt}"
+        await self.until(lambda: all(runs(name) for name in names or self._app_names()), shown, **limits)
 
     def _app_names(self) -> list[str]:
         return [status["name"] for status in self.status.get("containerStatuses") or ()] or [""]
@@ -255,7 +259,7 @@ class PodHandle:
         if self.source != "api":
             await self.until_stopped(**limits)
             return
-        await self.until(lambda: self.uid in self._sights.deleted, "deleted", **limits)
+        await self.until(lambda: self.uid in self._observations.deleted, "deleted", **limits)
 
 
 def _resource(keyword: str) -> str:

@@ -1,4 +1,4 @@
-"""How a scenario says which contracts it puts to the test, and what it needs of a target."""
+"""Declares the contracts that a scenario exercises, and what the scenario needs of its target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Scenario:
     """What is declared of a scenario.
 
     Attributes:
-        witnesses: the ids of the contracts that it provokes; judged it is by all.
+        witnesses: the ids of the contracts that it exercises; it is judged by all contracts.
         kubernetes: the oldest version it is meant for, as (1, 29); None is any.
         until: the newest version it is meant for; None is any.
         lies: contracts of the runtime that the scenario makes it break, and that its trace is not judged by.
@@ -55,7 +55,7 @@ def witness(
     needs: str = "",
     **settings: object,
 ) -> Callable[[F], F]:
-    """Declare the contracts that a scenario provokes; see `Scenario` for the rest."""
+    """Declare the contracts that a scenario exercises; see `Scenario` for the other arguments."""
 
     def declared(function: F) -> F:
         scenario = Scenario(ids, kubernetes, until, lies, needs, tuple(sorted(settings.items())))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.reports.played_run import Played
@@ -22,7 +22,7 @@ from kubelet_conformance.targets.controls import StoryError, Target
 from kubelet_conformance.targets.stage import Stage
 
 
-@seldom_collected()
+@deferred_gc()
 def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the trace goes
     story: Callable[..., Awaitable[None]],
     name: str,

@@ -30,7 +30,7 @@ from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record
 from kubelet_conformance.trace.format.writer import Writer
 from kubelet_conformance.trace.redaction.api_secrets import redacted_fields
-from kubelet_conformance.trace.redaction.carried_over import Standing
+from kubelet_conformance.trace.redaction.carried_over import CarriedOverState
 from kubelet_conformance.trace.world.in_flight import RUNTIME_AWAY
 
 BACK = f"healed: {RUNTIME_AWAY}"
@@ -97,7 +97,7 @@ class Transcript:
         self._open: dict[str, _Open] = {}
         """Calls under way that began in this piece."""
         self._unary = 0
-        self._standing = Standing()
+        self._standing = CarriedOverState()
         self._piece: Piece
         self._writer: Writer
         self._begin()

@@ -34,7 +34,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
     return {
         "path": trace.path,
         "kubernetes": trace.version,
-        "kubernetes_told": trace.told,
+        "kubernetes_in_header": trace.stated,
         "runtime": trace.runtime,
         "scenario": trace.scenario,
         "records": trace.records,

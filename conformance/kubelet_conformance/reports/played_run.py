@@ -223,8 +223,8 @@ class HistoriesRun(PlayedRun):
 
     def conclusion(self) -> Exit:
         """How the run ends. A node that does not settle has failed, whatever else was kept."""
-        restless = any(each.played.vain for each in self.found)
-        return gravest(PlayedRun.conclusion(self), Exit.FAILED if restless else Exit.OK)
+        not_converged = any(each.played.vain for each in self.found)
+        return gravest(PlayedRun.conclusion(self), Exit.FAILED if not_converged else Exit.OK)
 
     def report(self) -> dict[str, Any]:
         """The report for programs."""

@@ -81,7 +81,7 @@ class TerminalReport:
         self._line(f"Judged {judged} of Kubernetes {', '.join(versions) or 'unknown'} by {contracts}.")
         overridden = [trace for trace in traces if trace.overridden]
         if overridden:
-            stated = ", ".join(sorted({safe(trace.told or "") for trace in overridden}, key=_by_number))
+            stated = ", ".join(sorted({safe(trace.stated or "") for trace in overridden}, key=_by_number))
             count = counted(len(overridden), "trace")
             by = overridden[0].version
             self._line(f"{count} judged by --kubernetes {by}, although the header says {stated}.", "yellow")

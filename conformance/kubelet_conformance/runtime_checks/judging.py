@@ -9,7 +9,7 @@ from pathlib import Path
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.catalogue import row
 from kubelet_conformance.contract.checking import Check, Judged, Trace, judge_file
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
@@ -37,7 +37,7 @@ def stories_for(stories: Iterable[Story], contracts: Iterable[str]) -> list[Stor
     return [story for story in stories if not wanted.isdisjoint(story.contracts)]
 
 
-@seldom_collected()
+@deferred_gc()
 def judged(
     told: Sequence[Told], contracts: Sequence[Contract], baseline: Baseline | None, folder: Path
 ) -> tuple[Check, tuple[Played, ...]]:

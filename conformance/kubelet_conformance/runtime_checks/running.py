@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.runtime_checks.runtime import RUN_LABEL, Runtime
 from kubelet_conformance.runtime_checks.scenario import Story
@@ -100,7 +100,7 @@ def run_stories(
         raise KeyboardInterrupt from None
 
 
-@seldom_collected()
+@deferred_gc()
 def _in_process(make: Callable[[], DirectRuntime], stories: Iterable[Story], kubernetes: str) -> Run:
     """Play each scenario on a runtime of its own, in virtual time that begins at 0."""
     run = Run()

@@ -39,8 +39,8 @@ def test_another_image_may_be_the_reason_all_the_same(s: Story, *, right: bool) 
     s.set(web)
     s.wait(0.1 if right else 20)
     s.call("ImageStatus", {"image": {"image": "img:2"}}, {"image": {"id": "sha256:img:2"}})
-    made_of = {"image": "sha256:img:1" if right else "sha256:img:2"}
-    c1 = s.create(web, sandbox, config=s.container_config(web, "c1", image=made_of))
+    image_origin = {"image": "sha256:img:1" if right else "sha256:img:2"}
+    c1 = s.create(web, sandbox, config=s.container_config(web, "c1", image=image_origin))
     s.start(c1)
     s.stop(c1)
 

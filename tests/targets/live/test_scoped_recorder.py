@@ -6,7 +6,7 @@ from typing import Any
 
 from cri_api.v1 import api_pb2 as cri
 
-from kubelet_conformance.node.observations import Sights
+from kubelet_conformance.node.observations import Observations
 from kubelet_conformance.targets.live.scoped_recorder import Router
 from kubelet_conformance.trace.format.recorder import Failed, Item, RecordedCall, Recorder
 
@@ -55,7 +55,7 @@ def test_records_of_other_kinds_reach_their_own_scenario() -> None:
     whole = Recorder(lambda: 0.0)
     router = Router(whole)
     views = [router.open(scope) for scope in ("kcrun-1", "kcrun-2")]
-    one, two = map(Sights, views)
+    one, two = map(Observations, views)
     event: dict[str, Any] = {"type": "Normal", "reason": "Pulled", "message": ""}
     whole.record("pod", op="set", source="api", pod={"metadata": {"namespace": ONE, "uid": "u1"}})
     whole.record("status", uid="u1", namespace=ONE, name="web", status={"phase": "Running"})
@@ -79,7 +79,7 @@ def test_late_view_hears_no_reply_to_a_call_before_it() -> None:
     router = Router(whole)
     call = whole.call("ListContainers", cri.ListContainersRequest())
     view = router.open("kcrun-1")
-    sights = Sights(view)
+    sights = Observations(view)
     whole.reply(call, cri.ListContainersResponse())
     router.close(view)
     whole.call("ListContainers", cri.ListContainersRequest())

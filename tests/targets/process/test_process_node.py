@@ -272,7 +272,7 @@ async def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
             with pytest.raises(NotPossibleError, match="may be restarted"):
                 await node.kubelet.start()
 
-        assert (node.channels.pods, node.channels.api, node.channels.events) == ("sent", "told", "none")
+        assert (node.channels.pods, node.channels.api, node.channels.events) == ("sent", "served", "none")
 
 
 @on_loop

@@ -68,7 +68,7 @@ class Gathered:
 
 def gather(begin: Callable[[str], None] = lambda _: None) -> list[Gathered]:
     """What every contract of the catalogue rests on, in its order; calls `begin` with each scenario."""
-    counts = _told()
+    counts = _direct_counts()
     for name, counted in _played(list(every_scenario())):
         begin(name)
         counts[name] = counted
@@ -105,7 +105,7 @@ def _kept(played: Played) -> Counts:
     return {each: one.activations for each, one in outcomes if one.verdict is Verdict.KEPT}
 
 
-def _told() -> dict[str, Counts]:
+def _direct_counts() -> dict[str, Counts]:
     """What each runtime scenario exercises, on the fake."""
-    told = told_directly("fake", every_story(), USUAL_VERSION)
-    return {title: _kept(played) for title, (_, played) in told.items()}
+    outcomes = told_directly("fake", every_story(), USUAL_VERSION)
+    return {title: _kept(played) for title, (_, played) in outcomes.items()}

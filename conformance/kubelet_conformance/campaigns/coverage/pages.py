@@ -109,11 +109,11 @@ def area_page(area: str, rows: Sequence[Gathered]) -> str:
     """One area: a heading with its anchor for each rule."""
     parts = [f"# {area}: {AREAS[area].lower()}", ""]
     for each in rows:
-        parts += [f"## {each.entry.row.id}", "", *_told(each), ""]
+        parts += [f"## {each.entry.row.id}", "", *_rule_lines(each), ""]
     return "\n".join(parts)
 
 
-def _told(each: Gathered) -> Iterator[str]:
+def _rule_lines(each: Gathered) -> Iterator[str]:
     entry = each.entry
     rule = entry.contract.rule if entry.contract else entry.row.rule
     yield f"**{entry.row.level}.** {_text(rule)}"

@@ -14,7 +14,7 @@ from kubelet_conformance.reports.catalogue import Fate
 
 def coverage_report(every: Sequence[Gathered]) -> dict[str, Any]:
     """What contracts rest on, for programs."""
-    return {"schema": 1, "totals": totals(every), "contracts": [_told(each) for each in every]}
+    return {"schema": 1, "totals": totals(every), "contracts": [_contract_report(each) for each in every]}
 
 
 def totals(every: Sequence[Gathered]) -> dict[str, int]:
@@ -24,7 +24,7 @@ def totals(every: Sequence[Gathered]) -> dict[str, int]:
     return {"contracts": len(every), **{fate.value: count[fate] for fate in Fate}, "with_gaps": gaps}
 
 
-def _told(each: Gathered) -> dict[str, Any]:
+def _contract_report(each: Gathered) -> dict[str, Any]:
     return {
         "id": each.entry.row.id,
         "area": each.entry.row.area,

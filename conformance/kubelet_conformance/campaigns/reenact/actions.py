@@ -34,8 +34,8 @@ from kubelet_conformance.trace.format.records import (
     Unknown,
 )
 from kubelet_conformance.trace.world.moment import Moment
-from kubelet_conformance.trace.world.observe import learn
-from kubelet_conformance.trace.world.resolve import is_stopped, key_of, look
+from kubelet_conformance.trace.world.observe import update_world
+from kubelet_conformance.trace.world.resolve import is_stopped, key_of, moment_of
 from kubelet_conformance.trace.world.world import World
 
 Json = dict[str, Any]
@@ -76,9 +76,9 @@ def read_actions(path: str) -> RecordedActions:
             last = record
             if isinstance(record, Unknown):
                 continue
-            moment = look(world, record, key_of(record))
+            moment = moment_of(world, record, key_of(record))
             reading.take(moment)
-            learn(moment)
+            update_world(moment)
     return reading.actions(reader.header.kubernetes or "", last.t if last is not None else 0.0)
 
 

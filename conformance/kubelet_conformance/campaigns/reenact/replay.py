@@ -26,7 +26,7 @@ def replay(recorded: RecordedActions, *, longer_seconds: float = 0.0, kubelet: s
     an action was not possible.
     """
 
-    async def story(target: Target) -> None:
+    async def scenario(target: Target) -> None:
         for rpc in ("RunPodSandbox", "CreateContainer", "StartContainer"):
             target.runtime.inject(FaultPlan(rpc, "none", delay_seconds=_CALL_SECONDS))
         for image, there in recorded.images:
@@ -39,7 +39,7 @@ def replay(recorded: RecordedActions, *, longer_seconds: float = 0.0, kubelet: s
         await target.sleep(max(recorded.ends + longer_seconds - target.now(), 0.0))
 
     stage = open_stage(Choice(kubelet=kubelet, kubernetes=recorded.kubernetes))
-    return stage.play(story, "reenacted", {}, recorded.kubernetes)
+    return stage.play(scenario, "reenacted", {}, recorded.kubernetes)
 
 
 @dataclass(frozen=True, slots=True)

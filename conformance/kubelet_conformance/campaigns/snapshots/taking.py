@@ -23,12 +23,12 @@ class Snapshot:
     Attributes:
         scenario: its name, such as `sandbox.killed_sandbox_is_replaced`.
         text: what it is about, on which target it was played, and what the kubelet did.
-        vain: it did not come to its end: what it waited for never came, or it failed.
+        incomplete: it did not run to its end: a wait timed out, or it failed.
     """
 
     scenario: str
     text: str
-    vain: bool = False
+    incomplete: bool = False
 
     @property
     def file(self) -> PurePosixPath:
@@ -39,7 +39,7 @@ class Snapshot:
 
 def scenarios_for(kubernetes: str) -> tuple[str, ...]:
     """The names of the scenarios that are meant for that version, such as "1.32"; empty is for all."""
-    every = {name: scenario_of(story) for name, story in every_scenario().items()}
+    every = {name: scenario_of(function) for name, function in every_scenario().items()}
     return tuple(name for name, each in every.items() if not kubernetes or each.is_meant_for(kubernetes))
 
 
@@ -48,22 +48,22 @@ def take(scenario: str, choice: Choice) -> Snapshot:
 
     Raises UnknownTargetError for a target that cannot be chosen, KeyError for an unknown scenario.
     """
-    story = every_scenario()[scenario]
-    declared = scenario_of(story)
+    function = every_scenario()[scenario]
+    declared = scenario_of(function)
     choice = replace(choice, kubernetes=choice.kubernetes or declared.nearest())
 
     async def on(target: Target) -> None:
-        await story(node=Node(target))
+        await function(node=Node(target))
 
-    vain = ""
+    reason = ""
     try:
         trace = open_stage(choice).play(on, scenario, dict(declared.settings), choice.kubernetes)
     except StoryError as error:
-        trace, vain = error.trace, _why(error)
-    parts = ["\n".join(filter(None, (scenario, inspect.getdoc(story), _target(choice)))), _seen(trace)]
-    if vain:
-        parts.append(f"The scenario did not come to its end: {vain}")
-    return Snapshot(scenario, "\n\n".join(part.rstrip() for part in parts) + "\n", bool(vain))
+        trace, reason = error.trace, _why(error)
+    parts = ["\n".join(filter(None, (scenario, inspect.getdoc(function), _target(choice)))), _seen(trace)]
+    if reason:
+        parts.append(f"The scenario did not come to its end: {reason}")
+    return Snapshot(scenario, "\n\n".join(part.rstrip() for part in parts) + "\n", bool(reason))
 
 
 def _target(choice: Choice) -> str:

@@ -1,1 +1,1 @@
-"""The zoo's keeper: which contracts catch which bug."""
+"""Runs the seeded bugs of the zoo, and reports which contracts catch which bug."""

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from kubelet_conformance.campaigns.zoo.hunt import Outcome, is_witness, outcome_of, tell
+from kubelet_conformance.campaigns.zoo.hunt import Outcome, call_directly, is_witness, outcome_of
 from kubelet_conformance.campaigns.zoo.reach import choice_of, does_the_same, reached, replaced_by
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, perform
 from kubelet_conformance.runtime_checks.scenarios import every_story
@@ -31,8 +31,8 @@ _WORTH_IT = 8
 """For so many bugs it pays to find out, in three plays, what the right ones do."""
 _RISK_MAX = 0.35
 """Bugs are played together as long as it is rather unlikely, by what is known, that one of them differs."""
-_PATIENCE = 180.0
-"""How much longer than the right ones take a wrong one is waited for (s): longer than a call may last.
+_TIMEOUT_SECONDS = 180.0
+"""How much longer than the right ones a wrong one may take (s): longer than a call may last.
 
 Witnesses of what a bug breaks are played to their end.
 """
@@ -41,7 +41,7 @@ _differed: Counter[str] = Counter()
 """In how many scenarios each bug was tried in this process, and did not do what the right ones do."""
 
 
-@seldom_collected()
+@deferred_gc()
 def play_on_each(bugs: Iterable[str], scenario: str) -> dict[str, Outcome]:
     """The outcome of a scenario on each of these bugs."""
     declared = scenario_of(every_scenario()[scenario])
@@ -57,10 +57,10 @@ def play_on_each(bugs: Iterable[str], scenario: str) -> dict[str, Outcome]:
     return found
 
 
-@seldom_collected()
-def tell_every_story(bug: str) -> dict[str, Outcome]:
-    """Play all runtime scenarios on a wrong runtime; their outcomes."""
-    return tell(bug_card(bug), every_story())
+@deferred_gc()
+def call_runtime_directly(bug: str) -> dict[str, Outcome]:
+    """Run all runtime scenarios on a wrong runtime; returns their outcomes by title."""
+    return call_directly(bug_card(bug), every_story())
 
 
 class _Trial:
@@ -71,7 +71,7 @@ class _Trial:
         self._version = version
         self._right = reached(scenario, version)
         self._as_right = outcome_of(self._right.done, scenario)
-        self._patience = self._right.seconds + _PATIENCE
+        self._timeout = self._right.seconds + _TIMEOUT_SECONDS
         self._found: dict[str, Outcome] = {}
 
     def of(self, bugs: Sequence[str]) -> dict[str, Outcome]:
@@ -98,7 +98,7 @@ class _Trial:
             self._try_alone(*bugs)
             return
         stage = open_stage_of_all(Choice(kubernetes=self._version), [others[bug] for bug in bugs])
-        if _play(self._scenario, self._version, stage, self._patience) == self._right.done:
+        if _play(self._scenario, self._version, stage, self._timeout) == self._right.done:
             _tried.update(bugs)
             return
         half = len(bugs) // 2
@@ -106,7 +106,7 @@ class _Trial:
         self._try(bugs[half:], others)
 
     def _try_alone(self, bug: str) -> None:
-        patience = math.inf if is_witness(self._scenario, bug_card(bug)) else self._patience
+        patience = math.inf if is_witness(self._scenario, bug_card(bug)) else self._timeout
         done = _alone(self._scenario, self._version, bug, patience)
         _tried[bug] += 1
         _differed[bug] += done != self._right.done

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kubelet_conformance.campaigns.zoo.reach import choice_of
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, judge, perform
@@ -30,12 +30,12 @@ _KNOWN: dict[bytes, Outcome] = {}
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """What became of one bug.
+    """The result for one bug.
 
     Attributes:
-        bug: what the zoo says of it.
+        bug: its card in the zoo.
         caught_by: the contracts that were broken, in the order of their ids.
-        scenarios: what was played, runtime scenarios included, with the contracts that each broke.
+        scenarios: the scenarios that were run, runtime scenarios included, and the contracts that each broke.
         failed: where the suite itself failed, with the reason.
     """
 
@@ -61,7 +61,7 @@ class Caught:
 
     @classmethod
     def of(cls, bug: BugCard, outcomes: Mapping[str, Outcome]) -> Caught:
-        """What became of it, by the outcome of each scenario and each runtime scenario."""
+        """The result, by the outcome of each scenario and each runtime scenario."""
         order = list(every_contract())
         caught = {each for broken, _ in outcomes.values() for each in broken}
         return cls(
@@ -72,7 +72,7 @@ class Caught:
         )
 
 
-@seldom_collected()
+@deferred_gc()
 def hunt(name: str) -> Caught:
     """Play the witnesses of a bug's declared contracts on it, judged by everything.
 
@@ -81,29 +81,29 @@ def hunt(name: str) -> Caught:
     bug = bug_card(name)
     stage = open_stage(choice_of(bug.id))
     outcomes: dict[str, Outcome] = {}
-    for scenario, story in every_scenario().items():
+    for scenario, function in every_scenario().items():
         if is_witness(scenario, bug):
-            done = perform(story, scenario, stage, scenario_of(story).nearest(bug.kubernetes))
+            done = perform(function, scenario, stage, scenario_of(function).nearest(bug.kubernetes))
             outcomes[scenario] = outcome_of(done, scenario)
     if bug.is_of_runtimes:
-        outcomes |= tell(bug, stories_for(every_story(), bug.breaks))
+        outcomes |= call_directly(bug, stories_for(every_story(), bug.breaks))
     return Caught.of(bug, outcomes)
 
 
 def is_witness(name: str, bug: BugCard) -> bool:
     """Whether a scenario witnesses what the bug breaks; a runtime scenario always counts."""
-    story = every_scenario().get(name)
-    return story is None or bool(set(scenario_of(story).witnesses) & set(bug.breaks))
+    function = every_scenario().get(name)
+    return function is None or bool(set(scenario_of(function).witnesses) & set(bug.breaks))
 
 
-def tell(bug: BugCard, stories: Iterable[Story]) -> dict[str, Outcome]:
-    """Play runtime scenarios on a wrong runtime; their outcomes by title."""
-    told = told_directly(f"bug:{bug.id}", stories, bug.kubernetes)
-    return {title: (tuple(played.broken), played.failed) for title, (_, played) in told.items()}
+def call_directly(bug: BugCard, scenarios: Iterable[Story]) -> dict[str, Outcome]:
+    """Run runtime scenarios on a wrong runtime; returns their outcomes by title."""
+    outcomes = told_directly(f"bug:{bug.id}", scenarios, bug.kubernetes)
+    return {title: (tuple(played.broken), played.failed) for title, (_, played) in outcomes.items()}
 
 
 def outcome_of(done: Performed, scenario: str) -> Outcome:
-    """What has come of a scenario, judged by every contract that it does not lie about."""
+    """The outcome of a scenario, judged by every contract but those it is exempt from."""
     digest = sha256(done.trace).digest()
     if digest not in _KNOWN:
         lies = scenario_of(every_scenario()[scenario]).lies

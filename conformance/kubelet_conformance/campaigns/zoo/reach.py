@@ -58,7 +58,7 @@ def does_the_same(bug: str, other: Replaced, right: Reached) -> bool:
 
 def reached(scenario: str, version: str) -> Reached:
     """Play a scenario on the reference and the fake as this version."""
-    story, choice = every_scenario()[scenario], Choice(kubernetes=version)
+    function, choice = every_scenario()[scenario], Choice(kubernetes=version)
     entered: set[CodeType] = set()
 
     def note(frame: FrameType, what: str, _: Any) -> None:  # noqa: ANN401 - Python's own signature
@@ -68,11 +68,11 @@ def reached(scenario: str, version: str) -> Reached:
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        done = perform(story, scenario, open_stage(choice), version)
+        done = perform(function, scenario, open_stage(choice), version)
     finally:
         sys.setprofile(before)
     differed: set[str] = set()
-    beside = perform(story, scenario, open_stage_beside(choice, _wrong_decisions(), differed), version)
+    beside = perform(function, scenario, open_stage_beside(choice, _wrong_decisions(), differed), version)
     if beside != done:
         differed.update(bug_ids())  # A wrong decision has done something.
     seconds = msgspec.json.decode(done.trace.splitlines()[-1])["t"]

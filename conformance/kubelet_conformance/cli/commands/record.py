@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, ending, reported
-from kubelet_conformance.cli.system_clock import monotonic_ns, rfc3339, wall_now_ns
+from kubelet_conformance.cli.system_clock import monotonic_ns, rfc3339, system_time_ns
 from kubelet_conformance.contract.applicability import Version, version_text
 from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.recording.pod_sources import PodsReadError
@@ -115,7 +115,7 @@ def record(  # noqa: PLR0913 - one parameter an option
         listen=paths[0],
         upstream=paths[1],
         output=output_file,
-        started=rfc3339(wall_now_ns()),
+        started=rfc3339(system_time_ns()),
         started_ns=monotonic_ns(),
         node=node or socket.gethostname().lower(),
         kubernetes=None if kubernetes is None else version_text(kubernetes),

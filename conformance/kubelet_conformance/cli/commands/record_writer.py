@@ -37,7 +37,7 @@ def record_writer(ctx: click.Context, *, settled: str) -> int:
     plan = msgspec.json.decode(settled, type=Plan)
     ctx.ensure_object(Settings).debug = plan.debug
     give_way()
-    listener = _Teller()
+    listener = _ProgressReporter()
     try:
         recorded = write(plan, observations(sys.stdin.fileno()), fresh_key(), monotonic_ns, listener)
     except OSError as error:
@@ -82,7 +82,7 @@ def _summary(recorded: Recorded) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-class _Teller:
+class _ProgressReporter:
     """Reports its progress on standard error."""
 
     def __init__(self) -> None:

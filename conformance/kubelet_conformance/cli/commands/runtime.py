@@ -24,7 +24,7 @@ from kubelet_conformance.cli.options import (
     scored,
 )
 from kubelet_conformance.cli.selection import chosen, known_deviations
-from kubelet_conformance.cli.system_clock import wall_now_ns
+from kubelet_conformance.cli.system_clock import system_time_ns
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.reports.forms import FORMS, in_form
@@ -139,7 +139,7 @@ def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
 def _run(asked: _Asked, contracts: list[Contract]) -> int:
     known = known_deviations(asked.baseline)
     with _folder(asked.record) as folder:
-        now = wall_now_ns()
+        now = system_time_ns()
         wanted = Wanted(asked.target, asked.image, f"run-{now:x}", now)
         stories = stories_for(every_story(), [each.id for each in contracts])
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kubelet_conformance.cli.options import DEBUG, ending
-from kubelet_conformance.cli.system_clock import wall_now_ns
+from kubelet_conformance.cli.system_clock import system_time_ns
 from kubelet_conformance.reports.output import deliver
 from kubelet_conformance.targets.fake_server import CannotServeError, serve
 
@@ -29,6 +29,6 @@ def serve_fake(*, address: str) -> None:
     AFTER` or `seq CODE@AFTER ...`. A command executed in it is `x CODE SECONDS` or `xf FILE`.
     """
     try:
-        serve(address, wall_now_ns(), lambda line: deliver(f"{line}\n", None))
+        serve(address, system_time_ns(), lambda line: deliver(f"{line}\n", None))
     except CannotServeError as error:
         raise click.ClickException(str(error)) from None

@@ -63,21 +63,21 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
         )
     scenarios = _chosen(scenarios_for(choice.kubernetes), names)
     progress = Steps(len(scenarios), "scenarios played")
-    vain: list[str] = []
+    incomplete: list[str] = []
     try:
         for each in scenarios:
             progress.begin(each)
             taken = take(each, choice)
             _write(Path(output, taken.file), taken.text)
-            vain += [each] * taken.vain
+            incomplete += [each] * taken.incomplete
     except UnknownTargetError as error:
         raise click.ClickException(str(error)) from None
     finally:
         progress.clear()
     click.echo(f"{counted(len(scenarios), 'scenario')} written to {output}")
-    for each in vain:
+    for each in incomplete:
         complain(f"{each} did not come to its end; its file says why")
-    return Exit.INCONCLUSIVE if vain else Exit.OK
+    return Exit.INCONCLUSIVE if incomplete else Exit.OK
 
 
 def _chosen(scenarios: tuple[str, ...], names: tuple[str, ...]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import click
 
-from kubelet_conformance.campaigns.zoo.full_hunt import play_on_each, tell_every_story
+from kubelet_conformance.campaigns.zoo.full_hunt import call_runtime_directly, play_on_each
 from kubelet_conformance.campaigns.zoo.hunt import Caught, Outcome, hunt
 from kubelet_conformance.cli.options import ending, reported
 from kubelet_conformance.reports.output import as_json, check_writable, deliver
@@ -83,8 +83,8 @@ def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
         for bug, outcome in outcomes.items():
             found[bug][scenario] = outcome
     runtimes = [each for each in ids if bug_card(each).is_of_runtimes]
-    told = _each(tell_every_story, runtimes, workers=workers, done="wrong runtimes called directly")
-    for bug, outcomes in zip(runtimes, told, strict=True):
+    directly = _each(call_runtime_directly, runtimes, workers=workers, done="wrong runtimes called directly")
+    for bug, outcomes in zip(runtimes, directly, strict=True):
         found[bug] |= outcomes
     return (Caught.of(bug_card(bug), found[bug]) for bug in ids)
 

@@ -23,7 +23,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SL
 from kubelet_conformance.trace.format.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.records import Call
-from kubelet_conformance.trace.world.images import image_asked_for, made_of
+from kubelet_conformance.trace.world.images import image_asked_for, image_origin
 
 BASE = 10.0
 """The first delay of the series (kubelet.go)."""
@@ -251,7 +251,7 @@ def may_stay_stopped(m: Moment, container: Container) -> bool:
     spec, config, pod = container.spec, container.config, container.pod
     if spec is None or config is None or pod is None or post_start_may_have_failed(container):
         return spec is not None and config is not None
-    had = made_of(container)
+    had = image_origin(container)
     is_changed = bool(had) and had != spec.image
     if not is_changed or spec.pull_policy == "Never" or pulls_are_held_up(m, pod, spec.image):
         return is_changed

@@ -15,7 +15,7 @@ from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Kind, PodStatus
 from kubelet_conformance.trace.format.records import Reply
-from kubelet_conformance.trace.world.images import made_of
+from kubelet_conformance.trace.world.images import image_origin
 from kubelet_conformance.trace.world.runtime_reports import event_of
 
 
@@ -339,7 +339,7 @@ def changed(container: Container, config: bodies.ContainerConfig | None = None) 
         return False
     if config is not None:
         return old.annotations.get(Annotation.HASH) != config.annotations.get(Annotation.HASH)
-    image = made_of(container)
+    image = image_origin(container)
     return bool(spec and spec.image and image and spec.image != image)
 
 

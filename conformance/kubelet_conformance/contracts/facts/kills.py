@@ -18,7 +18,7 @@ from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Grac
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.world.disruption import disruption_of, is_ended_by_the_kubelet
-from kubelet_conformance.trace.world.images import made_of
+from kubelet_conformance.trace.world.images import image_origin
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_missed
@@ -165,7 +165,7 @@ def _may_have_changed(m: Moment, pod: Pod, container: Container, spec: Container
 
     A sync that waits for a relist may still follow the manifest before the last.
     """
-    named = made_of(container)
+    named = image_origin(container)
     if named:
         former = former_container(pod, container.name)
         was_changed = former is not None and named != former.image and pod.spec_changed_t is not None

@@ -9,7 +9,7 @@ from kubelet_conformance.contract.patterns import call, done, failed, status
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED
 from kubelet_conformance.contracts.tables.table import Row, Table
 from kubelet_conformance.trace.format import bodies
-from kubelet_conformance.trace.world.runtime_reports import sandbox_told
+from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
 
 BLIND: Pattern = failed("ListPodSandbox", "ListContainers")
 """The kubelet cannot see what is at the runtime."""
@@ -73,7 +73,7 @@ def told_of(sandbox: Sandbox) -> Pattern:
     """An event that has the status of this sandbox."""
 
     def shows(m: Moment) -> bool:
-        reported = sandbox_told(m)
+        reported = reported_sandbox(m)
         return reported is not None and reported.id == sandbox.id
 
     return EVENT_TOLD.where(shows)

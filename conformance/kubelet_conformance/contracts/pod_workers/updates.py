@@ -31,7 +31,7 @@ from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import PullImageRequest, StopContainerRequest
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
-from kubelet_conformance.trace.world.runtime_reports import sandbox_told
+from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
 
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _VERSIONS_KEPT = 16
@@ -253,7 +253,7 @@ def _looks_are_remembered(m: Moment, pod: Pod, sandbox: Sandbox) -> None:
 @observer(on=EVENT_TOLD)
 def _events_are_remembered(m: Moment, pod: Pod) -> None:
     """A container event brings the state of its sandbox along: nothing need be read for that."""
-    record, blind = sandbox_told(m), pod.note(_Blind)
+    record, blind = reported_sandbox(m), pod.note(_Blind)
     if record is not None:
         blind.failures.pop(record.id, None)
         _settle(m, blind)

@@ -20,7 +20,7 @@ from kubelet_conformance.contracts.facts.status import AGAIN, END_TOLD, Reads, b
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import ApiWrite, Status
-from kubelet_conformance.trace.world.runtime_reports import sandbox_told
+from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
 
 OWNED = frozenset(
     {
@@ -258,7 +258,7 @@ def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, statu
     if not status.conditions or status.reason:
         return None
     # Without an API server a kubelet writes no hostIP: a client that asks it knows the host.
-    has_host_ip = bool(status.host_ip) or m.header.channels.api == "told"
+    has_host_ip = bool(status.host_ip) or m.header.channels.api == "served"
     if not status.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")
     if spec.host_network:
@@ -303,7 +303,7 @@ def _addresses_given(m: Moment) -> None:
 @observer(on=EVENT_TOLD)
 def _reported_addresses(m: Moment, pod: Pod) -> None:
     """The state in an event may be shown, and need not be: when the kubelet handles it is not known."""
-    for ip in told_ips(sandbox_told(m)):
+    for ip in told_ips(reported_sandbox(m)):
         pod.note(_Addresses).first_t.setdefault(ip, math.inf)
 
 

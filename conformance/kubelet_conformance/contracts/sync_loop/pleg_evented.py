@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
-from kubelet_conformance.trace.world.missed_updates import is_untold
+from kubelet_conformance.trace.world.missed_updates import is_outdated
 from kubelet_conformance.trace.world.runtime_reports import event_of
 
 GATE = "EventedPLEG"
@@ -91,7 +91,7 @@ def events_drive_the_workers(m: Moment) -> Findings:
     pod = container.pod if container is not None else None
     if container is None or pod is None or not pod.born or not pod.wanted or pod.termination is not None:
         return None
-    if is_untold(m.node, pod, m.t):
+    if is_outdated(m.node, pod, m.t):
         return None  # Something newer may be known.
     if (
         container is not pod.newest(container.name)

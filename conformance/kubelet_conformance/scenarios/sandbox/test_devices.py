@@ -15,7 +15,7 @@ async def test_claimed_device_is_prepared_and_given_back(node: Node) -> None:
     """A pod's claim is prepared before its sandbox, and given back when all of it has stopped."""
     web = node.want(pod(container("c1", "run stopdelay=3", resources=USES), resourceClaims=CLAIM))
     prepares = "NodePrepareResources"
-    await web.until(lambda: any(node.sights.of(prepares)), prepares, within=20, contract="SYNC-18")
+    await web.until(lambda: any(node.observations.of(prepares)), prepares, within=20, contract="SYNC-18")
     await web.until_running("c1")
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_running("c1", attempt=1)

@@ -9,8 +9,11 @@ from kubelet_conformance.node import Node, container, exec_hook, pod, witness
 async def test_instances_follow_each_other(node: Node) -> None:
     """Each instance has its own number, log and message file, and what a later kubelet needs to know."""
     hooks = {"postStart": exec_hook("x 0 0.5"), "preStop": exec_hook("x 0 1")}
-    told = {"terminationMessagePath": "/last-words", "terminationMessagePolicy": "FallbackToLogsOnError"}
-    busy = container("c1", "seq 1@2 2@2 run", ports=[{"containerPort": 80}], lifecycle=hooks, **told)
+    termination = {
+        "terminationMessagePath": "/last-words",
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    busy = container("c1", "seq 1@2 2@2 run", ports=[{"containerPort": 80}], lifecycle=hooks, **termination)
     web = node.want(pod(busy, container("c2"), grace=12))
     await web.until_running("c1", attempt=2)
     web.delete()
@@ -63,7 +66,7 @@ async def test_environment_has_to_be_complete(node: Node) -> None:
 
 
 @witness("START-11", "START-08", "START-12")
-async def test_last_words_are_told(node: Node) -> None:
+async def test_termination_message_is_reported(node: Node) -> None:
     """What a container wrote into its message file is reported with its end, or the end of its log."""
     falls_back = container("c2", "exit 1 2 say=sorry", terminationMessagePolicy="FallbackToLogsOnError")
     job = node.want(pod(container("c1", "exit 1 2 message=goodbye"), falls_back, name="job", restart="Never"))

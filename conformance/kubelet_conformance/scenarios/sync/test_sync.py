@@ -196,9 +196,9 @@ async def test_each_start_has_its_own_outcome(node: Node) -> None:
 @witness("SYNC-12", "SYNC-22", "START-10", "START-13")
 async def test_new_sandbox_has_a_new_address(node: Node) -> None:
     """The containers of a new sandbox get its address, and no longer that of the one before."""
-    told = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    addresses = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     aliases = [{"ip": "10.1.2.3", "hostnames": ["shop", "shop.example"]}]
-    web = await node.run(container("c1", env=told), container("c2", env=told), hostAliases=aliases)
+    web = await node.run(container("c1", env=addresses), container("c2", env=addresses), hostAliases=aliases)
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_running("c1", "c2", attempt=1)
     web.exit("c2", 1)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.applicability import USUAL_VERSION
-from kubelet_conformance.contract.deferred_gc import seldom_collected
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, StoryError, Target
 from kubelet_conformance.targets.in_process.api_server import (
@@ -71,7 +71,7 @@ class InProcessStage:
         self._runtime = runtime or runtime_parts_of(choice.runtime)
         self._choice = choice
 
-    @seldom_collected()
+    @deferred_gc()
     def play(
         self,
         story: Callable[[Target], Awaitable[None]],

@@ -64,7 +64,7 @@ class ProcessNode:
         return Channels(
             cri="full",
             pods="sent",
-            api="told" if "statuses" in can else "none",
+            api="served" if "statuses" in can else "none",
             events="limited" if "events" in can else "none",
         )
 

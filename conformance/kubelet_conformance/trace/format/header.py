@@ -13,13 +13,13 @@ class Channels(msgspec.Struct, frozen=True, kw_only=True):
     """How much of each channel the record holds; an absent channel counts as `none`.
 
     `full` and `sent` miss nothing; `sampled` and `limited` may come late or miss short-lived values, but
-    never show what was not there. `told` are statuses as the kubelet itself serves them at /pods: sampled,
+    never show what was not there. `served` are statuses as the kubelet itself serves them at /pods: sampled,
     and before they are held back, dated or moved to a mirror on their way to an API server.
     """
 
     cri: Literal["full", "sampled", "none"] = "none"
     pods: Literal["sent", "sampled", "none"] = "none"
-    api: Literal["full", "sampled", "told", "none"] = "none"
+    api: Literal["full", "sampled", "served", "none"] = "none"
     events: Literal["full", "limited", "none"] = "none"
 
 

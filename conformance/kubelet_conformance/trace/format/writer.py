@@ -67,10 +67,12 @@ class Writer:
     values, encoded or not. The writer remembers what a reader does, so that every reader finds what a `same`
     refers to.
     A trace that is left without `end` is truncated for its readers, so that a crash of the writer shows.
-    `told` is called with each record as a reader will return it, once it is written.
+    `on_record` is called with each record as a reader will return it, once it is written.
     """
 
-    def __init__(self, file: BinaryIO, header: Header, told: Callable[[Record], None] | None = None) -> None:
+    def __init__(
+        self, file: BinaryIO, header: Header, on_record: Callable[[Record], None] | None = None
+    ) -> None:
         if header.trace != FORMAT_VERSION:
             raise ValueError(f"this writes version {FORMAT_VERSION} of the format, not {header.trace}")
         self._file = file
@@ -80,7 +82,7 @@ class Writer:
         self._recent: dict[str, None] = {}
         self._replies = LatestReplies()
         self._ended = False
-        self._told = told
+        self._on_record = on_record
         self._last = b""
         self._file.write(_line(_header_fields(header)))
 
@@ -100,8 +102,8 @@ class Writer:
         seq = self._next(t)
         self._put(seq, t, _CallLine(call_id, "call", body.raw, rpc, seq, t))
         call = self._open[call_id] = Call(seq, t, rpc, call_id, body)
-        if self._told is not None:
-            self._told(call)
+        if self._on_record is not None:
+            self._on_record(call)
         self._recent[call_id] = None
         if len(self._recent) > REMEMBERED_IDS:
             del self._recent[next(iter(self._recent))]
@@ -121,8 +123,8 @@ class Writer:
             self._put(seq, t, _ReplyLine(call_id, "reply", body.raw, call.rpc, seq, t))
             self._replies.remember(call, body)
         del self._open[call_id]
-        if self._told is not None:
-            self._told(Reply(seq, t, call, body, None, True, is_same))  # noqa: FBT003 - a positional field
+        if self._on_record is not None:
+            self._on_record(Reply(seq, t, call, body, None, True, is_same))  # noqa: FBT003 - a positional field
         return seq
 
     def failed(self, t: float, call_id: str, code: str, message: str = "", *, effect: bool = True) -> int:
@@ -133,8 +135,8 @@ class Writer:
             fields["effect"] = False
         seq = self._write(t, "reply", rpc=call.rpc, id=call_id, **fields)
         del self._open[call_id]
-        if self._told is not None:
-            self._told(Reply(seq, t, call, None, RpcError(code, message), effect, same=False))
+        if self._on_record is not None:
+            self._on_record(Reply(seq, t, call, None, RpcError(code, message), effect, same=False))
         return seq
 
     def record(self, t: float, kind: str, **fields: Any) -> int:  # noqa: ANN401 - fields of any kind
@@ -142,14 +144,14 @@ class Writer:
         if kind in _NOT_BY_NAME:
             raise ValueError(f"a {kind} record has a method of its own")
         seq = self._write(t, kind, **{name: value for name, value in fields.items() if value is not None})
-        self._tell_line()
+        self._report_line()
         return seq
 
     def end(self, t: float) -> int:
         """Observation stops; nothing may follow."""
         seq = self._write(t, "end")
         self._ended = True
-        self._tell_line()
+        self._report_line()
         return seq
 
     def _opened(self, call_id: str) -> Call:
@@ -175,17 +177,17 @@ class Writer:
         line = _line(fields)
         self._file.write(line)
         self._seq, self._t = seq, t
-        if self._told is not None:
+        if self._on_record is not None:
             self._last = line
 
-    def _tell_line(self) -> None:
+    def _report_line(self) -> None:
         """Report the line last written, which is neither a call nor a reply."""
-        if self._told is not None:
+        if self._on_record is not None:
             try:
                 record: Record = msgspec.json.decode(self._last, type=Line)
             except msgspec.ValidationError:
                 record = msgspec.json.decode(self._last, type=Unknown)
-            self._told(record)
+            self._on_record(record)
 
 
 def _header_fields(header: Header) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _KEPT_BYTES = 64 * 1024 * 1024
 _Key: TypeAlias = tuple[str, str, str, str]
 
 
-class Standing:
+class CarriedOverState:
     """Receives every record of the kinds `pod`, `deleted`, `kubelet` and `fault`; others are ignored.
 
     Manifests are kept as bytes, 64 MiB of them: beyond that the oldest are forgotten. A static pod whose

@@ -218,7 +218,7 @@ def _request(call: Call) -> Json:
     return found if is_object(found) else {}
 
 
-class Belonging:
+class PodFilter:
     """Decides for pods whose `Subjects` are known."""
 
     def __init__(self, subjects: Subjects) -> None:

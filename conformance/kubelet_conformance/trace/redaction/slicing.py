@@ -32,9 +32,9 @@ from kubelet_conformance.trace.format.records import (
 )
 from kubelet_conformance.trace.format.writer import Writer
 from kubelet_conformance.trace.redaction.api_secrets import redacted_fields
-from kubelet_conformance.trace.redaction.carried_over import Standing
+from kubelet_conformance.trace.redaction.carried_over import CarriedOverState
 from kubelet_conformance.trace.redaction.cri_secrets import redacted_request, redacted_response
-from kubelet_conformance.trace.redaction.pod_filter import Belonging, Subjects
+from kubelet_conformance.trace.redaction.pod_filter import PodFilter, Subjects
 from kubelet_conformance.trace.redaction.redactor import Redactor
 
 _BODIES_REMEMBERED = 256
@@ -140,9 +140,9 @@ class _Slicer:
         self._writer = writer
         self._begin = -math.inf if cut.begin is None else cut.begin
         self._end = math.inf if cut.end is None else cut.end
-        self._belonging = None if subjects is None else Belonging(subjects)
+        self._filter = None if subjects is None else PodFilter(subjects)
         self._redactor = redactor
-        self._standing: Standing | None = Standing()
+        self._standing: CarriedOverState | None = CarriedOverState()
         self._open: dict[str, None] = {}
         self._disk: Json | None = None
         self._disk_t = 0.0
@@ -191,7 +191,7 @@ class _Slicer:
             self._other(record)
 
     def _call(self, call: Call) -> None:
-        if self._belonging is not None and not self._belonging.keeps_call(call):
+        if self._filter is not None and not self._filter.keeps_call(call):
             return
         request = call.request.json()
         if self._redactor is not None:
@@ -218,8 +218,8 @@ class _Slicer:
             self._written.move_to_end(id(body))
             return written[1]
         value = body.json()
-        if self._belonging is not None and is_object(value):
-            value = self._belonging.reply(rpc, value)
+        if self._filter is not None and is_object(value):
+            value = self._filter.reply(rpc, value)
         if self._redactor is not None:
             value = redacted_response(self._redactor, rpc, value)
         raw = msgspec.Raw(msgspec.json.encode(value, order="deterministic"))
@@ -232,7 +232,7 @@ class _Slicer:
         if record.id not in self._open:
             return
         item = Body(record.message).json()
-        if self._belonging is not None and not (is_object(item) and self._belonging.keeps_item(item)):
+        if self._filter is not None and not (is_object(item) and self._filter.keeps_item(item)):
             return
         if self._redactor is not None:
             item = redacted_response(self._redactor, record.rpc, item)
@@ -240,10 +240,10 @@ class _Slicer:
 
     def _other(self, record: Record) -> None:
         fields = self._reader.fields()
-        if self._belonging is not None and isinstance(record, Disk) and record.op in {"written", "removed"}:
+        if self._filter is not None and isinstance(record, Disk) and record.op in {"written", "removed"}:
             # A manifest's file is recorded before its pods, at the same time.
             self._disk, self._disk_t = fields, record.t
-            if not self._belonging.keeps("disk", fields):
+            if not self._filter.keeps("disk", fields):
                 return
             self._disk = None
         self._record(record.t, record.kind, fields)
@@ -251,7 +251,7 @@ class _Slicer:
             self._disk = None
 
     def _record(self, t: float, kind: str, fields: Json) -> None:
-        if self._belonging is not None and not self._belonging.keeps(kind, fields):
+        if self._filter is not None and not self._filter.keeps(kind, fields):
             return
         disk, self._disk = self._disk, None
         if kind == "pod" and disk is not None and self._disk_t == t:

@@ -53,7 +53,7 @@ class Disruption(msgspec.Struct, frozen=True):
     """The one before it."""
 
 
-class _Told:
+class _Disruptions:
     """What is known of a pod, or of the node."""
 
     def __init__(self) -> None:
@@ -63,28 +63,30 @@ class _Told:
 
 def disruption_of(pod: Pod) -> Disruption | None:
     """Why the kubelet itself last killed the pod; None if it did not."""
-    return pod.note(_Told).disruption
+    return pod.note(_Disruptions).disruption
 
 
 def shutdown_of(node: Node) -> Fault | None:
     """The record that announced the machine's shutdown, if one did."""
-    return node.note(_Told).shutdown
+    return node.note(_Disruptions).shutdown
 
 
 def is_ended_by_the_kubelet(moment: Moment, pod: Pod) -> bool:
     """Whether the kubelet may be ending the pod without a request to do so."""
-    return pod.note(_Told).disruption is not None or moment.node.note(_Told).shutdown is not None
+    return (
+        pod.note(_Disruptions).disruption is not None or moment.node.note(_Disruptions).shutdown is not None
+    )
 
 
-def disruption_is_told(moment: Moment) -> None:
+def disruption_is_reported(moment: Moment) -> None:
     """A pod that has been started is evicted, preempted or refused; one that was not is only refused."""
     pod, record = moment.pod, moment.record
     if pod is not None and pod.sandboxes and isinstance(record, Event) and record.type == "Warning":
-        told = pod.note(_Told)
-        told.disruption = Disruption(record.reason, moment.t, moment.seq, record.message, told.disruption)
+        known = pod.note(_Disruptions)
+        known.disruption = Disruption(record.reason, moment.t, moment.seq, record.message, known.disruption)
 
 
 def shutdown_is_announced(moment: Moment) -> None:
     """From now on pods are ended."""
     if isinstance(moment.record, Fault) and moment.record.what == SHUTDOWN:
-        moment.node.note(_Told).shutdown = moment.record
+        moment.node.note(_Disruptions).shutdown = moment.record

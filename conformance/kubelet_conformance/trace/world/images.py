@@ -70,7 +70,7 @@ def pull_failed(moment: Moment) -> None:
     pulls.errors = [*pulls.errors[-1:], error]
 
 
-class _MadeOf:
+class _ImageOrigin:
     """The image as the manifest has it; "" where none or several of those sent last have that id."""
 
     def __init__(self) -> None:
@@ -92,9 +92,9 @@ def image_asked_for(moment: Moment) -> str:
 
 def image_is_known_by_its_id(moment: Moment, container: Container) -> None:
     """The container was made of the image with this id: that of its pod's spec, or of one before."""
-    container.note(_MadeOf).image = image_asked_for(moment)
+    container.note(_ImageOrigin).image = image_asked_for(moment)
 
 
-def made_of(container: Container) -> str:
+def image_origin(container: Container) -> str:
     """The image that its manifest had when it was made; "" where that is not known."""
-    return container.note(_MadeOf).image
+    return container.note(_ImageOrigin).image

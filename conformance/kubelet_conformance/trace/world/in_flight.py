@@ -117,17 +117,17 @@ def listing_failed(moment: Moment) -> None:
     moment.node.listing_failed = True
 
 
-def status_is_told(moment: Moment) -> None:
+def status_is_reported(moment: Moment) -> None:
     """The runtime reports its Status."""
-    node, told = moment.node, moment.response(StatusReply).status
-    conditions = told.conditions if told is not None else ()
+    node, reported = moment.node, moment.response(StatusReply).status
+    conditions = reported.conditions if reported is not None else ()
     ready = {one.type for one in conditions if one.status}
     node.runtime_ready = {"RuntimeReady", "NetworkReady"} <= ready
     if "RuntimeReady" in ready and node.cut_off_until == math.inf:
         node.cut_off_until = moment.t + CATCH_UP
 
 
-def contact_is_lost(moment: Moment) -> None:
+def runtime_is_unreachable(moment: Moment) -> None:
     """The runtime is unreachable; the kubelet does nothing for its pods until Status says it is ready."""
     if isinstance(moment.record, Fault) and moment.record.what == RUNTIME_AWAY:
         moment.node.away_t, moment.node.cut_off_until = moment.t, math.inf
@@ -173,7 +173,7 @@ def _note_failure(container: Container, probed: Execution) -> None:
         container.probes_failed[cmd] = probed
 
 
-def nothing_is_under_way(world: World) -> None:
+def drop_calls_in_flight(world: World) -> None:
     """The kubelet is down: its open calls are dropped."""
     world.calls_open.clear()
     world.called.clear()

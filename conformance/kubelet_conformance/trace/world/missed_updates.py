@@ -16,11 +16,11 @@ from kubelet_conformance.trace.world.views import Node, Pod
 
 EVENTS_GATE = "EventedPLEG"
 """The feature gate of a kubelet that uses container events."""
-HEARING_SECONDS = 10.0
+EVENT_DELAY_SECONDS = 10.0
 """How much later it may do what follows from its own actions: a pod without a new event counts as known only
 every 5 s, and one action may follow from another.
 """
-_UNTOLD = "a container event is "
+_EVENT_FAULT = "a container event is "
 """The prefix of a fault text that says that an event is lost, late or held back."""
 _RELIST = 300.0
 """How often such a kubelet lists everything, and finds what it received no event of (evented.go)."""
@@ -39,7 +39,7 @@ _ACTED = 5.0
 """After news from the API server a worker may continue with the earlier state for this long."""
 
 
-class _Untold:
+class _MissedUpdates:
     """Until when the kubelet may have outdated knowledge of which pods, by UID."""
 
     def __init__(self) -> None:
@@ -52,18 +52,18 @@ class _Untold:
         self.missed = set[str]()
         """The pods that may have changed more than once between two updates, by UID."""
         self.until: dict[str, float] = {}
-        self.deaf_until = -math.inf
+        self.stream_down_until = -math.inf
         """Until when that is so of every pod: the stream is broken."""
         self.breaks = 0
         self.withheld = set[str]()
         """The pods of which an event was ever lost or late, by UID."""
 
 
-def events_are_untold(moment: Moment) -> None:
+def events_are_withheld(moment: Moment) -> None:
     """An event is lost, or so late that something newer may supersede it."""
     record = moment.record
-    if isinstance(record, Fault) and record.what.startswith(_UNTOLD):
-        known, late = moment.node.note(_Untold), float(record.values.get("seconds", 0))
+    if isinstance(record, Fault) and record.what.startswith(_EVENT_FAULT):
+        known, late = moment.node.note(_MissedUpdates), float(record.values.get("seconds", 0))
         known.withheld.add(record.uid)
         until = moment.t + max(late, _RELIST) + _SYNC
         known.until[record.uid] = max(known.until.get(record.uid, 0), until)
@@ -71,7 +71,7 @@ def events_are_untold(moment: Moment) -> None:
 
 def watch_changes(moment: Moment) -> None:
     """The watch is late, is so no longer, or ends."""
-    known, record = moment.node.note(_Untold), moment.record
+    known, record = moment.node.note(_MissedUpdates), moment.record
     if not isinstance(record, Fault):
         return
     if record.what == _WATCH_LATE:
@@ -87,40 +87,40 @@ def watch_changes(moment: Moment) -> None:
         known.changes.update(dict.fromkeys(lost, known.gone_until + _ACTED))
 
 
-def change_is_untold(moment: Moment) -> None:
+def change_is_missed(moment: Moment) -> None:
     """A client changes a pod while the watch is late or gone, or the API server is unreachable."""
-    known, record = moment.node.note(_Untold), moment.record
+    known, record = moment.node.note(_MissedUpdates), moment.record
     if not isinstance(record, PodChange) or record.source != "api":
         return
     uid = moment.manifest.metadata.uid if moment.manifest is not None else record.uid
     # Everything is listed after that.
     if known.gone_until >= moment.t or kubelet_view(moment).api_was_away(moment.t - _LONGEST_RETRY):
         known.missed.add(uid)
-    told = max(moment.t + known.watch_late[-1] if known.watch_late else -math.inf, known.gone_until)
-    if told >= moment.t:
-        known.changes[uid] = max(known.changes.get(uid, -math.inf), told + _ACTED)
+    received_t = max(moment.t + known.watch_late[-1] if known.watch_late else -math.inf, known.gone_until)
+    if received_t >= moment.t:
+        known.changes[uid] = max(known.changes.get(uid, -math.inf), received_t + _ACTED)
 
 
 def relisted(moment: Moment) -> None:
     """A kubelet that starts lists everything at once."""
     _put_off(moment, _SYNC, min)
-    known = moment.node.note(_Untold)
-    known.breaks, known.deaf_until = 0, min(known.deaf_until, moment.t + _SYNC)
+    known = moment.node.note(_MissedUpdates)
+    known.breaks, known.stream_down_until = 0, min(known.stream_down_until, moment.t + _SYNC)
 
 
 def stream_breaks(moment: Moment) -> None:
     """The event stream broke: changes are not sent until it is opened again or given up."""
-    known = moment.node.note(_Untold)
+    known = moment.node.note(_MissedUpdates)
     known.breaks += 1
-    known.deaf_until = math.inf if known.breaks < _TRIES else moment.t + _SYNC
+    known.stream_down_until = math.inf if known.breaks < _TRIES else moment.t + _SYNC
     _put_off(moment, _SYNC, min)
 
 
 def stream_opens(moment: Moment) -> None:
     """Everything was listed before."""
-    known = moment.node.note(_Untold)
+    known = moment.node.note(_MissedUpdates)
     if known.breaks:
-        known.deaf_until = moment.t + _SYNC
+        known.stream_down_until = moment.t + _SYNC
 
 
 def relist_fails(moment: Moment) -> None:
@@ -130,23 +130,23 @@ def relist_fails(moment: Moment) -> None:
     """
     _put_off(moment, _RELIST + _SYNC, max)
     if moment.node.relisted_t is None and moment.header.feature_gates.get(EVENTS_GATE):
-        known = moment.node.note(_Untold)
-        known.deaf_until = max(known.deaf_until, moment.t + _RELIST + _SYNC)
+        known = moment.node.note(_MissedUpdates)
+        known.stream_down_until = max(known.stream_down_until, moment.t + _RELIST + _SYNC)
 
 
 def _put_off(moment: Moment, seconds: float, choose: Callable[[float, float], float]) -> None:
-    until = moment.node.note(_Untold).until
+    until = moment.node.note(_MissedUpdates).until
     for uid, t in until.items():
         if t >= moment.t:
             until[uid] = choose(t, moment.t + seconds)
 
 
-def is_untold(node: Node, pod: Pod | None, t: float) -> bool:
+def is_outdated(node: Node, pod: Pod | None, t: float) -> bool:
     """Whether the kubelet may have outdated knowledge of the pod."""
     if pod is None:
         return False
-    known = node.note(_Untold)
-    if known.deaf_until >= t:
+    known = node.note(_MissedUpdates)
+    if known.stream_down_until >= t:
         return True
     if not known.until and not known.changes:
         return False
@@ -158,15 +158,15 @@ def is_missed(node: Node, pod: Pod) -> bool:
 
     So a pod that is deleted by force just goes, and its grace period is not known.
     """
-    return pod.uid in node.note(_Untold).missed
+    return pod.uid in node.note(_MissedUpdates).missed
 
 
 def is_watch_late(node: Node, t: float) -> bool:
     """Whether the kubelet may not have received what was written to the API server, even by itself."""
-    known = node.note(_Untold)
+    known = node.note(_MissedUpdates)
     return bool(known.watch_late) or known.gone_until >= t
 
 
 def is_withheld(node: Node, uid: str) -> bool:
     """Whether a fault ever delayed or dropped the runtime's events of the pod with this UID."""
-    return uid in node.note(_Untold).withheld
+    return uid in node.note(_MissedUpdates).withheld

@@ -18,7 +18,7 @@ from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import PodChange, RuntimeEvent
 from kubelet_conformance.trace.world import missed_updates
-from kubelet_conformance.trace.world.disruption import REFUSALS, disruption_is_told, shutdown_is_announced
+from kubelet_conformance.trace.world.disruption import REFUSALS, disruption_is_reported, shutdown_is_announced
 from kubelet_conformance.trace.world.images import (
     image_asked,
     image_is_known_by_its_id,
@@ -31,46 +31,46 @@ from kubelet_conformance.trace.world.in_flight import (
     WORK,
     call_begins,
     call_ends,
-    contact_is_lost,
+    drop_calls_in_flight,
     execution_begins,
     execution_ends,
     listing_failed,
-    nothing_is_under_way,
-    status_is_told,
+    runtime_is_unreachable,
+    status_is_reported,
 )
 from kubelet_conformance.trace.world.kubelet_view import OBSERVED, observe_kubelet
 from kubelet_conformance.trace.world.mirror_pods import mirror_is_made
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.pod_cgroups import cgroup_changes
 from kubelet_conformance.trace.world.previous_specs import spec_is_sent
-from kubelet_conformance.trace.world.resolve import commanded, full_name, key_of, look, reported_exit
+from kubelet_conformance.trace.world.resolve import commanded, full_name, key_of, moment_of, reported_exit
 from kubelet_conformance.trace.world.runtime_reports import (
     CONTAINER_STATES,
-    containers_are_told,
+    containers_are_reported,
     containers_listed,
     news_of_containers,
-    records_are_told,
+    records_are_reported,
     sandboxes_listed,
 )
 from kubelet_conformance.trace.world.views import Container, Exit, Pod, Stop, Termination
 from kubelet_conformance.trace.world.world import World
 
-Lesson = Callable[[Moment], None]
+Update = Callable[[Moment], None]
 
 
-def learn(moment: Moment) -> None:
+def update_world(moment: Moment) -> None:
     """Bring the views up to date with the record."""
-    for lesson in _LESSONS.get(moment.keys[0], ()):
-        lesson(moment)
+    for update in _UPDATES.get(moment.keys[0], ()):
+        update(moment)
 
 
 def moments(reader: Reader) -> Iterator[Moment]:
     """Each record of a trace in its context; the world is updated from it before the next one."""
     world = World(reader.header)
     for record in reader:
-        moment = look(world, record, key_of(record))
+        moment = moment_of(world, record, key_of(record))
         yield moment
-        learn(moment)
+        update_world(moment)
 
 
 def _records_change(moment: Moment) -> None:
@@ -225,7 +225,7 @@ def _container_status(moment: Moment) -> None:
         container.state = CONTAINER_STATES.get(record.state, "unknown")  # type: ignore[assignment]
 
 
-def _events_told(moment: Moment) -> None:
+def _events_reported(moment: Moment) -> None:
     for container, record in news_of_containers(moment):
         _records_change(moment)
         container.record = record
@@ -242,7 +242,7 @@ def _container_exited(moment: Moment) -> None:
         _exit(container, ended)
 
 
-def _lost_track(moment: Moment) -> None:
+def _state_unknown(moment: Moment) -> None:
     if moment.container is not None and moment.container.state == "running":
         moment.container.state = "unknown"
 
@@ -335,7 +335,7 @@ def _kubelet_starts(moment: Moment) -> None:
     node.started_t, node.started_seq = moment.t, moment.seq
     node.relisted_t = None
     moment.world.edited.clear()
-    if moment.header.channels.api == "told":
+    if moment.header.channels.api == "served":
         _forget_statuses(moment)
 
 
@@ -349,10 +349,10 @@ def _kubelet_goes(moment: Moment) -> None:
     node = moment.world.node
     node.kubelet_up = False
     node.down_t = moment.t
-    nothing_is_under_way(moment.world)
+    drop_calls_in_flight(moment.world)
 
 
-_LESSONS: dict[str, tuple[Lesson, ...]] = {
+_UPDATES: dict[str, tuple[Update, ...]] = {
     **{f"call:{rpc}": (call_begins,) for rpc in WORK},
     **{f"done:{rpc}": (call_ends,) for rpc in WORK},
     **{f"failed:{rpc}": (call_ends,) for rpc in WORK},
@@ -373,7 +373,7 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "done:RemoveContainer": (call_ends, _container_removed),
     "done:ContainerStatus": (_container_status,),
     "done:ExecSync": (call_ends, execution_ends),
-    "done:Status": (status_is_told,),
+    "done:Status": (status_is_reported,),
     "done:ListContainers": (containers_listed,),
     "done:ListPodSandbox": (sandboxes_listed,),
     "done:ImageStatus": (image_asked,),
@@ -385,22 +385,22 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
     "failed:ImageStatus": (image_asked,),
     "failed:PullImage": (call_ends, pull_failed),
     **{f"runtime:{op}": (_container_exited,) for op in ("exited", "oom")},
-    "runtime:unknown": (_lost_track,),
+    "runtime:unknown": (_state_unknown,),
     "runtime:sandbox-died": (_sandbox_died,),
     "runtime:removed": (_vanished,),
-    "message": (containers_are_told, _events_told, records_are_told),
-    "pod:set": (spec_is_sent, _pod_set, missed_updates.change_is_untold),
-    "pod:remove": (_pod_removed, missed_updates.change_is_untold),
+    "message": (containers_are_reported, _events_reported, records_are_reported),
+    "pod:set": (spec_is_sent, _pod_set, missed_updates.change_is_missed),
+    "pod:remove": (_pod_removed, missed_updates.change_is_missed),
     "status": (_status,),
     "deleted": (_deleted,),
     "fault": (
-        contact_is_lost,
+        runtime_is_unreachable,
         shutdown_is_announced,
-        missed_updates.events_are_untold,
+        missed_updates.events_are_withheld,
         missed_updates.watch_changes,
     ),
     "event:Pulling": (pull_is_due,),
-    **{f"event:{reason}": (disruption_is_told,) for reason in (*sorted(REFUSALS), "Preempting")},
+    **{f"event:{reason}": (disruption_is_reported,) for reason in (*sorted(REFUSALS), "Preempting")},
     "call:GetContainerEvents": (missed_updates.stream_opens,),
     "failed:GetContainerEvents": (missed_updates.stream_breaks,),
     "kubelet:started": (_kubelet_starts, missed_updates.relisted),
@@ -408,12 +408,12 @@ _LESSONS: dict[str, tuple[Lesson, ...]] = {
 }
 """The functions that update the world, by the keys of their records."""
 for _key in OBSERVED:
-    _LESSONS[_key] = (*_LESSONS.get(_key, ()), observe_kubelet)
-TEACHING = frozenset(_LESSONS)
+    _UPDATES[_key] = (*_UPDATES.get(_key, ()), observe_kubelet)
+UPDATE_KEYS = frozenset(_UPDATES)
 """The keys of the records that update the views."""
 _CHANGES = frozenset(
-    {"call:StartContainer", *(key for key in _LESSONS if key.startswith("runtime:"))}
+    {"call:StartContainer", *(key for key in _UPDATES if key.startswith("runtime:"))}
     | {f"done:{rpc}" for rpc in WORK},
 )
 """The records that always change what is known of sandboxes and containers."""
-_LESSONS.update({key: (_records_change, *_LESSONS[key]) for key in _CHANGES})
+_UPDATES.update({key: (_records_change, *_UPDATES[key]) for key in _CHANGES})

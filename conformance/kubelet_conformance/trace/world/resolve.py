@@ -46,7 +46,7 @@ from kubelet_conformance.trace.world.runtime_reports import event_of
 from kubelet_conformance.trace.world.views import Container, Execution, Exit, Pod
 from kubelet_conformance.trace.world.world import World, seen_at
 
-Sight = Callable[[Moment], None]
+Resolver = Callable[[Moment], None]
 
 
 EXIT_AFTER_STOP_SECONDS = 1.0
@@ -93,7 +93,7 @@ def key_of(record: Record) -> str:
     return "" if type(record) is Unknown else record.kind
 
 
-def look(world: World, record: Record, key: str) -> Moment:
+def moment_of(world: World, record: Record, key: str) -> Moment:
     """The record in its context; `key` is its `key_of`."""
     if type(record) is Reply:
         call, t = record.call, record.t
@@ -103,22 +103,22 @@ def look(world: World, record: Record, key: str) -> Moment:
         moment = Moment(world, world.node, record, record.seq, record.t, (key,), record)
     else:
         moment = Moment(world, world.node, record, record.seq, record.t, (key,))
-        _look_at_other(moment, record)
+        _resolve_other(moment, record)
         return moment
-    see = _SIGHTS.get(key)
-    if see is not None:
-        see(moment)
+    resolve = _RESOLVERS.get(key)
+    if resolve is not None:
+        resolve(moment)
     return moment
 
 
-def _look_at_other(moment: Moment, record: Record) -> None:
+def _resolve_other(moment: Moment, record: Record) -> None:
     """Observe a record that is no call and no reply."""
     if type(record) is Status:
-        _look_at_status(moment, record)
+        _resolve_status(moment, record)
     elif type(record) is RuntimeEvent:
-        _look_at_runtime(moment, record)
+        _resolve_runtime_event(moment, record)
     elif type(record) is PodChange:
-        _look_at_pod(moment, record)
+        _resolve_pod(moment, record)
     elif type(record) is Deleted:
         moment.pod = moment.world.pod_of_object(record.uid)
     elif type(record) is Message:
@@ -265,7 +265,7 @@ def _report_sandboxes(moment: Moment, records: Sequence[SandboxRecord], *, whole
         moment.keys = (*moment.keys, "told:sandbox")
 
 
-_ABOUT: dict[str, Sight] = {
+_ABOUT: dict[str, Resolver] = {
     "StopPodSandbox": _about_sandbox,
     "RemovePodSandbox": _about_sandbox,
     "PodSandboxStatus": _about_sandbox,
@@ -287,7 +287,7 @@ _ABOUT: dict[str, Sight] = {
     "NodeUnprepareResources": _about_claims,
 }
 """Finds what a call is about, from its request."""
-_SIGHTS: dict[str, Sight] = {
+_RESOLVERS: dict[str, Resolver] = {
     **{f"{how}:{rpc}": about for how in ("call", "done", "failed") for rpc, about in _ABOUT.items()},
     "done:RunPodSandbox": _made_sandbox,
     "done:CreateContainer": _made_container,
@@ -324,7 +324,7 @@ def _pre_stops(container: Container) -> list[Execution]:
     return found[1:] if first is not None and first.exec == hook.exec else found
 
 
-def _look_at_runtime(moment: Moment, record: RuntimeEvent) -> None:
+def _resolve_runtime_event(moment: Moment, record: RuntimeEvent) -> None:
     world = moment.world
     moment.container = world.containers.get(record.container_id)
     moment.sandbox = moment.container.sandbox if moment.container else world.sandboxes.get(record.sandbox_id)
@@ -339,7 +339,7 @@ def _look_at_runtime(moment: Moment, record: RuntimeEvent) -> None:
         moment.keys = (*moment.keys, "fact:sandbox-died")
 
 
-def _look_at_pod(moment: Moment, record: PodChange) -> None:
+def _resolve_pod(moment: Moment, record: PodChange) -> None:
     world = moment.world
     if record.op == "remove":
         name = full_name(world, record.source, record.name)
@@ -387,13 +387,13 @@ def full_name(world: World, source: str, name: str) -> str:
     return f"{name}-{node.lower()}" if node and source in STATIC_SOURCES else name
 
 
-def _look_at_status(moment: Moment, record: Status) -> None:
+def _resolve_status(moment: Moment, record: Status) -> None:
     moment.status = Body(record.status).view(PodStatus)
     pod = moment.world.pod_of_object(record.uid, record.namespace, record.name)
-    moment.pod = _version_told_of(moment, pod) if pod is not None and pod.static else pod
+    moment.pod = _reported_version(moment, pod) if pod is not None and pod.static else pod
 
 
-def _version_told_of(moment: Moment, pod: Pod) -> Pod:
+def _reported_version(moment: Moment, pod: Pod) -> Pod:
     """A version of a static pod that comes again has the existing mirror, maybe of another version."""
     every = moment.status.every_container if moment.status is not None else ()
     known = (moment.world.containers.get(one.runtime_id) for one in every)

@@ -43,25 +43,25 @@ def news_of_containers(moment: Moment) -> list[tuple[Container, ContainerRecord]
     event, known = event_of(moment), moment.world.containers
     if event is None:
         return []
-    told = [(known[each.id], each) for each in event.containers_statuses if each.id in known]
-    return [(container, each) for container, each in told if not _is_older(each, container.record)]
+    reported = [(known[each.id], each) for each in event.containers_statuses if each.id in known]
+    return [(container, each) for container, each in reported if not _is_older(each, container.record)]
 
 
-def sandbox_told(moment: Moment) -> SandboxRecord | None:
+def reported_sandbox(moment: Moment) -> SandboxRecord | None:
     """The status of its sandbox that an event has; None where the record is something else."""
     event = event_of(moment)
     return event.pod_sandbox_status if event is not None else None
 
 
-def records_are_told(moment: Moment) -> None:
+def records_are_reported(moment: Moment) -> None:
     """Update a sandbox from an event, and drop records that it says are gone."""
-    _sandbox_is_told(moment)
-    _removals_are_told(moment)
+    _sandbox_is_reported(moment)
+    _removals_are_reported(moment)
 
 
-def _sandbox_is_told(moment: Moment) -> None:
+def _sandbox_is_reported(moment: Moment) -> None:
     """An event makes a sandbox known, without its status and without the reply of RunPodSandbox."""
-    status, world = sandbox_told(moment), moment.world
+    status, world = reported_sandbox(moment), moment.world
     if status is None or world.went_since(status.id, 0):
         return
     sandbox = world.found_sandbox(status)
@@ -72,7 +72,7 @@ def _sandbox_is_told(moment: Moment) -> None:
             sandbox.state = "ready" if status.state == "SANDBOX_READY" else "notready"
 
 
-def containers_are_told(moment: Moment) -> None:
+def containers_are_reported(moment: Moment) -> None:
     """An event makes a container known, even if its CreateContainer returned an error."""
     event, world = event_of(moment), moment.world
     if event is None or event.pod_sandbox_status is None:
@@ -84,7 +84,7 @@ def containers_are_told(moment: Moment) -> None:
             world.found_container(record).state = "created"
 
 
-def _removals_are_told(moment: Moment) -> None:
+def _removals_are_reported(moment: Moment) -> None:
     """A removed record is known to be gone, even if its removal was not answered."""
     event = event_of(moment)
     if event is None or event.container_event_type != "CONTAINER_DELETED_EVENT":
@@ -99,10 +99,10 @@ def _removals_are_told(moment: Moment) -> None:
         moment.world.drop_sandbox(sandbox, moment.t)
 
 
-def _is_older(told: ContainerRecord, known: ContainerRecord | None) -> bool:
-    if known is None or told.state not in _STAGES or known.state not in _STAGES:
+def _is_older(reported: ContainerRecord, known: ContainerRecord | None) -> bool:
+    if known is None or reported.state not in _STAGES or known.state not in _STAGES:
         return False
-    return _STAGES.index(told.state) < _STAGES.index(known.state)
+    return _STAGES.index(reported.state) < _STAGES.index(known.state)
 
 
 def containers_listed(moment: Moment) -> None:

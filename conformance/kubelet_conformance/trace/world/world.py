@@ -120,9 +120,9 @@ class World:
         versions = self.nameless(namespace, name)
         if not versions:
             return None
-        told = self.versions.get(uid)
-        if told in versions:
-            return told
+        reported = self.versions.get(uid)
+        if reported in versions:
+            return reported
         *former, newest = versions
         if seen_t is None or newest.set_t is None or newest.set_t <= seen_t:
             return newest
@@ -327,8 +327,8 @@ def _sort(sandboxes: list[Sandbox], found: Sandbox, record: SandboxRecord) -> No
     """Oldest first, by the runtime's records; one that has none yet was run just now."""
 
     def created_at(one: Sandbox) -> float:
-        told = record if one is found else one.record
-        return told.created_at if told is not None else math.inf if one.born else record.created_at
+        reported = record if one is found else one.record
+        return reported.created_at if reported is not None else math.inf if one.born else record.created_at
 
     sandboxes.sort(key=lambda one: (created_at(one), one.born))
 
