@@ -13,9 +13,10 @@ from lightkube.models.core_v1 import Pod, Secret
 from kubelet_bugs.bug import bug
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
+from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.sync_result import Failure, StartError
-from kubelet_reference.cri.client import CriClient, OperationMeter
+from kubelet_reference.cri.client import CriClient
 from kubelet_reference.images.image_manager import EnsuredImage, ImageManager, WantedImage
 from kubelet_reference.images.image_names import with_default_tag
 from kubelet_reference.images.image_pull_rules import ImageFacts, ImageStep, Presence, image_decision
@@ -36,9 +37,9 @@ class RemembersImages(CriClient):
         runtime: RuntimeService,
         images: ImageService,
         settings: Settings,
-        meter: OperationMeter | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
-        super().__init__(runtime, images, settings, meter)
+        super().__init__(runtime, images, settings, metrics)
         self._known: dict[str, cri.Image] = {}
 
     async def image_status(self, image: cri.ImageSpec) -> cri.Image | None:

@@ -16,6 +16,7 @@ from kubelet_reference.api.records import (
     PodRecords,
     SandboxRecord,
 )
+from kubelet_reference.cri.runtime_reader import RuntimeReader
 from kubelet_reference.util.clock import LoopClock
 
 START_NS = 1_767_225_600_000_000_000
@@ -56,7 +57,7 @@ def records(pod: ListedPod, *, ips: tuple[str, ...] = ()) -> PodRecords:
     )
 
 
-class ScriptedRuntime:
+class ScriptedRuntime(RuntimeReader):
     """A runtime whose lists and faults the test sets; it notes every call."""
 
     def __init__(self, *pods: ListedPod) -> None:

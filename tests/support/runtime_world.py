@@ -113,7 +113,7 @@ class RuntimeWorld:
         self.settings = settings or Settings()
         self.behaviour = Behaviour.of(version, self.settings.feature_gates)
         self.client = CriClient(self.runtime, self.runtime, self.settings, self.metrics)
-        tools = RuntimeTools(
+        self.tools = RuntimeTools(
             client=self.client,
             files=PodFiles(self.disk, FixedRandom(), self.settings, self.behaviour),
             recorder=Recorder(self.sink),
@@ -135,7 +135,7 @@ class RuntimeWorld:
             watch_pod=self._watch,
         )
         self.watched: dict[tuple[str, str], Callable[[PodRecords], bool]] = {}
-        self.side = build_runtime_side(tools, deps, parts)
+        self.side = build_runtime_side(self.tools, deps, parts)
         self.manager = self.side.manager
 
     def _watch(self, uid: str, name: str, met: Callable[[PodRecords], bool]) -> None:

@@ -74,7 +74,8 @@ class Bench:
         self.clock = LoopClock(START_NS)
         safety = PodSafety(lambda _: self.could_run, lambda _: self.reclaimed)
         api: Any = self.api
-        self.manager = StatusManager(api, self.clock, self, safety, behaviour)
+        known: Any = self
+        self.manager = StatusManager(api, self.clock, known, safety, behaviour)
 
     def by_uid(self, uid: str) -> Pod | None:
         """As the pod manager has it."""

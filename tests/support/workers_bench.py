@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from lightkube.models.core_v1 import Container, Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
@@ -12,7 +12,9 @@ from kubelet_fakes.clock import run
 from kubelet_reference.api import names, pods
 from kubelet_reference.api.events import Recorder
 from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
+from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import SyncFailed, Update, UpdateKind, Waits
 from kubelet_reference.pod_workers.worker_rules import Timing, WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import WorkerTable, worker_table
@@ -163,8 +165,8 @@ class Bench:
         self.recorder = Recorder(self)
         self.pods: dict[str, Pod] = {}
         self.workers = cls(
-            self.syncer,
-            self.cache,
+            cast("PodSyncer", self.syncer),
+            cast("PodCache", self.cache),
             WorkerTools(self.clock, self.queue, self.recorder, group.create_task),
             WorkerRules(table or worker_table(behaviour), Timing(FixedRandom(), 60), behaviour),
         )

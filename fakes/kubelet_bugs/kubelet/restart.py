@@ -113,7 +113,7 @@ class _HooksAnew(RuntimeManager):
         starter = self._components.starter
         if isinstance(starter, _HookOfTheRunning) and pods.uid(pod) not in self._met:
             self._met[pods.uid(pod)] = None
-            await starter.greet(pod, records, self._decisions.sandbox_config(pod, 0, self._settings))
+            await starter.greet(pod, records, self._components.sandbox_config(pod, 0, self._settings))
         return await super().sync_pod(pod, records, pull_secrets)
 
 

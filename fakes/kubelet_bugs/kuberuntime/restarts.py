@@ -25,7 +25,7 @@ from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
 from kubelet_reference.kuberuntime.container.kill_container import ContainerKill
 from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.pod_files import PodFiles
-from kubelet_reference.kuberuntime.runtime_manager import Decisions, RuntimeComponents, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeComponents, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.backoff import Backoff
 from kubelet_reference.util.ports import Disk, Random
@@ -304,8 +304,8 @@ class CountsAnyFile(PodFiles):
 class InitsAnew(RuntimeManager):
     """A kubelet that starts runs the init containers of its pods again."""
 
-    def __init__(self, tools: RuntimeTools, components: RuntimeComponents, decisions: Decisions) -> None:
-        super().__init__(tools, components, decisions)
+    def __init__(self, tools: RuntimeTools, components: RuntimeComponents) -> None:
+        super().__init__(tools, components)
         self._seen: set[str] = set()
 
     def decide(self, pod: Pod, records: PodRecords) -> PodActions:

@@ -12,6 +12,7 @@ from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import SyncResult
+from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
@@ -26,7 +27,7 @@ from kubelet_reference.pod_workers.worker_table import (
     WorkerTable,
     worker_table,
 )
-from kubelet_reference.status.status_manager import Kept, KnownPods, PodSafety, StatusManager
+from kubelet_reference.status.status_manager import Kept, PodSafety, StatusManager
 from kubelet_reference.util.ports import ApiServer, Clock
 from kubelet_reference.util.versions import Behaviour
 
@@ -149,7 +150,7 @@ class FirstMirror(StatusManager):
     """The status of a static pod is written to the first of its mirrors, and to no later one."""
 
     def __init__(
-        self, api: ApiServer | None, clock: Clock, known: KnownPods, safety: PodSafety, behaviour: Behaviour
+        self, api: ApiServer | None, clock: Clock, known: PodManager, safety: PodSafety, behaviour: Behaviour
     ) -> None:
         super().__init__(api, clock, known, safety, behaviour)
         self._mirrors: dict[str, Pod] = {}

@@ -11,13 +11,12 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.api.sync_result import SyncResult
 from kubelet_reference.kubelet.runtime_state import RuntimeState
+from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import Update, UpdateKind, Worker
 from kubelet_reference.pod_workers.worker_rules import (
     SYNC_ERRORS,
-    RecordsCache,
-    Syncs,
     Timing,
     WorkerRules,
     WorkerTools,
@@ -31,8 +30,8 @@ from kubelet_reference.util.versions import Behaviour
 class InTurn(PodWorkers):
     """Every update of a busy pod is carried out in turn."""
 
-    def __init__(self, syncs: Syncs, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
-        super().__init__(syncs, cache, tools, rules)
+    def __init__(self, syncer: PodSyncer, cache: PodCache, tools: WorkerTools, rules: WorkerRules) -> None:
+        super().__init__(syncer, cache, tools, rules)
         self._line: list[Update] = []
 
     def update_pod(self, update: Update) -> None:

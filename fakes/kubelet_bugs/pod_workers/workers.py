@@ -14,10 +14,12 @@ from kubelet_reference.config import PodUpdate
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kubelet.sync_loop import SyncLoop
+from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pleg.generic import PodLifecycleEvent, PodLifeCycleEventType
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import Update, UpdateKind, Worker
-from kubelet_reference.pod_workers.worker_rules import RecordsCache, Syncs, WorkerRules, WorkerTools
+from kubelet_reference.pod_workers.worker_rules import WorkerRules, WorkerTools
 from kubelet_reference.pod_workers.worker_table import Action, Event, Row, State, WorkerTable, worker_table
 from kubelet_reference.prober.results import ProbeUpdate
 from kubelet_reference.util.versions import Behaviour
@@ -27,8 +29,8 @@ from kubelet_reference.util.versions import Behaviour
 class NewestWins(PodWorkers):
     """A deletion is lost when another update follows while the pod's worker is busy."""
 
-    def __init__(self, syncs: Syncs, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
-        super().__init__(syncs, cache, tools, rules)
+    def __init__(self, syncer: PodSyncer, cache: PodCache, tools: WorkerTools, rules: WorkerRules) -> None:
+        super().__init__(syncer, cache, tools, rules)
         self._undelivered: dict[str, Update] = {}
 
     def update_pod(self, update: Update) -> None:
@@ -61,8 +63,8 @@ class ForgetsRestart(PodWorkers):
 class Hasty(PodWorkers):
     """After a start that timed out, though it was done, the pod is made a second time."""
 
-    def __init__(self, syncs: Syncs, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
-        super().__init__(syncs, cache, tools, rules)
+    def __init__(self, syncer: PodSyncer, cache: PodCache, tools: WorkerTools, rules: WorkerRules) -> None:
+        super().__init__(syncer, cache, tools, rules)
         self._failed: dict[str, None] = {}
 
     def _retry_soon(self, worker: Worker, _update: Update | None) -> None:

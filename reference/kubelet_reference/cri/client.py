@@ -6,11 +6,12 @@ Every method raises `grpc.RpcError`: the runtime's own, or `BadReply` where the 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.cri import checks
 from kubelet_reference.cri.checks import required
 from kubelet_reference.cri.errors import NoStatus
@@ -21,18 +22,6 @@ Reply = TypeVar("Reply")
 
 _ALL_SANDBOXES = cri.ListPodSandboxRequest()
 _ALL_CONTAINERS = cri.ListContainersRequest(filter=cri.ContainerFilter())
-
-
-class OperationMeter(Protocol):
-    """Counts calls to the runtime; `operation` is the kubelet's name of the call: start_container."""
-
-    def operation_began(self, operation: str) -> None:
-        """A call is about to be made."""
-        ...
-
-    def operation_failed(self, operation: str) -> None:
-        """The call failed."""
-        ...
 
 
 class CriClient:
@@ -47,12 +36,12 @@ class CriClient:
         runtime: RuntimeService,
         images: ImageService,
         settings: Settings,
-        meter: OperationMeter | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._runtime = runtime
         self._images = images
         self._timeout = settings.runtime_request_timeout
-        self._meter = meter
+        self._metrics = metrics
 
     async def version(self) -> cri.VersionResponse:
         """Name and versions of the runtime."""
@@ -222,11 +211,11 @@ class CriClient:
         return await self._do("image_fs_info", call)
 
     async def _do(self, operation: str, call: Awaitable[Reply]) -> Reply:
-        if self._meter is None:
+        if self._metrics is None:
             return await call
-        self._meter.operation_began(operation)
+        self._metrics.operation_began(operation)
         try:
             return await call
         except grpc.RpcError:
-            self._meter.operation_failed(operation)
+            self._metrics.operation_failed(operation)
             raise

@@ -124,7 +124,7 @@ class Assembly:
         network = parts.network_probes(ports.network, self._behaviour.minor)
         stored = self.statuses.get
         probes = ProbeTools(
-            probes=parts.probe_runner(self.client, network, stored, self.recorder, self.metrics),
+            probe=parts.probe_runner(self.client, network, stored, self.recorder, self.metrics).run,
             stored_status=stored,
             clock=ports.clock,
             random=ports.random,
@@ -171,10 +171,12 @@ class Assembly:
         self.allocations = parts.allocations(ports.disk, self._settings, self._behaviour, self._other_pods)
         self.side = build_runtime_side(tools, deps, parts.runtime)
         self.cache = parts.pod_cache()
-        self.pleg = parts.pleg(self.side.manager, self.cache, ports.clock, self.metrics)
-        self.evented_pleg = parts.evented_pleg(self.pleg, self.side.manager, self.cache, ports.clock)
+        self.pleg = parts.pleg(self.side.reader, self.cache, ports.clock, self.metrics)
+        self.evented_pleg = parts.evented_pleg(
+            self.pleg, self.side.reader.container_events, self.cache, ports.clock
+        )
         self.log_rotation = parts.log_rotation(
-            self.client, ports.disk, ports.clock, self._settings, self.cache, self.manager.pods
+            self.client.reopen_log, ports.disk, ports.clock, self._settings, self.cache, self.manager.pods
         )
         self.state = parts.runtime_state(self.client, ports.clock, self._behaviour, self.pleg.healthy)
 
@@ -282,7 +284,7 @@ class Assembly:
             metrics=self.metrics,
             behaviour=behaviour,
             root_dir=self._settings.root_dir,
-            list_running=self.side.manager.list_running_pods,
+            list_running=self.side.reader.list_running_pods,
             forget_expired=self._forget_expired,
             cgroups=ports.cgroups,
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.util.ports import Clock
 from kubelet_reference.util.versions import Behaviour
@@ -25,28 +25,12 @@ RUNTIME_READY = "RuntimeReady"
 NETWORK_READY = "NetworkReady"
 
 
-class StatusReader(Protocol):
-    """What the runtime is asked."""
-
-    async def version(self) -> cri.VersionResponse:
-        """The runtime's name and versions; raises `grpc.RpcError`."""
-        ...
-
-    async def runtime_config(self) -> cri.RuntimeConfigResponse:
-        """The runtime's own settings; raises `grpc.RpcError`."""
-        ...
-
-    async def status(self) -> cri.RuntimeStatus:
-        """The runtime's conditions; raises `grpc.RpcError`."""
-        ...
-
-
 class RuntimeState:
     """What keeps the kubelet from working, as far as is known; `health` says what is wrong with the PLEG."""
 
     def __init__(
         self,
-        runtime: StatusReader,
+        runtime: CriClient,
         clock: Clock,
         behaviour: Behaviour,
         health: Callable[[], str | None],

@@ -30,7 +30,7 @@ from kubelet_reference.kuberuntime.container.start_container import ContainerSta
 from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
 from kubelet_reference.kuberuntime.container_gc.container_deletor import ContainerDeletor, RecordRemover
 from kubelet_reference.kuberuntime.container_gc.garbage_collector import GarbageCollector, GarbageRules
-from kubelet_reference.kuberuntime.runtime_manager import Decisions, RuntimeComponents, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeComponents, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator
 from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
@@ -92,6 +92,7 @@ class RuntimeSide:
     """The runtime side, ready for use."""
 
     manager: RuntimeManager
+    reader: RuntimeReader
     images: ImageManager
     garbage_collector: GarbageCollector
     image_gc_manager: ImageGCManager
@@ -111,6 +112,11 @@ def build_runtime_side(
     remover = parts.record_remover(tools)
     environment = parts.environment(deps.api, tools.settings)
     components = RuntimeComponents(
+        liveness=deps.liveness,
+        startup=deps.startup,
+        sandbox_changed=parts.sandbox_changed,
+        compute_actions=parts.compute_actions,
+        sandbox_config=parts.sandbox_config,
         image_volumes=parts.image_volumes(images, tools.behaviour),
         reader=reader,
         sandboxes=parts.sandbox_creator(tools, RuntimeClasses(deps.api), deps.is_ending),
@@ -121,14 +127,7 @@ def build_runtime_side(
         resizer=parts.resizer(tools, deps.watch_pod),
         sandbox_ready=deps.sandbox_ready,
     )
-    decisions = Decisions(
-        deps.liveness,
-        deps.startup,
-        parts.sandbox_changed,
-        parts.compute_actions,
-        parts.sandbox_config,
-    )
-    manager = parts.runtime_manager(tools, components, decisions)
+    manager = parts.runtime_manager(tools, components)
     image_gc_manager = parts.image_gc_manager(tools, deps.stats)
     rules = GarbageRules(
         deps.sources_ready,
@@ -137,5 +136,5 @@ def build_runtime_side(
         partial(tools.recorder.of_node, tools.settings.node_name, WARNING, Reason.CONTAINER_GC_FAILED),
     )
     collector = parts.garbage_collector(tools, remover, container_killer, rules)
-    deletor = ContainerDeletor(manager.remove_container)
-    return RuntimeSide(manager, images, collector, image_gc_manager, deletor)
+    deletor = ContainerDeletor(remover.remove)
+    return RuntimeSide(manager, reader, images, collector, image_gc_manager, deletor)

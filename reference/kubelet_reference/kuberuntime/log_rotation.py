@@ -14,9 +14,8 @@ from __future__ import annotations
 import gzip
 import logging
 import posixpath
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Protocol
 
 import grpc
 from lightkube.models.core_v1 import Pod
@@ -35,27 +34,19 @@ _NS = 1_000_000_000
 _LOG = logging.getLogger(__name__)
 
 
-class LogWriter(Protocol):
-    """The one call that rotation needs."""
-
-    async def reopen_log(self, container_id: str) -> None:
-        """Let the runtime open the container's log anew; raises `grpc.RpcError`."""
-        ...
-
-
 class LogRotation:
     """Rotates the logs of this kubelet's pods; `pods` gives them."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - it stands between the pods, the runtime and the disk
         self,
-        writer: LogWriter,
+        reopen_log: Callable[[str], Awaitable[None]],
         disk: Disk,
         clock: Clock,
         settings: Settings,
         cache: PodCache,
         pods: Callable[[], Iterable[Pod]],
     ) -> None:
-        self._writer = writer
+        self._reopen_log = reopen_log
         self._disk = disk
         self._clock = clock
         self._settings = settings
@@ -89,7 +80,7 @@ class LogRotation:
     async def _look_after(self, container_id: str, path: str) -> None:
         size = self._disk.size(path)
         if size is None:
-            await self._writer.reopen_log(container_id)
+            await self._reopen_log(container_id)
         elif size >= self._settings.container_log_max_size:
             await self._rotate(container_id, path)
 
@@ -101,7 +92,7 @@ class LogRotation:
         aside = f"{path}.{self._stamp()}"
         self._disk.rename(path, aside)
         try:
-            await self._writer.reopen_log(container_id)
+            await self._reopen_log(container_id)
         except grpc.RpcError:
             self._disk.rename(aside, path)
             raise

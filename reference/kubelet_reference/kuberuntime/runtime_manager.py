@@ -21,7 +21,7 @@ action has its result, and the sync has failed if one of them has (SYNC-23).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -36,11 +36,10 @@ from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, StartError, SyncResult
-from kubelet_reference.cri.container_events import ContainerEvent
 from kubelet_reference.cri.labels import runtime_pod
 from kubelet_reference.cri.runtime_reader import RuntimeReader
-from kubelet_reference.kuberuntime.actions.pod_actions import PodActions, compute_actions
-from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange, sandbox_changed
+from kubelet_reference.kuberuntime.actions.pod_actions import PodActions
+from kubelet_reference.kuberuntime.actions.sandbox_changed import SandboxChange
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.crash_backoff import CrashBackoff
 from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
@@ -53,7 +52,6 @@ from kubelet_reference.kuberuntime.container.start_container import (
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.kuberuntime.sandbox import PodTerminatingError, SandboxCreator, SandboxError
-from kubelet_reference.kuberuntime.sandbox_config import sandbox_config
 from kubelet_reference.util.settings import Settings
 
 APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
@@ -61,20 +59,14 @@ APP, INIT, EPHEMERAL = "container", "init_container", "ephemeral_container"
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
-    """What a sync decides with: pure functions, and what probes say of a container's id."""
+class RuntimeComponents:
+    """What decides a sync, by pure functions and the outcomes of probes, and what carries it out."""
 
     liveness: Callable[[str], ProbeOutcome | None]
     startup: Callable[[str], ProbeOutcome | None]
-    sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
-    compute_actions: Callable[[SyncInput], PodActions] = compute_actions
-    sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig] = sandbox_config
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeComponents:
-    """The parts that carry out the steps."""
-
+    sandbox_changed: Callable[[Pod, PodRecords], SandboxChange]
+    compute_actions: Callable[[SyncInput], PodActions]
+    sandbox_config: Callable[[Pod, int, Settings], cri.PodSandboxConfig]
     image_volumes: ImageVolumes
     reader: RuntimeReader
     sandboxes: SandboxCreator
@@ -116,13 +108,12 @@ class _Sync:
 class RuntimeManager:
     """The kubelet's view of the runtime: pods, not calls."""
 
-    def __init__(self, tools: RuntimeTools, components: RuntimeComponents, decisions: Decisions) -> None:
+    def __init__(self, tools: RuntimeTools, components: RuntimeComponents) -> None:
         self._recorder = tools.recorder
         self._metrics = tools.metrics
         self._settings = tools.settings
         self._behaviour = tools.behaviour
         self._components = components
-        self._decisions = decisions
 
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
@@ -153,10 +144,10 @@ class RuntimeManager:
 
     def decide(self, pod: Pod, records: PodRecords) -> PodActions:
         """What is to be done; a replaced sandbox is reported by an event (SANDBOX-09)."""
-        change = self._decisions.sandbox_changed(pod, records)
-        actions = self._decisions.compute_actions(
+        change = self._components.sandbox_changed(pod, records)
+        actions = self._components.compute_actions(
             SyncInput(
-                pod, records, self._decisions.liveness, self._decisions.startup, self._behaviour, change
+                pod, records, self._components.liveness, self._components.startup, self._behaviour, change
             )
         )
         if actions.create_sandbox and actions.old_sandbox_id:
@@ -207,7 +198,7 @@ class RuntimeManager:
 
     async def _ready_sandbox(self, now: _Sync, actions: PodActions) -> StartContext:
         """The sandbox to start containers in, made if need be."""
-        config = self._decisions.sandbox_config(now.pod, actions.attempt, self._settings)
+        config = self._components.sandbox_config(now.pod, actions.attempt, self._settings)
         sandbox_id, ips = actions.sandbox_id, now.records.ips
         if actions.create_sandbox:
             sandbox_id, ips = await self._new_sandbox(now, config)
@@ -292,25 +283,9 @@ class RuntimeManager:
         sandbox_ids = [sandbox.id for sandbox in running.sandboxes]
         return SyncResult(await self._components.container_killer.kill_pod(known, kills, sandbox_ids))
 
-    async def list_pods(self) -> tuple[ListedPod, ...]:
-        """All pods of which the runtime has records: the same object while nothing changes (PLEG-01)."""
-        return await self._components.reader.list_pods()
-
-    async def list_running_pods(self) -> tuple[ListedPod, ...]:
-        """The pods with a ready sandbox or a running container, and only these of each pod."""
-        return await self._components.reader.list_running_pods()
-
-    def container_events(self) -> AsyncIterator[ContainerEvent]:
-        """The runtime's container events (PLEG-14)."""
-        return self._components.reader.container_events()
-
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
         return await self._components.reader.pod_records(uid, name, namespace)
-
-    async def remove_container(self, container_id: str) -> bool:
-        """Remove a dead container, its logs first (GC-06); whether it went."""
-        return await self._components.remover.remove(container_id)
 
     def gc_backoff(self) -> None:
         """Forget back-offs that have been idle for long (BACKOFF-09)."""

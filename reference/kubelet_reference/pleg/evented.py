@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import grpc
 
@@ -36,20 +35,18 @@ MEANS: Mapping[ContainerEventType, tuple[PodLifeCycleEventType, ...]] = {
 _log = logging.getLogger("kubelet_reference.evented_pleg")
 
 
-class ContainerEventSource(Protocol):
-    """The source of the runtime's events."""
-
-    def container_events(self) -> AsyncIterator[ContainerEvent]:
-        """Each event as it happens; raises `grpc.RpcError` when the stream breaks."""
-        ...
-
-
 class EventedPleg:
     """Receives the runtime's events; `pleg` lists seldom, or every second where there is no stream."""
 
-    def __init__(self, pleg: Pleg, runtime: ContainerEventSource, cache: PodCache, clock: Clock) -> None:
+    def __init__(
+        self,
+        pleg: Pleg,
+        container_events: Callable[[], AsyncIterator[ContainerEvent]],
+        cache: PodCache,
+        clock: Clock,
+    ) -> None:
         self._pleg = pleg
-        self._runtime = runtime
+        self._container_events = container_events
         self._cache = cache
         self._clock = clock
         self._reported: dict[str, frozenset[str]] = {}
@@ -72,7 +69,7 @@ class EventedPleg:
         """Take events; after each break of the stream list what was missed (PLEG-15)."""
         for number in range(1, TRIES + 1):
             try:
-                async for event in self._runtime.container_events():
+                async for event in self._container_events():
                     self.take(event)
             except grpc.RpcError as error:
                 _log.warning("container events broke off (%d of %d): %s", number, TRIES, wrapped_text(error))

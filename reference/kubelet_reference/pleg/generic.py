@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 import grpc
 import msgspec
@@ -22,6 +21,7 @@ from kubelet_reference.api.go_text import duration_text
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
 from kubelet_reference.cri.errors import wrapped_text
+from kubelet_reference.cri.runtime_reader import RuntimeReader
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.util.ports import Clock
 
@@ -63,18 +63,6 @@ class PodLifecycleEvent(msgspec.Struct, frozen=True):
     uid: str
     kind: PodLifeCycleEventType
     data: str
-
-
-class RuntimeReader(Protocol):
-    """What the PLEG asks; both methods raise the runtime's error."""
-
-    async def list_pods(self) -> tuple[ListedPod, ...]:
-        """All pods of which the runtime has records: the same object while nothing changes."""
-        ...
-
-    async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
-        """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
-        ...
 
 
 def _states(pod: ListedPod | None) -> dict[str, ContainerState]:

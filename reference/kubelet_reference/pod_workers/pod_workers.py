@@ -11,13 +11,13 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
 from kubelet_reference.api.records import PodRecords
 from kubelet_reference.cri.errors import wrapped_text
+from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_state_queries import PodStateQueries, StaticNames
+from kubelet_reference.pod_workers.sync_pod import PodSyncer
 from kubelet_reference.pod_workers.worker import KnownPod, Update, UpdateKind, Waits, Worker
 from kubelet_reference.pod_workers.worker_rules import (
     MINIMUM_SECONDS,
     SYNC_ERRORS,
-    RecordsCache,
-    Syncs,
     WorkerRules,
     WorkerTools,
     is_shorter,
@@ -31,9 +31,9 @@ class PodWorkers(PodStateQueries):
     No task waits: one is started when a worker has something to do, and ends when nothing is pending.
     """
 
-    def __init__(self, syncs: Syncs, cache: RecordsCache, tools: WorkerTools, rules: WorkerRules) -> None:
+    def __init__(self, syncer: PodSyncer, cache: PodCache, tools: WorkerTools, rules: WorkerRules) -> None:
         super().__init__()
-        self._syncs = syncs
+        self._syncer = syncer
         self._cache = cache
         self._clock = tools.clock
         self._queue = tools.queue
@@ -270,19 +270,19 @@ class PodWorkers(PodStateQueries):
         if pod is None:
             worker.terminating_begun = True
             if update.running is not None:
-                await self._syncs.sync_terminating_runtime_pod(update.running)
+                await self._syncer.sync_terminating_runtime_pod(update.running)
             return Event.DONE
         records = await self._newest_records(worker, pod)
         if worker.state is not state:
             return Event.DONE  # Overtaken while it waited: the next sync does what is desired now.
         try:
             if state is State.TERMINATED:
-                await self._syncs.sync_terminated_pod(pod, records, waits)
+                await self._syncer.sync_terminated_pod(pod, records, waits)
             elif state is State.TERMINATING:
                 worker.terminating_begun = True
                 change = worker.status_changes[-1] if worker.status_changes else None
-                await self._syncs.sync_terminating_pod(pod, records, worker.grace or None, change)
-            elif await self._syncs.sync_pod(update, records, waits):
+                await self._syncer.sync_terminating_pod(pod, records, worker.grace or None, change)
+            elif await self._syncer.sync_pod(update, records, waits):
                 return Event.ENDED
         finally:
             worker.last_sync_ended = self._clock.monotonic()

@@ -29,6 +29,7 @@ from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import Action, SyncResult
 from kubelet_reference.config.mirror_client import MirrorClient
 from kubelet_reference.cri.labels import runtime_pod
+from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.status.reason_cache import ReasonCache
@@ -51,26 +52,6 @@ class GenerateStatus(Protocol):
         ...
 
 
-class PodRuntime(Protocol):
-    """What syncs ask of the runtime."""
-
-    async def sync_pod(
-        self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
-    ) -> SyncResult:
-        """Start and stop containers until the pod is as its spec says."""
-        ...
-
-    async def kill_pod(
-        self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
-    ) -> SyncResult:
-        """Stop all containers, then all sandboxes."""
-        ...
-
-    async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
-        """Ask the runtime what it remembers of the pod."""
-        ...
-
-
 @dataclass(eq=False)
 class PodSyncer:
     """Runs the syncs; each step is a method of its own.
@@ -81,7 +62,7 @@ class PodSyncer:
 
     generate: GenerateStatus
     statuses: StatusManager
-    runtime: PodRuntime
+    runtime: RuntimeManager
     prober: Prober
     mirrors: MirrorClient
     volumes: Volumes

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import grpc
-from lightkube.models.core_v1 import Pod, PodStatus
+from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Recorder
-from kubelet_reference.api.records import ListedPod, PodRecords
-from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed, Update, Waits
+from kubelet_reference.pod_workers.worker import NetworkNotReady, SyncFailed
 from kubelet_reference.pod_workers.worker_table import WorkerTable
 from kubelet_reference.util.ports import ApiError, Clock, Random
 from kubelet_reference.util.versions import Behaviour
@@ -59,44 +58,6 @@ def _requests(pod: Pod, override: int | None) -> Iterator[int]:
 
 #: The errors that a sync may end with; anything else is a mistake in the kubelet and ends it.
 SYNC_ERRORS = (SyncFailed, grpc.RpcError, ApiError, OSError)
-
-
-class RecordsCache(Protocol):
-    """What workers ask of the pod cache."""
-
-    def get(self, uid: str) -> PodRecords:
-        """What is known now."""
-        ...
-
-    async def get_newer_than(self, uid: str, moment: float) -> PodRecords:
-        """What is known since `moment`, waiting for it if need be; raises what reading it raised."""
-        ...
-
-
-class Syncs(Protocol):
-    """What a sync does, by state; each method raises one of `SYNC_ERRORS` when it has to be repeated."""
-
-    async def sync_pod(self, update: Update, records: PodRecords, waits: Waits) -> bool:
-        """Bring the pod nearer to its spec; returns True if it has ended by itself."""
-        ...
-
-    async def sync_terminating_pod(
-        self,
-        pod: Pod,
-        records: PodRecords,
-        grace: int | None,
-        change_status: Callable[[PodStatus], PodStatus] | None,
-    ) -> None:
-        """Stop everything of the pod within `grace` seconds (None: those of the spec)."""
-        ...
-
-    async def sync_terminating_runtime_pod(self, running: ListedPod) -> None:
-        """Stop everything of a pod of which only the runtime knows."""
-        ...
-
-    async def sync_terminated_pod(self, pod: Pod, records: PodRecords, waits: Waits) -> None:
-        """Clean up behind a pod of which nothing runs."""
-        ...
 
 
 class Timing:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import grpc
 import msgspec
-from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container, ExecAction, Pod, PodStatus, Probe
 
 from kubelet_reference.api import pods
@@ -17,6 +15,7 @@ from kubelet_reference.api.go_text import duration_text, quoted
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.port_numbers import PortError
 from kubelet_reference.api.results import Answer, ProbeKind, ProbeOutcome
+from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.prober.network_probes import NetworkProbes
 
@@ -25,16 +24,6 @@ ATTEMPTS = 3
 OUTPUT_BYTES = 10 * 1024
 """So much of a command's output is kept."""
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
-
-
-class Execs(Protocol):
-    """The one call that exec probes need."""
-
-    async def exec_sync(
-        self, container_id: str, command: Sequence[str], timeout_seconds: int = 0
-    ) -> cri.ExecSyncResponse:
-        """Run the command; raises `grpc.RpcError`, with DEADLINE_EXCEEDED when it took too long."""
-        ...
 
 
 class UnknownHandlerError(Exception):
@@ -66,13 +55,13 @@ class ProbeRunner:
 
     def __init__(
         self,
-        execs: Execs,
+        client: CriClient,
         network: NetworkProbes,
         stored_status: Callable[[str], PodStatus | None],
         recorder: Recorder,
         metrics: Metrics,
     ) -> None:
-        self._execs = execs
+        self._client = client
         self._network = network
         self._stored_status = stored_status
         self._recorder = recorder
@@ -128,7 +117,7 @@ class ProbeRunner:
     async def _exec(self, target: ProbeTarget, command: Sequence[str], seconds: int) -> Answer:
         """Run the command: exit code 0 is healthy, another is not, and neither is running too long."""
         try:
-            reply = await self._execs.exec_sync(target.container_id, command, seconds)
+            reply = await self._client.exec_sync(target.container_id, command, seconds)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 return self._too_slow(command, seconds)

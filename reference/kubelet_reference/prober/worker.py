@@ -6,10 +6,9 @@ wins). If the answer is to probe, `probe_transition` says what the outcome means
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
 import msgspec
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
@@ -183,14 +182,6 @@ def rests_after(kind: ProbeKind, outcome: ProbeOutcome, behaviour: Behaviour) ->
     return kind is ProbeKind.LIVENESS and outcome is ProbeOutcome.FAILURE
 
 
-class Probes(Protocol):
-    """Carries probes out, as `ProbeRunner` does."""
-
-    async def run(self, target: ProbeTarget) -> ProbeOutcome | None:
-        """The outcome of one probe, None if there was none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ProbeTools:
     """What all workers of a kubelet share.
@@ -199,7 +190,7 @@ class ProbeTools:
     of a pod by UID; the two decisions can be replaced.
     """
 
-    probes: Probes
+    probe: Callable[[ProbeTarget], Awaitable[ProbeOutcome | None]]
     stored_status: Callable[[str], PodStatus | None]
     clock: Clock
     random: Random
@@ -286,7 +277,7 @@ class ProbeWorker:
         """Probe once and follow what the outcome leads to."""
         tools = self._tools
         target = ProbeTarget(self.kind, self.pod, self.container, self._state.container_id)
-        outcome = await tools.probes.run(target)
+        outcome = await tools.probe(target)
         if outcome is None or self._stopped:
             return
         threshold = self._thresholds[outcome]

@@ -12,13 +12,14 @@ import logging
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus
 from msgspec.structs import replace
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.mirror_client import is_mirror_of
+from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.status import conditions, status_rules
 from kubelet_reference.status.container_statuses import whole_second
 from kubelet_reference.status.status_rules import status_patch
@@ -28,18 +29,6 @@ from kubelet_reference.util.versions import Behaviour
 BATCH_SECONDS: Final = 10
 _NOT_FOUND = 404
 _log = logging.getLogger("kubelet_reference.status")
-
-
-class KnownPods(Protocol):
-    """The pods that the kubelet wants to run, as the pod manager keeps them."""
-
-    def by_uid(self, uid: str) -> Pod | None:
-        """The pod of that UID, static pods by their own."""
-        ...
-
-    def mirror_of(self, pod: Pod) -> Pod | None:
-        """The mirror of a static pod, if the API server has one."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +58,7 @@ class StatusManager:
     """The statuses of all pods. `api` None is a kubelet on its own, which writes nowhere (STATUS-15)."""
 
     def __init__(
-        self, api: ApiServer | None, clock: Clock, known: KnownPods, safety: PodSafety, behaviour: Behaviour
+        self, api: ApiServer | None, clock: Clock, known: PodManager, safety: PodSafety, behaviour: Behaviour
     ) -> None:
         self._api = api
         self._clock = clock

@@ -7,6 +7,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_world import World, in_world, manifest
 
 from kubelet_fakes.clock import run
+from kubelet_reference.cri.client import CriClient
 from kubelet_reference.cri.errors import BadReply
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.kubelet.runtime_state import RuntimeState
@@ -73,7 +74,7 @@ def test_late_ticks_are_left_out() -> None:
     assert run(main()) == [3.5, 3.5, 4, 5]
 
 
-class Runtime:
+class Runtime(CriClient):
     """A runtime whose answers are set; None is an error."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
-from kubelet_reference.kuberuntime.container_gc.container_deletor import superfluous
+from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover, superfluous
 from kubelet_reference.util.clock import LoopClock
 
 LOGS = "/var/log/pods/default_web_u1"
@@ -163,8 +163,8 @@ def test_log_that_stays_keeps_its_container() -> None:
         dead = await w.newest(pod, "c1")
 
         with w.disk.broken(path):
-            kept = await w.manager.remove_container(dead.id)
-        gone = await w.manager.remove_container(dead.id)
+            kept = await RecordRemover(w.tools).remove(dead.id)
+        gone = await RecordRemover(w.tools).remove(dead.id)
 
         assert (kept, gone) == (False, True)
         assert w.disk.names(f"{LOGS}/c1") == []

@@ -39,7 +39,7 @@ class Bench:
         running = ContainerRecord("id1", "c1", ContainerState.RUNNING, 2, 2, "", 1)
         dead = ContainerRecord("id0", "c1", ContainerState.EXITED, 1, 1, "", 1)
         cache.set("u1", PodRecords("u1", containers=(running, dead)), 0)
-        self.rotation = LogRotation(self, disk, clock(), settings, cache, lambda: [POD])
+        self.rotation = LogRotation(self.reopen_log, disk, clock(), settings, cache, lambda: [POD])
         disk.make_folder(self.folder)
 
     async def reopen_log(self, container_id: str) -> None:

@@ -350,12 +350,12 @@ def test_lists_are_the_same_while_nothing_changes() -> None:
 
     async def story(w: RuntimeWorld) -> None:
         await w.sync(a_pod())
-        first, second = await w.manager.list_pods(), await w.manager.list_pods()
+        first, second = await w.side.reader.list_pods(), await w.side.reader.list_pods()
         await w.sync(a_pod(uid="u2", metadata={"name": "other"}))
-        third = await w.manager.list_pods()
+        third = await w.side.reader.list_pods()
 
         assert first is second
         assert [pod.uid for pod in third] == ["u1", "u2"]
-        assert [pod.uid for pod in await w.manager.list_running_pods()] == ["u1", "u2"]
+        assert [pod.uid for pod in await w.side.reader.list_running_pods()] == ["u1", "u2"]
 
     _play(story)

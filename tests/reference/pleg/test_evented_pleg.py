@@ -50,7 +50,7 @@ class Ear:
         self.runtime = ScriptedRuntime(listed("u", c1="RUNNING"))
         self.cache = PodCache()
         self.pleg = Pleg(self.runtime, self.cache, clock(), Metrics())
-        self.evented = EventedPleg(self.pleg, self, self.cache, clock())
+        self.evented = EventedPleg(self.pleg, self.container_events, self.cache, clock())
         self.queue: asyncio.Queue[ContainerEvent | grpc.RpcError] = asyncio.Queue()
         self.opened = 0
 

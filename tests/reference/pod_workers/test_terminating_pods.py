@@ -186,7 +186,7 @@ def test_orphan() -> None:
         pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "0", "2")}))
         await w.sync(pod)
         w.forget()
-        (listed,) = await w.manager.list_running_pods()
+        (listed,) = await w.side.reader.list_running_pods()
 
         result = await w.manager.kill_pod(None, listed, 1)
 

@@ -17,6 +17,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.events import Recorder
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
+from kubelet_reference.cri.client import CriClient
 from kubelet_reference.prober.network_probes import NetworkProbes
 from kubelet_reference.prober.prober import ProbeRunner, ProbeTarget
 from kubelet_reference.util.ports import PodEvent
@@ -24,7 +25,7 @@ from kubelet_reference.util.ports import PodEvent
 Reply = cri.ExecSyncResponse | grpc.RpcError
 
 
-class Execs:
+class Execs(CriClient):
     """Answers execs one after another and notes them."""
 
     def __init__(self, *replies: Reply) -> None:

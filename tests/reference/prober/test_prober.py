@@ -40,7 +40,7 @@ class Bench:
         self.seconds = 0.0
         self.runs: list[tuple[float, ProbeKind, str]] = []
         self.prober = Prober(
-            ProbeTools(self, self.statuses.get, self.clock, Late(), Behaviour.of(version), began)
+            ProbeTools(self.run, self.statuses.get, self.clock, Late(), Behaviour.of(version), began)
         )
 
     async def run(self, target: ProbeTarget) -> ProbeOutcome | None:
