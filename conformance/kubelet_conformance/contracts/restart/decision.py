@@ -172,10 +172,7 @@ def policy_and_code_decide(m: Moment, pod: Pod, ended: Exit) -> Findings:
     if pods.will_not_run_again(pod, container.name, ended.code):
         return answered(
             by=done("StopPodSandbox"),
-            # It may end by itself just before it is killed for its probe, and is made again by that.
-            unless=pod_set().either(containers.stop_of(container))
-            if _has_kill_probe(container)
-            else pod_set(),
+            unless=pod_set().either(containers.stop_to_remake(container)),
             not_before=_replaced(container),
             text=f"{container.name} is left after code {ended.code} under {pod.restart_policy}",
         )
@@ -369,7 +366,7 @@ def pod_without_work_is_killed(m: Moment, pod: Pod, ended: Exit) -> Findings:
     return answered(
         by=call("StopPodSandbox"),
         within=REACTION + grace,
-        unless=happened("removed").either(pod_set()),
+        unless=happened("removed").either(pod_set(), containers.stop_to_remake(container)),
         text="the sandbox is stopped after the last app container has ended",
     )
 
