@@ -10,7 +10,14 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, event, exited, pod_set
 from kubelet_conformance.contracts.facts import kills
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.container import exit_of, recorded, sidecars, stop_of, to_watch
+from kubelet_conformance.contracts.facts.container import (
+    exit_of,
+    recorded,
+    sidecars,
+    stop_of,
+    to_watch,
+    was_changed,
+)
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
@@ -180,6 +187,8 @@ def _seq(container: Container) -> int | None:
 def _(_: Moment, pod: Pod, container: Container) -> Findings:
     if not pod.born or not _goes(pod):
         return None
+    if pod.termination is None and was_changed(container):
+        return None  # It was stopped for its new definition, and the sync that did so creates it again.
     for spec in reversed(list(sidecars(pod))):
         waiting = running_one(pod, spec.name)
         if waiting is None or waiting is container or waiting.stops or not waiting.born:
