@@ -295,7 +295,7 @@ def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
     if pod is None or one.name == sidecar.name:
         return False
     if pod.termination is None:
-        return one.kind == "app" and _killed_unseen(one, sidecar)
+        return (one.kind == "app" or _has_unseen_hook(one)) and _killed_unseen(one, sidecar)
     since_t = pod.termination.t
     if not any(stop.call.t >= since_t for stop in one.stops):
         return False
