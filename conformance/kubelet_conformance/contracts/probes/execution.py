@@ -135,7 +135,7 @@ def probes_go_on(m: Moment) -> Findings:
     if probed is None or probed.outcome != "success" or probed.name == "startup" or not _to_watch(m):
         return None
     container = probed.container
-    if container.state != "running" or container.stopping:
+    if container.state != "running" or container.stopping or _is_to_start_anew(m, container):
         return None
     return answered(
         by=probes.runs_probe(container, probed.probe),
@@ -143,6 +143,18 @@ def probes_go_on(m: Moment) -> Findings:
         unless=probes.no_more_probed(container),
         text=f"the {probed.name} probe of {container.name} is executed again",
     )
+
+
+def _is_to_start_anew(m: Moment, container: Container) -> bool:
+    """The kubelet has just started, and takes the container for started until its second sync.
+
+    From then on the startup probe has to succeed again before another probe is executed.
+    """
+    started_t = m.node.started_t
+    if started_t is None or container.started_t is None or container.started_t >= started_t:
+        return False
+    has_startup_probe = any(name == "startup" for name, _ in probes.probes_of(container.spec))
+    return has_startup_probe and m.t - started_t <= REACTION
 
 
 @contract("PROBE-08", on=probes.PROBED, needs=(CRI, PODS), clause="failure")
