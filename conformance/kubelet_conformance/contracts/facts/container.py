@@ -63,7 +63,7 @@ SIDECAR_ENDS = exited().where(_is_sidecar)
 _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopContainer"})
 
 
-def _worker_free(m: Moment, pod: Pod) -> bool:
+def worker_is_free(m: Moment, pod: Pod) -> bool:
     """Nothing of the pod is in progress but what is answered here."""
     own = m.call if isinstance(m.record, Reply) else None
     for call_open in pod.calls_open.values():
@@ -83,7 +83,7 @@ def awake(m: Moment) -> bool:
 
 def to_watch(m: Moment) -> bool:
     """A pod to run, on a node whose kubelet is up, sees the runtime and is not busy with it."""
-    return to_run(m) and awake(m) and m.pod is not None and _worker_free(m, m.pod)
+    return to_run(m) and awake(m) and m.pod is not None and worker_is_free(m, m.pod)
 
 
 def _ends_by_itself(m: Moment) -> bool:

@@ -9,7 +9,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, event, exited, status
 from kubelet_conformance.contracts.facts import probe as probes
-from kubelet_conformance.contracts.facts.container import REMAKING
+from kubelet_conformance.contracts.facts.container import REMAKING, worker_is_free
 from kubelet_conformance.contracts.facts.kills import is_killed_already, to_be_explained
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
@@ -37,7 +37,7 @@ def failing_liveness_kills_at_once(m: Moment, pod: Pod) -> Findings:
     container = probed.container
     if m.reply.error is not None or container.state != "running" or pod.termination:
         return None
-    if is_killed_already(m, container):
+    if is_killed_already(m, container) or not worker_is_free(m, pod):
         return None
     begun = m.t
     soon = exited().where(about(container)).where(lambda n: n.t - begun < _PROMPTLY)
