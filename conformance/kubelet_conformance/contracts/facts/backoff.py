@@ -160,7 +160,8 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
     if ended.state == "removed":
         entry.attempted(m.t, finished, certain=False)
         return None
-    certain = not was_killed(ended)
+    # A kubelet that asks for the same attempt again has not read of this end, and counts nothing.
+    certain = not was_killed(ended) and config.metadata.attempt > ended.attempt
     usual = is_usual(m)
     restart = Restart(
         ended,
