@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kubelet_conformance.contract import Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
@@ -162,15 +164,29 @@ def _views(m: Moment, now: statuses.Written) -> tuple[PodStatus | None, ...]:
     """By which statuses a sidecar may count as started.
 
     Results of several probes may be reported before the next sync, which waits for a relist; a kubelet that
-    receives events may wait 5 s. Only a sync computes anew what is initialized.
+    receives events may wait 5 s. Only a sync computes anew what is initialized. The sync before the first
+    status that was written is not in sight.
     """
     before, synced = now.pod.status, now.pod.note(_Synced)
-    if before is None or synced.status is None or _by_syncs(before) != _by_syncs(now.status):
+    if before is None:
+        synced.status, synced.until_t = now.status, None
+        return None, _before_the_probes(now)
+    if synced.status is None or _by_syncs(before) != _by_syncs(now.status):
         synced.status, synced.until_t = now.status, None
     elif synced.until_t is None:
         synced.until_t = m.t
     is_soon = synced.until_t is None or m.t - synced.until_t <= REACTION
     return (None, before, synced.status) if is_soon or _receives_events(m) else (None, before)
+
+
+def _before_the_probes(now: statuses.Written) -> PodStatus:
+    """The status as it was before a startup probe of a sidecar succeeded."""
+    probed = {one.name for one in sidecars(now.pod) if one.startup_probe is not None}
+    inits = tuple(
+        replace(one, started=False) if one.name in probed else one
+        for one in now.status.init_container_statuses or ()
+    )
+    return replace(now.status, init_container_statuses=inits)
 
 
 def _receives_events(m: Moment) -> bool:
