@@ -28,7 +28,7 @@ _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _STREAM = "GetContainerEvents"
 _EVENT_FAULT, _WATCH = "a container event is", "the watch is late"
 _TAKES_ITS_TIME = frozenset({"StopContainer", "StopPodSandbox", "ExecSync", "GetContainerEvents"})
-"""Calls that may take long by themselves, and delay only their pod."""
+"""Calls that may take long by themselves, and delay only their pod; unless a fault holds them up."""
 _SERVER_ERRORS = 500
 _API_SERVER = "the API server"
 _HEALED = "healed: "
@@ -41,6 +41,8 @@ class LatenessPolicy:
         self._last = -math.inf
         self._open: dict[str, float] = {}
         """When the calls began that have no reply yet and should be prompt."""
+        self._faulty: list[str] = []
+        """The RPCs, of those that may take long, that a fault is injected into."""
         self._outages = 0
         self._away_t = 0.0
         """Since when the API server is unreachable, or last was."""
@@ -57,10 +59,10 @@ class LatenessPolicy:
         now = self._now = record.t
         # isinstance() is slow where it says no: these are msgspec's structs.
         if type(record) is Call:
-            if record.rpc not in _TAKES_ITS_TIME:
-                self._open[record.id] = now
-            elif record.rpc == _STREAM:
+            if record.rpc == _STREAM:
                 self._evented = True
+            elif record.rpc not in _TAKES_ITS_TIME or record.rpc in self._faulty:
+                self._open[record.id] = now
         elif type(record) is Reply:
             began = self._open.pop(record.call.id, now)
             if record.error is not None and record.error.code != "NOT_FOUND":
@@ -98,6 +100,15 @@ class LatenessPolicy:
             self._late_watches += more
         elif what.startswith(_EVENT_FAULT):
             self._event_withheld(record)
+        else:
+            self._take_faulty_call(what.partition(" ")[0], more)
+
+    def _take_faulty_call(self, rpc: str, more: int) -> None:
+        """Observe a fault of this RPC. One that may take long by itself is held up only while this lasts."""
+        if rpc in _TAKES_ITS_TIME and more > 0:
+            self._faulty.append(rpc)
+        elif rpc in self._faulty:
+            self._faulty.remove(rpc)
 
     def _api_server(self, more: int) -> None:
         """The API server becomes unreachable, or is back: the kubelet may still wait for its next retry."""
