@@ -1,12 +1,10 @@
-"""The rest of what the catalogue asks of a runtime: images, executed commands, resources, logs, events."""
+"""Images, executed commands, logs and events of the fake runtime, in more detail than its contracts."""
 
 import asyncio
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
 from cri_node import Node, refused
-
-from kubelet_fakes.runtime import RuntimeSettings
 
 
 async def image(node: Node, name: str) -> cri.Image | None:
@@ -33,16 +31,6 @@ class Files:
         if self.full:
             raise OSError("no space left")
         self.content[path] = self.content.get(path, b"") + content
-
-
-async def test_cri_23_absent_image(node: Node) -> None:
-    """ImageStatus of an absent image succeeds without an image; one that is there has an id and a size."""
-    there = await image(node, "img:1")
-
-    assert await image(node, "absent:1") is None
-    assert there is not None
-    assert there.id.startswith("sha256:4158c806")
-    assert there.size > 0
 
 
 async def test_cri_24_pull(node: Node) -> None:
@@ -117,37 +105,12 @@ async def test_cri_26_exec_looks_for_a_file(node: Node) -> None:
     assert (before.exit_code, after.exit_code, other.exit_code) == (1, 0, 0)
 
 
-async def test_cri_27_exec_needs_a_running_container(node: Node) -> None:
-    """A command cannot be executed in a container that does not run."""
-    sandbox = await node.sandbox()
-    created, ended = await node.create(sandbox), await node.create(sandbox, "exit 0", "c2")
-    await node.start(ended)
-    for container in (created, ended):
-        await refused(node.execute(container, "x 0 0"), "FAILED_PRECONDITION")
-    await refused(node.execute("unknown", "x 0 0"), "NOT_FOUND")
-
-
 async def test_a_command_ends_with_its_container(node: Node) -> None:
     """A command whose container ends is killed with it and answered at once."""
     container = await node.running("exit 0 3")
     reply = await node.execute(container, "x 0 100")
 
     assert (reply.exit_code, node.now) == (137, 3.0)
-
-
-async def test_cri_28_update_resources(node: Node) -> None:
-    """New resources are told as soon as the call has returned; what is refused changes nothing."""
-    container = await node.running()
-    for shares in (512, -1):
-        resources = cri.LinuxContainerResources(cpu_shares=shares, memory_limit_in_bytes=1000)
-        request = cri.UpdateContainerResourcesRequest(container_id=container, linux=resources)
-        if shares > 0:
-            await node.runtime.UpdateContainerResources(request)
-        else:
-            await refused(node.runtime.UpdateContainerResources(request), "INVALID_ARGUMENT")
-    told = (await node.status(container)).resources.linux
-
-    assert (told.cpu_shares, told.memory_limit_in_bytes) == (512, 1000)
 
 
 async def test_cri_29_reopen_log(node: Node) -> None:
@@ -231,19 +194,6 @@ async def test_events_can_be_lost_and_reversed(node: Node) -> None:
     assert kinds == [cri.CONTAINER_STARTED_EVENT, stopped, stopped]
 
 
-@pytest.mark.parametrize("evented", [False, True])
-async def test_cri_31_evented_status(*, evented: bool) -> None:
-    """Only a runtime that advertises it adds containers and a timestamp to the sandbox."""
-    node = Node(RuntimeSettings(evented=evented))
-    await node.running()
-    request = cri.PodSandboxStatusRequest(pod_sandbox_id=(await node.sandboxes())[0])
-    reply = await node.runtime.PodSandboxStatus(request)
-
-    assert len(reply.containers_statuses) == evented
-    assert (reply.timestamp > 0) == evented
-    assert all(reply.timestamp >= one.started_at > 0 for one in reply.containers_statuses)
-
-
 async def test_cri_32_work_goes_on_without_the_caller(node: Node) -> None:
     """A stop whose caller gave up goes on, and the caller may ask again."""
     container = await node.running("run stopdelay=10")
@@ -265,61 +215,6 @@ async def test_cri_32_work_goes_on_when_the_caller_is_cancelled(node: Node) -> N
 
     assert (await node.status(container)).exit_code == 137
     assert node.happened[-1][0] == "exited"
-
-
-async def test_cri_33_calls_do_not_block_each_other(node: Node) -> None:
-    """While one pod's container is being stopped, another pod's starts."""
-    slow = await node.running("run stopdelay=10", pod="slow")
-    stopping = asyncio.create_task(node.stop(slow))
-    await node.clock.sleep(1)
-    await node.running(pod="other")
-    assert node.now == 1.0
-    await stopping
-
-
-async def test_cri_34_statuses_are_whole(node: Node) -> None:
-    """Statuses have every field that a kubelet insists on."""
-    container = await node.running()
-    status = await node.status(container)
-    sandbox = await node.sandbox_status((await node.sandboxes())[0])
-
-    assert all([status.id, status.metadata.name, status.created_at, status.image.image, status.image_ref])
-    assert all([sandbox.id, sandbox.metadata.uid, sandbox.metadata.name, sandbox.metadata.namespace])
-
-
-async def test_cri_35_runtime_handlers(node: Node) -> None:
-    """A handler that is configured comes back; an unknown one is an error."""
-    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="a", uid="1"))
-    request = cri.RunPodSandboxRequest(config=config, runtime_handler="nope")
-    await refused(node.runtime.RunPodSandbox(request), "INVALID_ARGUMENT")
-    request.runtime_handler = "runc"
-    reply = await node.runtime.RunPodSandbox(request)
-
-    assert (await node.sandbox_status(reply.pod_sandbox_id)).runtime_handler == "runc"
-
-
-async def test_cri_37_target_is_of_the_same_sandbox(node: Node) -> None:
-    """A container can see the processes of another one of its sandbox only."""
-    mine, foreign = await node.running(), await node.running(pod="other")
-    sandbox = (await node.sandboxes())[0]
-
-    def target(container: str) -> cri.LinuxContainerConfig:
-        options = cri.NamespaceOption(pid=cri.TARGET, target_id=container)
-        context = cri.LinuxContainerSecurityContext(namespace_options=options)
-        return cri.LinuxContainerConfig(security_context=context)
-
-    await refused(node.create(sandbox, name="a", linux=target(foreign)), "INVALID_ARGUMENT")
-    await node.create(sandbox, name="b", linux=target(mine))
-
-
-async def test_cri_39_image_id_and_reference(node: Node) -> None:
-    """image_id is the image's id, image_ref its reference by digest, image what was asked for."""
-    status = await node.status(await node.running())
-    found = await image(node, "img:1")
-
-    assert found is not None
-    assert (status.image.image, status.image_id) == ("img:1", found.id)
-    assert status.image_ref == found.repo_digests[0] == f"img@{found.id}"
 
 
 async def test_cri_40_registry(node: Node) -> None:
