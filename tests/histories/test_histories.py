@@ -137,9 +137,9 @@ def test_every_kind_of_step_is_told_and_done() -> None:
 
     assert not played.failed, played.failed
     # Those at the end are of the healing: faults, a server that failed, an image that was missing.
-    assert len(played.done) == len(EVERY_STEP.steps) + 3 - passed_over
-    assert len(as_words(played)) == len(played.done) + 1
-    assert all(one.words and one.code for one in played.done)
+    assert len(played.progress.done) == len(EVERY_STEP.steps) + 3 - passed_over
+    assert len(as_words(played)) == len(played.progress.done) + 1
+    assert all(one.words and one.code for one in played.progress.done)
 
 
 def test_steps_about_nothing_are_passed_over() -> None:
@@ -151,7 +151,7 @@ def test_steps_about_nothing_are_passed_over() -> None:
     played = play(History(steps), REFERENCE, ())
 
     assert not played.failed, played.failed
-    assert [one.words for one in played.done] == ["all faults are healed"]
+    assert [one.words for one in played.progress.done] == ["all faults are healed"]
 
 
 def test_the_scenario_provokes_the_same() -> None:
@@ -201,7 +201,7 @@ def test_crash_loop_is_at_rest(kubernetes: str) -> None:
     """From 1.35 on no sync tells that what ended waits, before its back-off is over."""
     crash_loop = History((Want(pod(container("c1", "exit 1 0"))),))
 
-    assert play(crash_loop, Choice(kubernetes=kubernetes), ()).not_converged == ()
+    assert play(crash_loop, Choice(kubernetes=kubernetes), ()).progress.not_converged == ()
 
 
 @pytest.mark.parametrize("script", ["exit 1 3", "seq 1@100 1@8 run"])
@@ -211,7 +211,7 @@ def test_what_is_not_begun_again_is_not_at_rest(script: str) -> None:
 
     played = play(crash, Choice(kubelet="bug:MUT-WORK-15", kubernetes="1.32"), ())
 
-    assert played.not_converged == ("c1 of pod-1 is terminated Error",)
+    assert played.progress.not_converged == ("c1 of pod-1 is terminated Error",)
 
 
 @pytest.mark.parametrize(("kubernetes", "there"), [("1.28", False), ("1.29", True)])

@@ -13,6 +13,7 @@ from typing import Any, cast
 from kubelet_conformance.contract.catalogue import UnknownContract, row
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+from kubelet_conformance.trace.format.errors import InputError
 
 BASELINE_BYTES_MAX = 4 * 1024 * 1024
 """A longer baseline is bad input."""
@@ -24,15 +25,8 @@ _KEYS = (*_TEXTS, "sometimes")
 _FORM = "an entry is [[deviation]] with id, reason, and clause, scenario and sometimes as they apply"
 
 
-class BaselineError(Exception):
-    """A baseline that cannot be used: names the file, the line where known, the problem and the remedy."""
-
-    def __init__(self, path: str, line: int | None, problem: str, remedy: str) -> None:
-        super().__init__(f"{path}:{line}: {problem}; {remedy}" if line else f"{path}: {problem}; {remedy}")
-        self.path = path
-        self.line = line
-        self.problem = problem
-        self.remedy = remedy
+class BaselineError(InputError):
+    """A baseline that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,9 @@ class Convergence:
             if pod.is_left:
                 continue
             if pod.one.there:
-                yield from _of_wanted(pod, missed=self._live.missed, starting=starting, ended_waits=waits_out)
+                yield from _of_wanted(
+                    pod, missed=self._live.progress.missed, starting=starting, ended_waits=waits_out
+                )
                 yield from _of_mirror(pod)
             elif pod.stored is not None:
                 yield f"{pod.one.name} was deleted and is still at the API server"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
@@ -14,7 +14,7 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.histories.convergence import Convergence
 from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.steps import LiveHistory, PerformedStep, Step, Want
+from kubelet_conformance.histories.steps import LiveHistory, Progress, Step, Want
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import StoryError, Target
@@ -47,22 +47,14 @@ class PlayedHistory:
         trace: what was seen.
         judged: the verdicts on that.
         failed: what went wrong in the kubelet or the suite itself; a traceback.
-        done: what its steps came to.
-        not_converged: what had not come to rest long after the node was healed, in words.
-        watched: for how long the node was watched after it was healed, in seconds.
-        evented: the kubelet used container events.
-        missed: some of these may have been lost or late.
+        progress: what happened.
     """
 
     history: History
     trace: bytes
     judged: Judged
     failed: str = ""
-    done: tuple[PerformedStep, ...] = ()
-    not_converged: tuple[str, ...] = ()
-    watched: float = 0
-    evented: bool = False
-    missed: bool = False
+    progress: Progress = field(default_factory=Progress)
 
     def broken(self) -> tuple[str, ...]:
         """What it broke: ids of contracts, `NOT_CONVERGED`, `ERROR`."""
@@ -71,7 +63,7 @@ class PlayedHistory:
         ids = [each for each, outcome in outcomes if outcome.verdict in bad]
         return (
             *ids,
-            *([NOT_CONVERGED] if self.not_converged else []),
+            *([NOT_CONVERGED] if self.progress.not_converged else []),
             *([ERROR] if self.failed else []),
         )
 
@@ -89,14 +81,12 @@ def play(
     `name` is what the trace is called in its header, `path` in evidence.
     """
     kubernetes = parse_version(choice.kubernetes)
-    is_evented = history.evented and kubernetes >= _EVENTED_SINCE
-    gates = {"feature_gates": {EVENTED: True}} if is_evented else {}
+    progress = Progress(evented=history.evented and kubernetes >= _EVENTED_SINCE)
+    gates = {"feature_gates": {EVENTED: True}} if progress.evented else {}
     stage = open_stage(replace(choice, seed=history.seed))
-    lives: list[LiveHistory] = []
 
     async def scenario(target: Target) -> None:
-        lives.append(LiveHistory(Node(target), evented=is_evented))
-        await _live(lives[0], history, kubernetes)
+        await _live(LiveHistory(Node(target), progress), history, kubernetes)
 
     failed = ""
     try:
@@ -108,16 +98,7 @@ def play(
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is reported
         failed = failed or f"its trace cannot be judged: {error}"
         judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
-    played = PlayedHistory(history, trace, judged, failed, evented=is_evented)
-    for live in lives:
-        played = replace(
-            played,
-            done=tuple(live.done),
-            not_converged=tuple(live.not_converged),
-            watched=live.watched,
-            missed=live.missed,
-        )
-    return played
+    return PlayedHistory(history, trace, judged, failed, progress)
 
 
 async def _live(live: LiveHistory, history: History, kubernetes: tuple[int, int]) -> None:
@@ -128,14 +109,15 @@ async def _live(live: LiveHistory, history: History, kubernetes: tuple[int, int]
         await live.perform(step if kubernetes >= _SIDECARS_SINCE else _without_sidecars(step))
     await live.heal_all()
     healed = node.now
-    within = SETTLE_SECONDS + (RELIST_SECONDS if live.evented else 0)
+    progress = live.progress
+    within = SETTLE_SECONDS + (RELIST_SECONDS if progress.evented else 0)
     convergence = Convergence(live, kubernetes)
-    live.not_converged = await convergence.comes(within)
-    if not live.not_converged:
-        watched = within if live.missed else SETTLE_SECONDS
+    progress.not_converged = tuple(await convergence.comes(within))
+    if not progress.not_converged:
+        watched = within if progress.missed else SETTLE_SECONDS
         await node.wait(max(0.0, healed + watched - node.now))
-        live.not_converged = await convergence.stays()
-    live.watched = round(node.now - healed, 6)
+        progress.not_converged = tuple(await convergence.stays())
+    progress.watched = round(node.now - healed, 6)
 
 
 def _without_sidecars(step: Step) -> Step:
@@ -149,35 +131,35 @@ def _without_sidecars(step: Step) -> Step:
 
 def as_words(played: PlayedHistory) -> list[str]:
     """The history, a line for each thing that happened, with the time (s)."""
-    lines = [f"{one.at:8.2f} s  {one.words}" for one in played.done]
-    if played.evented:
+    lines = [f"{one.at:8.2f} s  {one.words}" for one in played.progress.done]
+    if played.progress.evented:
         lines.insert(0, "the kubelet uses the runtime's container events")
     choices = played.history.orders
     if any(choices):
         lines.insert(
             0, f"which of several ready things comes first, over and over: {', '.join(map(str, choices))}"
         )
-    return [*lines, *(f"at the end {each}" for each in played.not_converged)]
+    return [*lines, *(f"at the end {each}" for each in played.progress.not_converged)]
 
 
 def as_scenario(played: PlayedHistory, what: str) -> str:
     """The history as a scenario that provokes the same; `what` it broke is said in its docstring."""
     name = re.sub(r"\W+", "_", what).strip("_").lower()
-    used = "\n".join(line for one in played.done for line in one.code)
+    used = "\n".join(line for one in played.progress.done for line in one.code)
     words = [each for each in ("container", "pod") if f"{each}(" in used]
-    words += ["witness"] if played.evented else []
+    words += ["witness"] if played.progress.evented else []
     lines = [
         *(["from contextlib import ExitStack", ""] if "faults" in used else []),
         f"from kubelet_conformance.node import {', '.join(['Node', *words])}",
         "",
         "",
-        *([f"@witness({_witnessed(played, what)})"] if played.evented else []),
+        *([f"@witness({_witnessed(played, what)})"] if played.progress.evented else []),
         f"async def test_history_that_breaks_{name}(node: Node) -> None:",
         f'{_INDENT}"""A generated history that broke {what}."""',
         f"{_INDENT}node.kubelet.choose_orders({', '.join(map(str, played.history.orders))})",
         *([f"{_INDENT}faults = ExitStack()"] if "faults" in used else []),
-        *(f"{_INDENT}{line}" for one in played.done for line in one.code),
-        f"{_INDENT}await node.wait({played.watched:g})",
+        *(f"{_INDENT}{line}" for one in played.progress.done for line in one.code),
+        f"{_INDENT}await node.wait({played.progress.watched:g})",
     ]
     return "\n".join(lines) + "\n"
 
@@ -185,5 +167,5 @@ def as_scenario(played: PlayedHistory, what: str) -> str:
 def _witnessed(played: PlayedHistory, what: str) -> str:
     """What a scenario must declare to be played on such a kubelet."""
     ids = [f'"{what}"'] if _ID.fullmatch(what) else []
-    lies = [f"lies={_LIES}"] if played.missed else []
+    lies = [f"lies={_LIES}"] if played.progress.missed else []
     return ", ".join([*ids, f'feature_gates={{"{EVENTED}": True}}', *lies])

@@ -58,7 +58,6 @@ class Found:
     Attributes:
         what: what it was shrunk for: the id of a contract, or what else it broke.
         tried: how many histories were played to shrink it.
-        tried: how many histories were played to make it small.
     """
 
     what: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -70,31 +70,42 @@ class NothingThereError(LookupError):
     """What a step is about is not there."""
 
 
+@dataclass(slots=True)
+class Progress:
+    """How far a history has come.
+
+    Attributes:
+        evented: the kubelet uses container events.
+        missed: some of these may have been lost or late.
+        done: what the steps came to.
+        not_converged: what had not converged long after the node was healed, in words.
+        watched: for how long the node was watched after it was healed, in seconds.
+    """
+
+    evented: bool = False
+    missed: bool = False
+    done: list[PerformedStep] = field(default_factory=list[PerformedStep])
+    not_converged: Sequence[str] = ()
+    watched: float = 0.0
+
+
 class LiveHistory:
     """One history on a node.
 
     Attributes:
         node: where it happens.
-        evented: the kubelet uses container events.
+        progress: what has happened.
         wanted: every name under which pods were created, in order.
-        done: what has happened.
-        missed: container events may have been lost.
         answers: what servers in pods answer, by path.
         unpublished: the images that the registry does not have.
-        not_converged: what had not come to rest long after the node was healed, in words.
-        watched: for how long the node was watched after it was healed, in seconds.
     """
 
-    def __init__(self, node: Node, *, evented: bool = False) -> None:
+    def __init__(self, node: Node, progress: Progress) -> None:
         self.node = node
-        self.evented = evented
-        self.missed = False
+        self.progress = progress
         self.wanted: list[HistoryPod] = []
-        self.done: list[PerformedStep] = []
         self.answers: dict[str, int] = {}
         self.unpublished: set[str] = set()
-        self.not_converged: Sequence[str] = ()
-        self.watched = 0.0
         self._names: dict[str, Any] = {"node": node, "faults": ExitStack()}
 
     async def perform(self, step: Step) -> None:
@@ -103,7 +114,7 @@ class LiveHistory:
             words, *actions = step.on(self)
         except NothingThereError:
             return
-        self.done.append(PerformedStep(self.node.now, words, tuple(actions)))
+        self.progress.done.append(PerformedStep(self.node.now, words, tuple(actions)))
         for action in actions:
             await action.do(self._names)
 
@@ -374,11 +385,11 @@ class DisturbEvents(_Step, tag="disturb-events", frozen=True):
 
     def _on(self, live: LiveHistory, /) -> _Comes:
         # The count of an earlier step gives way to the new one.
-        if not live.evented:
+        if not live.progress.evented:
             raise NothingThereError
         if self.how == "cut":
             return "the stream of container events breaks", act("node.runtime.cut_events")
-        live.missed = True
+        live.progress.missed = True
         which = f"its next {self.count} events" if self.count > 1 else "its next event"
         words = f"the runtime {_DISTURBED[self.how].format(which, self.seconds)}"
         method = f"node.runtime.{self.how}_events"

@@ -6,22 +6,13 @@ import json
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 from kubelet_conformance.node.manifests import Json, pod
 from kubelet_conformance.node.observations import SeenEvent
-from kubelet_conformance.node.observer import LONG, Limits, Observer
+from kubelet_conformance.node.observer import LONG, Observer
 from kubelet_conformance.node.pod_handle import PodHandle
-from kubelet_conformance.targets.controls import (
-    ApiControl,
-    Effect,
-    Fault,
-    FaultPlan,
-    KubeletControl,
-    Manifests,
-    RuntimeControl,
-    Target,
-)
+from kubelet_conformance.targets.controls import Effect, Fault, FaultPlan, Target
 
 _EFFECTS = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
 """How a fault is described; other effects are described by their names."""
@@ -37,38 +28,24 @@ class _Setting:
     heal: Callable[[], None]
 
 
-class Node:
-    """One node: a kubelet and a runtime under test. Whatever a scenario does here is part of the trace."""
+class Node(Observer):
+    """One node: a kubelet and a runtime under test. Whatever a scenario does here is part of the trace.
+
+    Attributes:
+        name: the node's name.
+        runtime: the container runtime; a scenario may change what is there.
+        api: the API server, as users and controllers use it.
+        manifests: the manifest folder and URL.
+        kubelet: the kubelet's process.
+    """
 
     def __init__(self, target: Target) -> None:
-        self.target = target
-        self._observer = Observer(target)
-        self.observations = self._observer.observations
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.target.node_name
-
-    @property
-    def runtime(self) -> RuntimeControl:
-        """The runtime, to let things happen in it."""
-        return self.target.runtime
-
-    @property
-    def api(self) -> ApiControl:
-        """The API server, as users and controllers use it."""
-        return self.target.api
-
-    @property
-    def manifests(self) -> Manifests:
-        """The manifest folder and URL."""
-        return self.target.manifests
-
-    @property
-    def kubelet(self) -> KubeletControl:
-        """The kubelet's process."""
-        return self.target.kubelet
+        super().__init__(target)
+        self.name = target.node_name
+        self.runtime = target.runtime
+        self.api = target.api
+        self.manifests = target.manifests
+        self.kubelet = target.kubelet
 
     # Pods.
 
@@ -78,7 +55,7 @@ class Node:
         # Where files stand in for an API server, the pod is one of the kubelet's own sources.
         annotations: Json = stored.get("annotations") or {}
         source = annotations.get("kubernetes.io/config.source", "api")
-        return PodHandle(self._observer, stored["namespace"], stored["name"], source, stored["uid"])
+        return PodHandle(self, stored["namespace"], stored["name"], source, stored["uid"])
 
     def want_static(self, manifest: Json, *, file: str = "") -> PodHandle:
         """Write a manifest into the folder that the kubelet reads."""
@@ -99,7 +76,7 @@ class Node:
     def static(self, name: str, namespace: str = "default", source: str = "file") -> PodHandle:
         """A static pod by the name in its manifest."""
         here = self.target.namespace(namespace)
-        return PodHandle(self._observer, here, f"{name}-{self.name.lower()}", source)
+        return PodHandle(self, here, f"{name}-{self.name.lower()}", source)
 
     def _placed(self, manifest: Json) -> Json:
         """The manifest in the namespace that stands for its own here."""
@@ -131,19 +108,7 @@ class Node:
         """Let time pass."""
         await self.target.sleep(seconds)
 
-    async def reaches(self, holds: Callable[[], bool], within: float) -> bool:
-        """Whether `holds()` comes true of what is seen within so many seconds; nothing is recorded."""
-        return await self._observer.reaches(holds, within)
-
-    async def until(self, holds: Callable[[], bool], awaited: str, **limits: Unpack[Limits]) -> None:
-        """Wait until `holds()` is true of what has been seen, at most `within` seconds.
-
-        With `contract`, the outcome is written as an `expect` record for the contract's judge. Raises
-        WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
-        """
-        await self._observer.until(holds, awaited, **limits)
-
-    # Disturbances.
+    # Faults.
 
     @contextmanager
     def _in_force(

@@ -56,9 +56,10 @@ class Observer:
         contract: str = "",
         last_seen: Callable[[], str] | None = None,
     ) -> None:
-        """Wait until `holds()`, at most `within` seconds; with `contract` the outcome is recorded.
+        """Wait until `holds()` is true of what was observed, at most `within` seconds.
 
-        Raises WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
+        With `contract`, the outcome is written as an `expect` record for the contract's judge. Raises
+        WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
         """
         target = self.target
         within = min(within, target.patience)
@@ -87,7 +88,10 @@ class Observer:
                 _recheck(holds, future)
 
     async def reaches(self, holds: Callable[[], bool], within: float) -> bool:
-        """Wait until `holds()`, at most `within` seconds; whether it came. Raises what `holds` raises."""
+        """Whether `holds()` becomes true within so many seconds; nothing is recorded.
+
+        Raises what `holds` raises.
+        """
         if holds():
             return True
         future = asyncio.get_running_loop().create_future()

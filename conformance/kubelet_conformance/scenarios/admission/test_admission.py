@@ -1,7 +1,5 @@
 """Admission: which pods the node takes, and what becomes of those it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.node import Node, container, pod, witness

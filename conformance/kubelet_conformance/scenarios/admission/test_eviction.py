@@ -1,7 +1,5 @@
 """A node that is short of memory or disk: which pods have to go, and how."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.node import Node, container, pod, witness

@@ -1,7 +1,5 @@
 """Resize in place: containers that get other resources while they run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.node import Node, container, pod, witness

@@ -1,7 +1,5 @@
 """A machine that is about to go down."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 CRITICAL = 2_000_000_000

@@ -1,7 +1,5 @@
 """Situations that kubelets of the past have got wrong, and that no other area covers."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 

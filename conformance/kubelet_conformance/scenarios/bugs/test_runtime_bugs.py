@@ -1,7 +1,5 @@
 """What runtimes got wrong in history: situations in which a right one, and the kubelet on it, hold."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Garbage: which records of dead containers and sandboxes are removed, and when."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, pod, witness
 
 

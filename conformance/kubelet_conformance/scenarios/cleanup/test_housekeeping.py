@@ -1,7 +1,5 @@
 """Housekeeping: what it removes, in which order, and what it leaves alone."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Sources of pods: what becomes of what they say, and of what they say wrongly."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

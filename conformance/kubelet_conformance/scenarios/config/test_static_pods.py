@@ -1,7 +1,5 @@
 """Static pods: pods from manifests, and their mirrors at the API server."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import MANIFEST_FOLDER, Node, container, pod, witness
 
 

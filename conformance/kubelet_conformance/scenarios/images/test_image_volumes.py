@@ -1,7 +1,5 @@
 """Image volumes: images that containers mount."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 GATES = {"ImageVolume": True}

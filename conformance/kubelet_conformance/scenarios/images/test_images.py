@@ -1,7 +1,5 @@
 """Images: when they are pulled, and how containers wait for them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

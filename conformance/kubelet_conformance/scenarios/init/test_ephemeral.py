@@ -1,7 +1,5 @@
 """Ephemeral containers: started once, at once, and of no account."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

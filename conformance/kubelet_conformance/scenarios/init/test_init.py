@@ -1,7 +1,5 @@
 """Init containers: one after the other, and before all else."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Sidecars: init containers that stay, and come back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness

@@ -1,7 +1,5 @@
 """Sidecars at the end of their pod: they do not keep it, and go last."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness

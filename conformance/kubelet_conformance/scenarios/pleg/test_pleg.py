@@ -1,7 +1,5 @@
 """The relist: how the kubelet notices what happens at the runtime."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 

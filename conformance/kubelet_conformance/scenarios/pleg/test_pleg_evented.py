@@ -1,7 +1,5 @@
 """The evented PLEG: the kubelet takes container events from the runtime instead of relisting."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, witness
 
 GATES = {"EventedPLEG": True}

@@ -1,7 +1,5 @@
 """Probes that run a command: when they are executed, what their results lead to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness

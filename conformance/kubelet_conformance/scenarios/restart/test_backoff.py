@@ -1,7 +1,5 @@
 """Back-off: how long a container that keeps ending waits before it is run again."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Restarts: which containers are run again, after what, under which number."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

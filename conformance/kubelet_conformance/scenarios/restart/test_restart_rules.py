@@ -1,7 +1,5 @@
 """Containers that say themselves when they are run again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.node import Node, container, exec_hook, pod, witness

@@ -1,7 +1,5 @@
 """The runtime's own obligations: what it has to answer, keep and let go."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Devices: dynamic resources that pods claim, and that a plugin prepares for them."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 GATES = {"DynamicResourceAllocation": True}

@@ -1,7 +1,5 @@
 """Sandboxes: when a pod gets a new one, what it is made of, and what happens to the old."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, runtime_class, witness
 
 

@@ -1,7 +1,5 @@
 """Starts: how a container is made and started, and what it is given."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, pod, witness
 
 

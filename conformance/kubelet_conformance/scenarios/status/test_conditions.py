@@ -1,7 +1,5 @@
 """Conditions: what a pod's containers, sandbox and gates amount to."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

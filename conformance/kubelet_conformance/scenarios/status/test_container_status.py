@@ -1,7 +1,5 @@
 """Container statuses: what is reported of each container."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Events: what is reported, about what, and what is kept out of them."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 

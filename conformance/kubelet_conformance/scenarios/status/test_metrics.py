@@ -1,7 +1,5 @@
 """Metrics: the kubelet's counters after certain actions."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 

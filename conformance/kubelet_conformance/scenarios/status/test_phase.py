@@ -1,7 +1,5 @@
 """Phases: how they follow from the states of a pod's containers."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Statuses: how they are written, and what they keep."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Restarts of the kubelet: what it finds again, what it leaves alone, what it catches up with."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """The main loop: what wakes it, what holds it back, what it must not wait for."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Syncs: what is done for a pod, in which order, and what keeps the rest from being done."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Workers: ends that come early, late, or from an unusual side."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 _UID = "11111111-2222-3333-4444-555555555555"

@@ -1,7 +1,5 @@
 """Workers: news that come while one is busy, and when it looks at its pod again by itself."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Workers: what one pod's worker does in order, what cannot be undone, what is done again."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Deadlines: pods that may run only so long."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, pod, witness
 
 

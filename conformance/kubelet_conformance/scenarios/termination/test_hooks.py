@@ -1,7 +1,5 @@
 """Lifecycle hooks: when they run, what waits for them, what their failure leads to."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Termination: a pod's way out, from the first stop to the removal of its object."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 

@@ -1,7 +1,5 @@
 """Termination under difficulties: no spec, a lost record, a probe, a pull or a restart in between."""
 
-from __future__ import annotations
-
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 _UID = "11111111-2222-3333-4444-555555555555"

@@ -1,12 +1,12 @@
-"""Errors in a trace: what is wrong, and where."""
+"""Errors in a trace or another input: the place, the problem and the remedy."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 
-class TraceError(Exception):
-    """A file that cannot be judged: names the file, the line, the problem and the remedy."""
+class InputError(Exception):
+    """A file that cannot be used: names the file, the line where known, the problem and the remedy."""
 
     def __init__(self, path: Path | str, line: int | None, problem: str, remedy: str) -> None:
         self.path = path
@@ -15,6 +15,10 @@ class TraceError(Exception):
         self.remedy = remedy
         where = f"{path}:{line}" if line is not None else f"{path}"
         super().__init__(f"{where}: {problem}; {remedy}")
+
+
+class TraceError(InputError):
+    """A trace that cannot be judged."""
 
 
 class BodyError(Exception):

@@ -123,11 +123,7 @@ class Exit:
     """The exit follows a stop of the container or its sandbox."""
 
 
-def _latest_stops() -> deque[Stop]:
-    return deque(maxlen=_CALLS_KEPT)
-
-
-def _latest_executions() -> deque[Execution]:
+def _latest_calls() -> deque[Any]:
     return deque(maxlen=_CALLS_KEPT)
 
 
@@ -149,7 +145,7 @@ class Container(Entity):
     start_failed: bool = False
     state: Literal["created", "running", "exited", "unknown", "removed", "unseen"] = "unseen"
     exit: Exit | None = None
-    stops: deque[Stop] = field(default_factory=_latest_stops)
+    stops: deque[Stop] = field(default_factory=_latest_calls)
     removed_t: float | None = None
     vanished: bool = False
     """The runtime lost it: it left the lists without a RemoveContainer."""
@@ -159,7 +155,7 @@ class Container(Entity):
     """It was reported to the kubelet as running."""
     hooks_open: dict[str, Call] = field(default_factory=dict[str, Call])
     """ExecSync calls into it that have no reply yet, by call id."""
-    hooks: deque[Execution] = field(default_factory=_latest_executions)
+    hooks: deque[Execution] = field(default_factory=_latest_calls)
     """The latest ExecSync calls without a timeout: lifecycle hooks, oldest first."""
     probed: Execution | None = None
     """The latest ExecSync with a timeout: an exec probe."""
@@ -205,7 +201,7 @@ class Sandbox(Entity):
     ip: str = ""
     record: SandboxRecord | None = None
     """As it was read, or as an event reports it."""
-    stops: deque[Stop] = field(default_factory=_latest_stops)
+    stops: deque[Stop] = field(default_factory=_latest_calls)
     removed_t: float | None = None
     vanished: bool = False
     """The runtime lost it: it left the lists without a RemovePodSandbox."""
