@@ -107,12 +107,15 @@ def test_rehearsal_of_a_story_that_fails() -> None:
 
 
 def test_liars_are_for_scripted_runtimes() -> None:
-    """A scenario that declares lies of the runtime needs one that can be made to lie."""
+    """A scenario that makes the runtime break contracts needs a scripted one."""
 
-    @witness(lies=("CRI-01",))
+    @witness(exempt=("CRI-01",))
     async def story(node: Node) -> None:
         await node.run()
 
     found = placed(scenario_of(story), rehearse(story, "mine", Choice(), {}), 120)
 
-    assert (found.place, found.reason) == (Place.NOWHERE, "needs a scripted runtime: one that lies")
+    assert (found.place, found.reason) == (
+        Place.NOWHERE,
+        "needs a scripted runtime: one that breaks contracts",
+    )

@@ -1,4 +1,4 @@
-"""Where a contract stands in the code: its judge, its scenarios, its bugs, and what they replace."""
+"""The code of a contract: its judge, its scenarios, its bugs, and the reference code that they replace."""
 
 from __future__ import annotations
 

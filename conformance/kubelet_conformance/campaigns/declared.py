@@ -1,4 +1,4 @@
-"""What is declared of contracts: the scenarios that exercise them, and the bugs that break them."""
+"""The scenarios that declare to exercise each contract, and the bugs that declare to break it."""
 
 from __future__ import annotations
 

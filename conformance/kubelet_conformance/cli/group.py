@@ -1,4 +1,4 @@
-"""The commands, and the exit code of each."""
+"""The group of commands: finds a command by its name, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def group() -> None:
 
 
 def _in_one_line(error: click.UsageError) -> str:
-    """What is wrong, and for what the program itself has no words where the usage is shown."""
+    """The usage error on one line; it names the help where the message does not say enough."""
     message = " ".join(error.format_message().split()).rstrip(".")
     if error.ctx is None or not isinstance(error, click.MissingParameter | click.NoSuchOption):
         return message

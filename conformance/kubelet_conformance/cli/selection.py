@@ -1,4 +1,4 @@
-"""What a command judges by: the contracts that its user named, and the known deviations."""
+"""The contracts that a command judges by, and the baseline of known deviations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place that reads the machine's clock and draws chance: what real clients see is real."""
+"""The one module that reads the machine's clock and random numbers, for calls to real runtimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of clauses by records: computed once for all traces with equal channels, gates and version."""
+"""Finds the clauses to judge at each record, once for all traces of equal channels, gates and version."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clause(Listener):
-    """One judge of a contract; contracts with several name them."""
+    """One judge of a contract; a contract with several judges names each of them."""
 
     contract: Contract
     name: str
@@ -285,7 +285,7 @@ _SUBJECTS = {
 
 
 def bound(function: Callable[..., R]) -> tuple[Callable[[Moment], R], tuple[Predicate, ...]]:
-    """The function of a moment alone, and the conditions under which it may be called.
+    """The function as one that takes only the moment, and the conditions under which it may be called.
 
     Raises TypeError for a parameter that no moment has, or has as another type.
     """

@@ -1,4 +1,4 @@
-"""Obligations: what a contract says must follow, with its deadline on the trace's clock."""
+"""Obligations: records that a contract requires to follow, each with its deadline on the trace's clock."""
 
 from __future__ import annotations
 

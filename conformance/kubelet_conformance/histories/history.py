@@ -1,4 +1,4 @@
-"""A history: desired pods and what happens to them and to the node, as data that can be kept.
+"""A history as data: the pods that are created, and the actions and faults on them and on the node.
 
 Histories that broke something are kept in a folder, one file each, and played first the next time.
 """

@@ -1,4 +1,4 @@
-"""Play a history, heal the node, see whether it settles, judge all of it, and say what happened."""
+"""Runs a history, heals its faults, checks that the node settles, and judges the trace."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _EVENTED_SINCE = 1, 25
 _SIDECARS_SINCE = 1, 29
 _INDENT = "    "
 _ID = re.compile(r"[A-Z]+-\d+")
-_LIES = '("CRI-30",)'
-"""Of a runtime that does not send every event in time."""
+_EXEMPT = '("CRI-30",)'
+"""Not judged where the runtime does not send every event in time."""
 NOT_CONVERGED = "the node settles"
 """What a history is said to have broken whose node did not come to rest."""
 ERROR = "no error"
@@ -102,7 +102,7 @@ def play(
 
 
 async def _live(live: LiveHistory, history: History, kubernetes: tuple[int, int]) -> None:
-    """The whole history, and what must come of it."""
+    """Run the whole history, and check that the node settles."""
     node = live.node
     node.kubelet.choose_orders(*history.orders)
     for step in history.steps:
@@ -167,5 +167,5 @@ def as_scenario(played: PlayedHistory, what: str) -> str:
 def _witnessed(played: PlayedHistory, what: str) -> str:
     """What a scenario must declare to be played on such a kubelet."""
     ids = [f'"{what}"'] if _ID.fullmatch(what) else []
-    lies = [f"lies={_LIES}"] if played.progress.missed else []
-    return ", ".join([*ids, f'feature_gates={{"{EVENTED}": True}}', *lies])
+    exempt = [f"exempt={_EXEMPT}"] if played.progress.missed else []
+    return ", ".join([*ids, f'feature_gates={{"{EVENTED}": True}}', *exempt])

@@ -1,4 +1,4 @@
-"""Seek histories that break something: draw them, play them, shrink the first one found.
+"""Generates and runs histories until one breaks something new, and shrinks that one.
 
 Histories come in chunks, each drawn from a seed of its own: so a run can be shared out, and its parts
 together play what the whole would have.

@@ -1,4 +1,4 @@
-"""Shrink a history at one place.
+"""The ways to make a history that breaks something smaller.
 
 Hypothesis could do it too, but it knows nothing of histories: it takes ten times as many plays, and a play is
 what costs.

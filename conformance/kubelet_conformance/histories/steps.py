@@ -1,4 +1,4 @@
-"""What may happen in a history: each step is data, and comes to actions on a node.
+"""The actions of a history as data: each step becomes calls of the node's methods.
 
 Steps name things by a number that counts modulo what is there when their turn comes, so that a history from
 which steps were taken is still one. A step for which nothing is there is passed over.

@@ -1,4 +1,4 @@
-"""Manifests in few words.
+"""Builds pod manifests for scenarios from short arguments.
 
 A container's command is its script: `run [stopdelay=S] [stopcode=N]` runs until it is stopped, `exit CODE
 AFTER` ends by itself, `seq CODE@AFTER ...` has one ending for each attempt; a probe or hook runs `x CODE

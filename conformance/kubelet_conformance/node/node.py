@@ -23,7 +23,7 @@ HEALTH = "healthz/syncloop"
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """Something that was set to another value; to heal it is to set it back."""
+    """A fault that set something to another value; healing it restores the old one."""
 
     heal: Callable[[], None]
 

@@ -20,7 +20,7 @@ class Scenario:
         witnesses: the ids of the contracts that it exercises; it is judged by all contracts.
         kubernetes: the oldest version it is meant for, as (1, 29); None is any.
         until: the newest version it is meant for; None is any.
-        lies: contracts of the runtime that the scenario makes it break, and that its trace is not judged by.
+        exempt: contracts of the runtime that the scenario makes it break; its trace is not judged by them.
         needs: what a real runtime does not have, and the scenario cannot do without.
         settings: fields of the kubelet's configuration that it needs set.
     """
@@ -28,7 +28,7 @@ class Scenario:
     witnesses: tuple[str, ...] = ()
     kubernetes: tuple[int, int] | None = None
     until: tuple[int, int] | None = None
-    lies: tuple[str, ...] = ()
+    exempt: tuple[str, ...] = ()
     needs: str = ""
     settings: tuple[tuple[str, object], ...] = ()
 
@@ -51,14 +51,14 @@ def witness(
     *ids: str,
     kubernetes: tuple[int, int] | None = None,
     until: tuple[int, int] | None = None,
-    lies: tuple[str, ...] = (),
+    exempt: tuple[str, ...] = (),
     needs: str = "",
     **settings: object,
 ) -> Callable[[F], F]:
     """Declare the contracts that a scenario exercises; see `Scenario` for the other arguments."""
 
     def declared(function: F) -> F:
-        scenario = Scenario(ids, kubernetes, until, lies, needs, tuple(sorted(settings.items())))
+        scenario = Scenario(ids, kubernetes, until, exempt, needs, tuple(sorted(settings.items())))
         setattr(function, _ATTRIBUTE, scenario)
         return function
 

@@ -170,8 +170,8 @@ class LiveRun:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
                 self._take(act, life.ended[act.number], nothing, "")
             return
-        lies = () if life.shared else scenario_of(self._stories[first].function).lies
-        contracts = [each for each in self._contracts if each.id not in lies]
+        exempt = () if life.shared else scenario_of(self._stories[first].function).exempt
+        contracts = [each for each in self._contracts if each.id not in exempt]
         whole, wrong = judge(life.path, contracts, None if life.shared else first)
         shares = {first: whole}
         if life.shared:

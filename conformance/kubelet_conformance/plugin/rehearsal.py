@@ -195,8 +195,8 @@ def _missing(declared: Scenario, found: Rehearsal, budget: float, controls: froz
     if is_real and declared.needs:
         yield declared.needs
     scripted = [name for name in _SCRIPTED if f"runtime.{name}" in found.uses and name not in controls]
-    if scripted or (is_real and declared.lies):
-        yield f"a scripted runtime: {', '.join(scripted) or 'one that lies'}"
+    if scripted or (is_real and declared.exempt):
+        yield f"a scripted runtime: {', '.join(scripted) or 'one that breaks contracts'}"
     if found.servers or any(f"runtime.{name}" in found.uses for name in _SERVERS):
         yield "servers in its pods"
     if any(use.startswith("machine.") for use in found.uses):

@@ -1,4 +1,4 @@
-"""What each contract of the catalogue rests on: its witnesses, what they exercise, the bugs it catches."""
+"""Coverage of each contract: its scenarios, how often they exercise it, and the bugs that break it."""
 
 from __future__ import annotations
 

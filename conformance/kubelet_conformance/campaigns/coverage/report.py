@@ -1,4 +1,4 @@
-"""Coverage for people and for programs."""
+"""Coverage as text and as JSON."""
 
 from __future__ import annotations
 

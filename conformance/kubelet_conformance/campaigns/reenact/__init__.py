@@ -1,1 +1,1 @@
-"""Do to another kubelet what a recorded trace shows was done to one, and compare what both then did."""
+"""Replays the actions of a recorded trace on another kubelet, and compares what both did."""

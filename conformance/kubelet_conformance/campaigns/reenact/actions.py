@@ -1,4 +1,4 @@
-"""What was done to a kubelet from outside, read out of the trace of what it did.
+"""Reads from a trace what was done to the kubelet from outside: pods, restarts and faults.
 
 Pods sent and removed, kubelet restarts and what the runtime did by itself stand in the trace. Faults on
 calls show in their replies: as many calls in a row as failed are to fail again. What a scripted container

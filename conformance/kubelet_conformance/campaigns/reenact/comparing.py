@@ -70,9 +70,9 @@ def _events(real: list[Step], ours: list[Step], until: float) -> Iterator[str]:
 
 
 def sequence(seen: Iterable[Step]) -> Iterator[Step]:
-    """The calls that change something, in an order and number that say something."""
+    """The calls that change something, without repetitions and order that mean nothing."""
     together: list[Step] = []
-    for step in _telling(seen):
+    for step in _significant(seen):
         if together and not _belongs(step, together[0]):
             yield from sorted(together, key=_order)
             together = []
@@ -81,7 +81,7 @@ def sequence(seen: Iterable[Step]) -> Iterator[Step]:
 
 
 def _belongs(step: Step, first: Step) -> bool:
-    """Whether the order of the two says nothing."""
+    """Whether the order of the two means nothing."""
     if {step.what, first.what} <= _ENDINGS:
         return step.t - first.t <= _PARALLEL_SECONDS
     return {step.what, first.what} <= _REMOVALS
@@ -92,8 +92,8 @@ def _order(step: Step) -> tuple[str, str]:
     return step.whom, "" if step.what in _ENDINGS else step.what
 
 
-def _telling(seen: Iterable[Step]) -> Iterator[Step]:
-    """Calls without those that say nothing new."""
+def _significant(seen: Iterable[Step]) -> Iterator[Step]:
+    """Calls without repetitions that mean nothing."""
     done: dict[tuple[str, str], None] = {}
     outcomes: dict[tuple[str, str], str] = {}
     for step in seen:

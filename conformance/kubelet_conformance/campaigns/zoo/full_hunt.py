@@ -1,4 +1,4 @@
-"""Play every scenario on every bug, each as seldom as that takes.
+"""Runs every scenario on every bug, and skips the runs whose result is known.
 
 A bug that does in a scenario what the right kubelet and runtime do need not be played there (see `reach`).
 The others are played several at a time: one kubelet has the wrong parts of all of them. Where its trace is

@@ -1,4 +1,4 @@
-"""Play the witnesses of what a bug declares on the bug, and see which contracts it breaks."""
+"""Runs the scenarios of a bug's declared contracts on the bug, and reports which contracts it breaks."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def outcome_of(done: Performed, scenario: str) -> Outcome:
     """The outcome of a scenario, judged by every contract but those it is exempt from."""
     digest = sha256(done.trace).digest()
     if digest not in _KNOWN:
-        lies = scenario_of(every_scenario()[scenario]).lies
-        contracts = [each for each in every_contract().values() if each.id not in lies]
+        exempt = scenario_of(every_scenario()[scenario]).exempt
+        contracts = [each for each in every_contract().values() if each.id not in exempt]
         judged, wrong = judge(Path(scenario), contracts, scenario, done.trace)
         _KNOWN[digest] = tuple(Played(scenario, judged).broken), wrong
     broken, wrong = _KNOWN[digest]

@@ -1,4 +1,4 @@
-"""What the right kubelet and the right runtime do in a scenario, and which bugs would do the same.
+"""Finds the bugs that cannot change a scenario: they replace nothing that it reaches on a correct kubelet.
 
 All is reproducible: a bug that replaces nothing they enter, and decides as they do, need not be played.
 """

@@ -1,4 +1,4 @@
-"""`explain`: one contract in full."""
+"""`explain`: show one contract, and where the code of it is."""
 
 from __future__ import annotations
 

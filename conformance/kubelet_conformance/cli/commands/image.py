@@ -1,4 +1,4 @@
-"""`image`: write the images that scenarios use as an archive, for runtimes that are to be played on."""
+"""`image`: write the images that scenarios use as an archive, to import into a runtime."""
 
 from __future__ import annotations
 

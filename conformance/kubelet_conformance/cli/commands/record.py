@@ -1,4 +1,4 @@
-"""`record`: stand between a kubelet and its runtime, and write down what they say."""
+"""`record`: forward the calls between a kubelet and its runtime, and record them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`serve-fake`: the fake runtime on a socket, for a kubelet or crictl to play with."""
+"""`serve-fake`: serve the fake runtime on a socket, for a kubelet or crictl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slice`: cut pods or a span of time out of a trace, without secrets, fit to be shown to others."""
+"""`slice`: cut pods or a span of time out of a trace, without secrets."""
 
 from __future__ import annotations
 

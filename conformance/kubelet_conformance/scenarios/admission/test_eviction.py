@@ -112,7 +112,7 @@ async def test_critical_pods_are_spared(node: Node) -> None:
         await node.wait(20)
 
 
-@witness("EVICT-05", "EVICT-02", lies=("CRI-13",))
+@witness("EVICT-05", "EVICT-02", exempt=("CRI-13",))
 async def test_ends_are_told_before_records_go(node: Node) -> None:
     """Of an evicted pod whose containers end one after another every end is reported."""
     web = await node.run(
@@ -162,7 +162,7 @@ async def test_container_above_its_limit_costs_the_pod(node: Node) -> None:
     await both.until_phase("Failed", within=60)
 
 
-@witness("WORK-20", kubernetes=(1, 31), lies=("CRI-13",))
+@witness("WORK-20", kubernetes=(1, 31), exempt=("CRI-13",))
 async def test_eviction_is_not_awaited_for_ever(node: Node) -> None:
     """An eviction stops waiting for a pod that does not end in time, and the pod is ended all the same."""
     web = await node.run(name="web")

@@ -113,7 +113,7 @@ async def test_memory_in_use_is_not_taken(node: Node) -> None:
     await web.until_called("ContainerStats", "c1", count=2, within=60)
 
 
-@witness("RESIZE-06", "PLEG-17", kubernetes=SINCE, lies=("CRI-28",))
+@witness("RESIZE-06", "PLEG-17", kubernetes=SINCE, exempt=("CRI-28",))
 async def test_runtime_is_late(node: Node) -> None:
     """What a runtime has accepted and not done is not shown, and is looked for until it is done."""
     web = await node.run(sized("c1"))

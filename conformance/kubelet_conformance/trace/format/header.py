@@ -1,4 +1,4 @@
-"""The first line of a trace: which trace it is and what the record can be trusted for."""
+"""The first line of a trace: its versions, and how complete each channel of the record is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record what is seen, in order, and write it as a trace later.
+"""Collects the records of a run in order, and writes them as a trace at its end.
 
 Requests and responses are kept as the messages they came as: turning one into JSON costs more than the
 call itself in process, and equal replies, of which there are many, never need it twice.

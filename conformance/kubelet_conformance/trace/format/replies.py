@@ -1,4 +1,4 @@
-"""The latest full replies, which a later reply may name by `same`; reader and writer forget alike."""
+"""The latest full replies, which a later reply may repeat as `same`; reader and writer keep the same ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State that holds at a moment of a trace, and is repeated where a trace is cut there.
+"""The state at the begin of a slice: desired pods, active faults and whether the kubelet is down.
 
 A trace that begins in the middle does not have which pods were desired, that the kubelet was down, or which
 faults were injected. Records at the cut repeat this, and give the original time by `since`.

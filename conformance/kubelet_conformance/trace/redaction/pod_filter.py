@@ -142,7 +142,7 @@ class Subjects:
             self.of_metadata({"uid": text_of(fields, "uid"), **meta})
 
     def of_change(self, fields: Json) -> bool:
-        """The same for a `pod` record."""
+        """As `belongs`, for a `pod` record."""
         static = text_of(fields, "source") in STATIC_SOURCES
         return self.of_metadata(object_of(object_of(fields, "pod"), "metadata") or fields, static=static)
 

@@ -1,4 +1,4 @@
-"""Cut pods or a span of time out of a trace: a trace again, with nothing in it that was not in the whole.
+"""Cuts pods or a span of time out of a trace, and writes them as a valid trace of their own.
 
 What is left out is as if a recorder had not seen it, and partial knowledge breaks no contract. A span begins
 with the state at its begin repeated (`carried_over`). Times stay those of the whole.

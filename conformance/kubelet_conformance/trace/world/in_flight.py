@@ -73,7 +73,7 @@ def call_ends(moment: Moment) -> None:
 
 
 def _leaves_a_record(moment: Moment) -> bool:
-    """What was to be made is there, or may be: a call that fails may have taken place all the same."""
+    """The call may have created its record: one that fails may have taken effect."""
     return moment.reply.error is None or moment.reply.effect
 
 

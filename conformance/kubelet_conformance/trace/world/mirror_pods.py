@@ -1,4 +1,4 @@
-"""Which static pod a mirror stands for: known when the kubelet creates the mirror."""
+"""Finds the static pod of each mirror pod when the kubelet creates the mirror."""
 
 from __future__ import annotations
 

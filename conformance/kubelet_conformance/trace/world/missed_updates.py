@@ -1,4 +1,4 @@
-"""Pods whose updates the kubelet did not receive in time: what it does for them meanwhile proves nothing.
+"""Pods whose updates the kubelet did not receive in time; until it does, their contracts are not judged.
 
 Container events may be lost or late, and changes at the API server too. That is known only where a fault
 record says so, and so never of a real node.

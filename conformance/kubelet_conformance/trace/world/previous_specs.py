@@ -1,4 +1,4 @@
-"""The spec that a pod had before its last change: a sync that has begun by then still follows it."""
+"""Earlier specs of a pod: a sync that began before a change of the spec still uses the old one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the entities a record is about, before anything is learned from it."""
+"""Finds the pod, sandbox and container that a record is about, before the world is updated from it."""
 
 from __future__ import annotations
 
