@@ -44,8 +44,8 @@ class WaitsItOut(NodeShutdown):
 class GoesUntold(NodeShutdown):
     """The machine goes down before the last statuses of its pods are written."""
 
-    async def wait_until_told(self, found: Sequence[Pod], end: float) -> None:
-        await super().wait_until_told(found[:0], end)
+    async def wait_until_reported(self, found: Sequence[Pod], end: float) -> None:
+        await super().wait_until_reported(found[:0], end)
 
 
 @bug("MUT-SHUT-04", breaks="SHUT-04")

@@ -325,7 +325,7 @@ def run(coro: Coroutine[Any, Any, T], *, limit_seconds: float | None = None) -> 
         return loop.run_until_complete(loop.create_task(coro, name="main"))
     except (KeyboardInterrupt, SystemExit):
         # The task that it interrupted would report it again, as an exception that was never retrieved.
-        loop.set_exception_handler(_unheard)
+        loop.set_exception_handler(_unobserved)
         raise
     finally:
         try:
@@ -335,7 +335,7 @@ def run(coro: Coroutine[Any, Any, T], *, limit_seconds: float | None = None) -> 
             loop.close()
 
 
-def _unheard(_loop: asyncio.AbstractEventLoop, _context: dict[str, Any]) -> None:
+def _unobserved(_loop: asyncio.AbstractEventLoop, _context: dict[str, Any]) -> None:
     """Report nothing."""
 
 

@@ -412,8 +412,8 @@ def test_loop_clock_tells_the_time_of_day() -> None:
     assert run(main()) == (1_795_215_978_000_000_001, 100_000_000, 0.1)
 
 
-def test_interruption_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Ctrl-C in any task ends the run, and no task tells of it again when it goes."""
+def test_interruption_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Ctrl-C in any task ends the run, and no task reports it again when it ends."""
 
     async def child() -> None:
         raise KeyboardInterrupt

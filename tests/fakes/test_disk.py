@@ -1,4 +1,4 @@
-"""The disk in memory behaves as a real one, with a folder's changes told in order."""
+"""The disk in memory behaves as a real one, and reports a folder's changes in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def filled() -> MemoryDisk:
 
 
 def test_files_and_folders() -> None:
-    """What was written is read, names are sorted, and folders are told from files."""
+    """What was written is read, names are sorted, and folders are distinguished from files."""
     disk = filled()
     disk.write("/etc/pods//b.yaml", b"")
     disk.make_folder("/etc/pods/more/still/")
@@ -85,7 +85,7 @@ def test_errors_are_those_of_a_real_disk(
         call(filled())
 
 
-def test_changes_are_told_by_name() -> None:
+def test_changes_are_reported_by_name() -> None:
     """Every entry written, made or removed after the call is named, once a time; other folders are silent."""
 
     async def main() -> list[str]:
@@ -140,14 +140,14 @@ def test_broken_paths_fail() -> None:
 
 def test_listener_hears_what_happened() -> None:
     """A trace hears each write, folder and removal; a folder goes as one."""
-    told: list[tuple[str, str]] = []
-    disk = MemoryDisk(lambda op, path: told.append((op, path)))
+    reported: list[tuple[str, str]] = []
+    disk = MemoryDisk(lambda op, path: reported.append((op, path)))
     disk.make_folder("/a/b")
     disk.write("/a/b/c", b"")
     disk.make_folder("/a")
     disk.remove("/a")
 
-    assert told == [("make", "/a"), ("make", "/a/b"), ("write", "/a/b/c"), ("remove", "/a")]
+    assert reported == [("make", "/a"), ("make", "/a/b"), ("write", "/a/b/c"), ("remove", "/a")]
 
 
 def test_links_are_followed_on_demand() -> None:

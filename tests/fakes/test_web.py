@@ -1,4 +1,4 @@
-"""The manifest URL in memory answers as it is told to, or does not."""
+"""The manifest URL in memory answers as it is set to, or does not."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ class Unread(Exception):  # noqa: N818 - an error of its own
     """What the reader calls a failure."""
 
 
-def test_answers_as_it_was_told() -> None:
+def test_answers_as_it_was_set_to() -> None:
     """The last answer that was set counts; what was never set is 404."""
-    told: list[int] = []
-    web = MemoryUrl(on_fetch=lambda _, status, __: told.append(status))
+    reported: list[int] = []
+    web = MemoryUrl(on_fetch=lambda _, status, __: reported.append(status))
     before = run(web.fetch(URL, timeout=1))
     web.serve(URL, b"pod")
     after = run(web.fetch(URL, timeout=1))
     web.serve(URL, b"oops", status=500)
 
     assert (before[0], after, run(web.fetch(URL, timeout=1))) == (404, (200, b"pod"), (500, b"oops"))
-    assert told == [404, 200, 500]
+    assert reported == [404, 200, 500]
 
 
 def test_refuses_with_the_readers_own_error() -> None:
-    """An unreachable server raises the error that the reader expects; nothing is told."""
-    told: list[int] = []
-    web_of_its_own = MemoryUrl(Unread, lambda _, status, __: told.append(status))
+    """An unreachable server raises the error that the reader expects; nothing is reported."""
+    reported: list[int] = []
+    web_of_its_own = MemoryUrl(Unread, lambda _, status, __: reported.append(status))
     for web, error in ((web_of_its_own, Unread), (MemoryUrl(), NoAnswer)):
         web.refuse(URL)
         with pytest.raises(error, match="connection refused"):
             run(web.fetch(URL, timeout=1))
 
-    assert told == []
+    assert reported == []
 
 
 def test_hangs_until_the_deadline() -> None:

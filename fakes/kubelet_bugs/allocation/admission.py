@@ -126,16 +126,20 @@ class CountsFromItsOwnStart(Deadlines):
 
     def __init__(self, stored: Callable[[str], PodStatus | None], clock: Clock, recorder: Recorder) -> None:
         super().__init__(stored, clock, recorder)
-        self._heard: dict[str, float] = {}
+        self._received_at: dict[str, float] = {}
 
     def watch(self, pod: Pod) -> None:
         super().watch(pod)
-        self._heard.setdefault(pods.uid(pod), self._clock.monotonic())
+        self._received_at.setdefault(pods.uid(pod), self._clock.monotonic())
 
     def is_past(self, pod: Pod) -> bool:
         seconds = pods.spec(pod).activeDeadlineSeconds
-        heard = self._heard.get(pods.uid(pod))
-        return seconds is not None and heard is not None and self._clock.monotonic() >= heard + seconds
+        received_at = self._received_at.get(pods.uid(pod))
+        return (
+            seconds is not None
+            and received_at is not None
+            and self._clock.monotonic() >= received_at + seconds
+        )
 
 
 def _asking(old: Handler, *new: Handler) -> WrongParts:

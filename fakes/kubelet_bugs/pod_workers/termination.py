@@ -47,6 +47,7 @@ class OnlyWhatRan(Housekeeping):
     """A static pod comes back only if the runtime still has something of it."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._running: frozenset[str] = frozenset()
 
     def remove_orphan_folders(
@@ -63,6 +64,7 @@ class _LooksBack(Housekeeping):
     """Goes by what ran two looks ago, and takes a worker that is done for none."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._seen: deque[Sequence[ListedPod]] = deque(((), ()), maxlen=2)
 
     def kill_unknown(self, running: Sequence[ListedPod], known: dict[str, KnownPod]) -> None:

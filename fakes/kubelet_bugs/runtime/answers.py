@@ -94,18 +94,18 @@ class LateReason(RuntimeCore):
     def container_status(self, request: cri.ContainerStatusRequest) -> cri.ContainerStatusResponse:
         reply = super().container_status(request)
         container = self.container(request.container_id)
-        if container.reason != "OOMKilled" or container.id in self._told:
+        if container.reason != "OOMKilled" or container.id in self._reported:
             return reply
-        self._told.add(container.id)
+        self._reported.add(container.id)
         early = cri.ContainerStatusResponse()
         early.CopyFrom(reply)
         early.status.reason = "Error"
         return early
 
     @property
-    def _told(self) -> set[str]:
+    def _reported(self) -> set[str]:
         """The containers whose end was reported."""
-        found: set[str] = self.__dict__.setdefault("_ends_told", set())
+        found: set[str] = self.__dict__.setdefault("_ends_reported", set())
         return found
 
 

@@ -41,7 +41,7 @@ class Fault:
     """Whether the request takes effect and only its answer is lost."""
     hits: int = 0
 
-    def strikes(self, request: Request) -> bool:
+    def applies_to(self, request: Request) -> bool:
         """Whether this request fails; it counts as a hit then."""
         fits = (
             self.left != 0
@@ -103,7 +103,7 @@ class Connection(Client):
 
     @contextlib.contextmanager
     def failing(self, fault: Fault) -> Generator[Fault]:
-        """A fault that lasts as long as the context is open; the first that fits strikes."""
+        """A fault that lasts as long as the context is open; the first that fits applies."""
         self._faults.append(fault)
         try:
             yield fault
@@ -160,7 +160,7 @@ class Connection(Client):
     def _trouble(self, request: Request) -> Fault | None:
         if self._down is not None:
             return Fault(unavailable(self._down))
-        return next((fault for fault in self._faults if fault.strikes(request)), None)
+        return next((fault for fault in self._faults if fault.applies_to(request)), None)
 
     def _report(self, answer: Answer) -> None:
         for listener in self.on_answer:

@@ -91,7 +91,7 @@ class ApiCore(Client):
         """Begin a watch; raises `ApiStatusError` 410 where its resourceVersion is forgotten."""
         kind = resource(request.resource)
         selector = Selector.of(kind.name, request.namespace, request.fields, request.labels)
-        watch = Watch(selector, self._told_so_far(selector, request.resource_version))
+        watch = Watch(selector, self._reported_so_far(selector, request.resource_version))
         self._watches.append(watch)
         return watch
 
@@ -99,7 +99,7 @@ class ApiCore(Client):
         """Compact, as etcd does every five minutes: a watch from any older version answers 410."""
         self._history.forget()
 
-    def _told_so_far(self, selector: Selector, version: str) -> Iterable[WatchEvent]:
+    def _reported_so_far(self, selector: Selector, version: str) -> Iterable[WatchEvent]:
         if version in {"", "0"}:
             return [WatchEvent(ADDED, each) for each in self._selected(selector)]
         if not version.isdecimal():

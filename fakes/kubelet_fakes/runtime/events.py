@@ -26,7 +26,7 @@ class Events:
         self._held: deque[cri.ContainerEventResponse] = deque()
         self.later: Callable[[float, Callable[[], None]], object] = _at_once
         """Does something after so many seconds; who drives the runtime sets it."""
-        self.on_mishap: Callable[[str, str, float], None] = _unheard
+        self.on_event_fault: Callable[[str, str, float], None] = _unobserved
         """Called when an event is not sent at once: how, the pod's UID, and how late (s) it is, if it is."""
 
     def subscribe(self, send: Callable[[cri.ContainerEventResponse], None]) -> Callable[[], None]:
@@ -63,7 +63,7 @@ class Events:
         uid = sandbox.config.metadata.uid
         if self._to_lose:
             self._to_lose -= 1
-            self.on_mishap("lost", uid, 0)
+            self.on_event_fault("lost", uid, 0)
             return
         event = cri.ContainerEventResponse(
             container_id=record_id,
@@ -74,12 +74,12 @@ class Events:
         )
         if self._to_delay:
             self._to_delay -= 1
-            self.on_mishap("late", uid, self._delay_seconds)
+            self.on_event_fault("late", uid, self._delay_seconds)
             self.later(self._delay_seconds, lambda: self._report(event))
         elif self._to_reverse:
             self._held.appendleft(event)
             self._to_reverse -= 1
-            self.on_mishap("held back", uid, 0)
+            self.on_event_fault("held back", uid, 0)
             if not self._to_reverse:
                 self._let_go()
         else:
@@ -95,7 +95,7 @@ class Events:
             send(event)
 
 
-def _unheard(how: str, uid: str, seconds: float) -> None:
+def _unobserved(how: str, uid: str, seconds: float) -> None:
     """Ignore it."""
 
 

@@ -23,7 +23,7 @@ from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.records import POD_UID
 
-#: A fault on this strikes every call.
+#: A fault on this applies to every call.
 ANY_RPC = "*"
 
 #: The calls to a plugin of dynamic resources, which stands beside the runtime.
@@ -39,7 +39,7 @@ CALLS = tuple(
 
 
 class Effect(StrEnum):
-    """When a fault strikes."""
+    """What a fault does to the call that it applies to."""
 
     NONE = "none"
     """It does not: the call is only late."""
@@ -80,7 +80,7 @@ class Fault:
         await self._healed.wait()
 
     def error(self) -> CallError:
-        """What a call that it strikes raises."""
+        """What a call that it applies to raises."""
         return CallError(self.code, self.message, effect=self.effect is not Effect.BEFORE)
 
     def __enter__(self) -> Self:
@@ -129,11 +129,11 @@ class Faults:
 
         Args:
             rpc: The name of the call, or `*` for all.
-            effect: When it strikes, by value or name.
+            effect: What it does to the call, by value or name.
             code: The error, by gRPC's name; of no account for a hang, a lost reply, or a mere delay.
             message: The error's text.
             delay: How many seconds late the call is.
-            times: How many calls it strikes; None is all of them.
+            times: How many calls it applies to; None is all of them.
             where: What a call must be about to get the fault (see `about`); None is anything.
 
         Raises:

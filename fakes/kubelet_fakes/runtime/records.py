@@ -26,7 +26,7 @@ class Sandbox:
 
     __slots__ = (
         "_listed",
-        "_told",
+        "_reported",
         "config",
         "containers",
         "created_at",
@@ -56,7 +56,7 @@ class Sandbox:
         self.key = sandbox_key(config.metadata)
         self.uid_label: str = config.labels.get(POD_UID, "")
         self._listed: cri.PodSandbox | None = None
-        self._told: cri.PodSandboxStatusResponse | None = None
+        self._reported: cri.PodSandboxStatusResponse | None = None
 
     @property
     def pod_uid(self) -> str:
@@ -84,8 +84,8 @@ class Sandbox:
         return self._listed
 
     def changed(self) -> None:
-        """Its status is no longer what was told."""
-        self._told = None
+        """Its status is no longer what was reported last."""
+        self._reported = None
 
     def status(self) -> cri.PodSandboxStatus:
         """The record in full; a sandbox that is not ready has no address (CRI-21)."""
@@ -93,7 +93,7 @@ class Sandbox:
 
     def reply(self) -> cri.PodSandboxStatusResponse:
         """The same as the answer to PodSandboxStatus."""
-        if self._told is None or self._told.status.state != self.state:
+        if self._reported is None or self._reported.status.state != self.state:
             config = self.config
             reply = cri.PodSandboxStatusResponse()
             status = reply.status
@@ -110,8 +110,8 @@ class Sandbox:
                 status.network.additional_ips.extend(cri.PodIP(ip=ip) for ip in self.ips[1:])
             # The kubelet runs another sandbox in its place if the modes are not reported (CRI-22).
             status.linux.namespaces.options.CopyFrom(config.linux.security_context.namespace_options)
-            self._told = reply
-        return self._told
+            self._reported = reply
+        return self._reported
 
 
 def _fill(into: MutableMapping[str, str], pairs: MutableMapping[str, str]) -> None:
@@ -208,7 +208,7 @@ class Container:
         return own
 
     def changed(self) -> None:
-        """Its status is no longer what was told."""
+        """Its status is no longer what was reported last."""
         self._reply = None
 
     def listed(self) -> bytes:

@@ -251,9 +251,9 @@ class FakeRuntime(Shell):
             unsubscribe()
             self._streams.pop(queue, None)
 
-        return self._told(request, timeout, queue, close)
+        return self._stream(request, timeout, queue, close)
 
-    async def _told(
+    async def _stream(
         self,
         request: cri.GetEventsRequest,
         timeout: float | None,

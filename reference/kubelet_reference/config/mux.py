@@ -64,7 +64,7 @@ class Mux:
         self._clock = clock
         self._classify = classify
         self._known: dict[Source, dict[str, _Known]] = {source: {} for source in sources}
-        self._heard: dict[Source, bool] = dict.fromkeys(self._known, False)
+        self._has_reported: dict[Source, bool] = dict.fromkeys(self._known, False)
         self._seen: dict[Source, bool] = dict.fromkeys(self._known, False)
 
     def set_pods(self, source: Source, wanted: Iterable[Pod]) -> None:
@@ -72,8 +72,8 @@ class Mux:
         kept = self._first_of_each_name(source, wanted)
         uids = {pods.uid(pod) for pod in kept}
         gone = [uid for uid in self._known[source] if uid not in uids]
-        self._merge(source, kept, gone, is_first=not self._heard[source])
-        self._heard[source] = True
+        self._merge(source, kept, gone, is_first=not self._has_reported[source])
+        self._has_reported[source] = True
 
     def change_pods(self, source: Source, changed: Iterable[Pod], gone: Iterable[str] = ()) -> None:
         """The source wants what it wanted before, save that these pods changed and the UIDs in `gone` went.

@@ -95,10 +95,10 @@ class NodeShutdown:
         end = self.clock.monotonic() + sum(group.seconds for group in self._groups)
         found = self.active()
         await self.end_all(by_group(self._groups, found))
-        await self.wait_until_told(found, end)
+        await self.wait_until_reported(found, end)
         self.signal.release()
 
-    async def wait_until_told(self, found: Sequence[Pod], end: float) -> None:
+    async def wait_until_reported(self, found: Sequence[Pod], end: float) -> None:
         """Hold the shutdown up till it is known how the pods ended, within the time of all (K8S-109531)."""
         clock = self.clock
         while clock.monotonic() < end and not all(self.is_reported(pod) for pod in found):

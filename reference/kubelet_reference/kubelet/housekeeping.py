@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lightkube.models.core_v1 import Pod
 
@@ -66,8 +66,9 @@ class Housekeeping:
     forget_expired: Callable[[], None]
     cgroups: Cgroups | None = None
 
-    _left: dict[str, str] = field(default_factory=dict[str, str], init=False)
-    """Why a folder of a pod that is gone could not be removed, by UID."""
+    def __post_init__(self) -> None:
+        self._left: dict[str, str] = {}
+        """Why a folder of a pod that is gone could not be removed, by UID."""
 
     async def run_once(self) -> None:
         """Do all of it; an error of the runtime ends it, with nothing killed (CLEANUP-06)."""

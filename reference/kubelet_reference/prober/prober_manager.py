@@ -138,7 +138,7 @@ class Prober:
     def _is_unprobed(
         self, kind: ProbeKind, pod: Pod, shown: ContainerStatus, worker: ProbeWorker | None
     ) -> bool:
-        """Whether the container has no such probe, as far as the workers tell.
+        """Whether the container has no such probe, as far as the workers know.
 
         A pod's first status after a restart of the kubelet is made before its workers are. Where the API is
         asked instead (from 1.35), a guess there would be taken for what the last kubelet had found.

@@ -68,17 +68,17 @@ class _OnceAMinute(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[tuple[str, str], float] = {}
+        self._reported: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.INFO or record.name in _NEVER_DROPPED:
             return True
         key = record.name, record.getMessage()
-        last = self._told.get(key)
+        last = self._reported.get(key)
         if last is not None and record.created - last < _REPEAT_SECONDS:
             return False
-        self._told.pop(key, None)
-        self._told[key] = record.created
-        if len(self._told) > _REMEMBERED:
-            del self._told[next(iter(self._told))]
+        self._reported.pop(key, None)
+        self._reported[key] = record.created
+        if len(self._reported) > _REMEMBERED:
+            del self._reported[next(iter(self._reported))]
         return True

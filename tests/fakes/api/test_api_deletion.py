@@ -18,7 +18,7 @@ def marks(thing: dict[str, Any]) -> tuple[str | None, int | None]:
     return metadata.get(NAMES[0]), metadata.get(NAMES[1])
 
 
-def told(events: list[WatchEvent]) -> list[tuple[str, str, int | None]]:
+def reported(events: list[WatchEvent]) -> list[tuple[str, str, int | None]]:
     """Type, version and grace of each event."""
     return [
         (each.type, each.object["metadata"]["resourceVersion"], each.object["metadata"].get(NAMES[1]))
@@ -59,7 +59,7 @@ def test_grace_0_removes_after_it_is_shown() -> None:
     core.delete("pods", "web", grace_seconds=3)
     last = core.delete("pods", "web", grace_seconds=0)
 
-    assert told(watch.taken()) == [("MODIFIED", "2", 3), ("MODIFIED", "3", 0), ("DELETED", "4", 0)]
+    assert reported(watch.taken()) == [("MODIFIED", "2", 3), ("MODIFIED", "3", 0), ("DELETED", "4", 0)]
     assert marks(last) == ("2026-01-01T12:00:00Z", 0)
     assert refused(core.get, "pods", "web").code == 404
 
@@ -108,7 +108,7 @@ def test_finalizer_keeps_the_pod() -> None:
     core.patch(
         "pods", "web", {"$deleteFromPrimitiveList/finalizers": ["a/b"], "metadata": {"finalizers": None}}
     )
-    assert [each[0] for each in told(watch.taken())] == ["DELETED"]
+    assert [each[0] for each in reported(watch.taken())] == ["DELETED"]
     assert core.list_objects("pods")[0] == ()
 
 

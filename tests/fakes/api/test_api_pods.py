@@ -303,7 +303,7 @@ def test_status_is_not_changed_by_an_update_of_the_pod() -> None:
 
 
 def test_tolerant_server_stores_what_is_invalid() -> None:
-    """What would be refused is stored for as long as the server is told to be tolerant."""
+    """What would be refused is stored for as long as the server is set to be tolerant."""
     core = ApiWorld()
     core.create("pods", pod())
     changed = {"spec": {"hostNetwork": True}}

@@ -117,7 +117,7 @@ def test_merges_as_a_real_server_merged() -> None:
 
 
 def test_patch_that_changes_nothing_is_no_change() -> None:
-    """The very same object comes back, so nobody is told."""
+    """The very same object comes back, so no watch reports it."""
     old = frozen({"a": {"b": [1, 2]}, "conditions": [condition("A"), condition("B")]})
 
     patches: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from kubelet_fakes.clock import run
 HERE = {"spec.nodeName": "node-1"}
 
 
-def told(events: list[WatchEvent]) -> list[tuple[str, str]]:
+def reported(events: list[WatchEvent]) -> list[tuple[str, str]]:
     """Type and name of each event."""
     return [(each.type, each.object["metadata"]["name"]) for each in events]
 
@@ -24,7 +24,7 @@ async def rest(watch: Watch) -> list[WatchEvent]:
 
 
 def test_watch_goes_on_where_the_list_ends() -> None:
-    """Nothing is lost or told twice between a list and a watch from its version."""
+    """Nothing is lost or reported twice between a list and a watch from its version."""
     core = ApiWorld()
     core.create("pods", pod("a"))
     version = core.list_objects("pods")[1]
@@ -33,19 +33,19 @@ def test_watch_goes_on_where_the_list_ends() -> None:
     core.create("configmaps", {"metadata": {"name": "c"}})
     core.delete("pods", "a", grace_seconds=0)
 
-    assert told(watch.taken()) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert reported(watch.taken()) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 @pytest.mark.parametrize("version", ["", "0"])
 def test_watch_from_now_begins_with_what_is_there(version: str) -> None:
-    """Without a version the watch first tells all there is."""
+    """Without a version the watch first reports all there is."""
     core = ApiWorld()
     for name in ("b", "a"):
         core.create("pods", pod(name))
     watch = core.watch("pods", version)
     core.create("pods", pod("c"))
 
-    assert told(watch.taken()) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert reported(watch.taken()) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
 def test_object_that_comes_to_fit_is_added() -> None:
@@ -58,8 +58,8 @@ def test_object_that_comes_to_fit_is_added() -> None:
     for value in ("b", "c"):
         core.patch("pods", "web", {"metadata": {"labels": {"a": value}}})
 
-    assert told(here.taken()) == [("ADDED", "web"), ("MODIFIED", "web"), ("MODIFIED", "web")]
-    assert told(labelled.taken()) == [("ADDED", "web"), ("DELETED", "web")]
+    assert reported(here.taken()) == [("ADDED", "web"), ("MODIFIED", "web"), ("MODIFIED", "web")]
+    assert reported(labelled.taken()) == [("ADDED", "web"), ("DELETED", "web")]
 
 
 def test_forgotten_past_is_410() -> None:
@@ -68,7 +68,7 @@ def test_forgotten_past_is_410() -> None:
     for name in "abcd":
         core.create("pods", pod(name))
 
-    assert told(core.watch("pods", "2").taken()) == [("ADDED", "c"), ("ADDED", "d")]
+    assert reported(core.watch("pods", "2").taken()) == [("ADDED", "c"), ("ADDED", "d")]
     error = refused(core.watch, "pods", "1")
     assert (error.code, error.reason, str(error)) == (410, "Expired", "too old resource version: 1 (2)")
     core.forget_history()
@@ -79,7 +79,7 @@ def test_forgotten_past_is_410() -> None:
 
 
 def test_reader_waits_and_gets_everything() -> None:
-    """Who iterates sleeps until there is something, and what was told before the end is still delivered."""
+    """A reader sleeps until there is something, and gets what was reported before the end."""
 
     async def main() -> tuple[list[tuple[str, str]], bool]:
         core = ApiWorld()
@@ -92,7 +92,7 @@ def test_reader_waits_and_gets_everything() -> None:
         was_waiting = not reader.done()
         watch.stop()
         core.create("pods", pod("d"))
-        return told(await reader), was_waiting
+        return reported(await reader), was_waiting
 
     assert run(main()) == ([("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")], True)
 
@@ -163,7 +163,7 @@ def test_outage_stops_the_client_and_not_the_world() -> None:
         assert kubelet.is_down
         assert refused(kubelet.list_objects, "pods").code == 503
         kubelet.come_up()
-        assert told(kubelet.watch("pods", "1").taken()) == [("ADDED", "b")]
+        assert reported(kubelet.watch("pods", "1").taken()) == [("ADDED", "b")]
 
     run(main())
 
@@ -177,7 +177,7 @@ def test_watches_can_end_cleanly() -> None:
         watch = kubelet.watch("pods")
         kubelet.break_watches()
         core.create("pods", pod())
-        return await rest(watch), told(kubelet.watch("pods", "0").taken())
+        return await rest(watch), reported(kubelet.watch("pods", "0").taken())
 
     assert run(main()) == ([], [("ADDED", "web")])
 
@@ -212,8 +212,8 @@ def test_watch_can_be_refused() -> None:
     assert error.code == 410
 
 
-def test_answers_are_told() -> None:
-    """A trace hears each request of the client with its precondition, its grace and its code."""
+def test_answers_are_observed() -> None:
+    """A trace records each request of the client with its precondition, its grace and its code."""
     core = ApiWorld()
     kubelet = Connection(core, "node-1")
     answers: list[Answer] = []

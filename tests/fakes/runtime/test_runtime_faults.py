@@ -44,7 +44,7 @@ async def test_error_after_a_stop_waits_for_the_end(node: Node) -> None:
 
 
 async def test_a_number_of_times(node: Node) -> None:
-    """A fault strikes as often as it was told to, and no more."""
+    """A fault applies to as many calls as it says, and no more."""
     node.runtime.faults.add("StartContainer", times=2)
     container = await node.create(await node.sandbox())
     for _ in range(2):
@@ -53,7 +53,7 @@ async def test_a_number_of_times(node: Node) -> None:
 
 
 async def test_only_where_it_is_meant(node: Node) -> None:
-    """A fault strikes the calls that are about what its filter names: pod, container, image."""
+    """A fault applies to the calls that are about what its filter names: pod, container, image."""
     faults = node.runtime.faults
     faults.add("*", where=about(pod_name="bad"))
     faults.add("CreateContainer", where=about(pod_uid="uid-good", container="c2"), code="ABORTED")
@@ -167,8 +167,8 @@ def test_faults_in_words() -> None:
     assert faults.names() == ("* before: UNAVAILABLE down", "PullImage late by 2.5 s", "Status hang")
 
 
-async def test_scripted_exits_are_told(node: Node) -> None:
-    """An exit by script is told when it happens, with ids, name and code."""
+async def test_scripted_exits_are_reported(node: Node) -> None:
+    """An exit by script is reported when it happens, with ids, name and code."""
     container = await node.running("exit 3 2.5")
     sandbox = (await node.sandboxes())[0]
     await node.clock.sleep(2)
@@ -188,7 +188,7 @@ async def test_exits_come_in_order_whenever_they_were_asked_for(node: Node) -> N
 
 
 async def test_addresses_may_be_wrong(node: Node) -> None:
-    """While it is told so every new sandbox gets that text as its address, or none."""
+    """While it is set every new sandbox gets that text as its address, or none."""
     addresses = node.runtime.core.store.addresses
     addresses.given = "pending"
     odd = await node.sandbox()
@@ -196,9 +196,9 @@ async def test_addresses_may_be_wrong(node: Node) -> None:
     none = await node.sandbox("other")
     addresses.given = None
     right = await node.sandbox("third")
-    told = [(await node.sandbox_status(one)).network.ip for one in (odd, none, right)]
+    reported = [(await node.sandbox_status(one)).network.ip for one in (odd, none, right)]
 
-    assert told == ["pending", "", "10.88.0.2"]
+    assert reported == ["pending", "", "10.88.0.2"]
 
 
 async def test_exit_and_oom_from_outside(node: Node) -> None:

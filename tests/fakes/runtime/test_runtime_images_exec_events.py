@@ -151,7 +151,7 @@ async def test_cri_36_log_file(node: Node) -> None:
 
 
 async def test_cri_30_events(node: Node) -> None:
-    """The stream tells every transition in order, with what was true of the pod right then."""
+    """The stream reports every transition in order, with what was true of the pod right then."""
     stream = node.runtime.GetContainerEvents(cri.GetEventsRequest())
     container = await node.running("exit 3 5")
     sandbox = (await node.sandboxes())[0]
@@ -180,7 +180,7 @@ async def test_cri_30_events(node: Node) -> None:
 
 
 async def test_events_can_be_lost_and_reversed(node: Node) -> None:
-    """A test may lose events, or have them told in reverse order."""
+    """A test may lose events, or have them reported in reverse order."""
     stream = node.runtime.GetContainerEvents(cri.GetEventsRequest())
     events = node.runtime.core.store.events
     events.lose(3)
@@ -218,7 +218,7 @@ async def test_cri_32_work_goes_on_when_the_caller_is_cancelled(node: Node) -> N
 
 
 async def test_cri_40_registry(node: Node) -> None:
-    """A pull fails as registries let it: not there, not allowed, or no answer, told by the prefix."""
+    """A pull fails as registries let it: not there, not allowed, or no answer, as the prefix says."""
     images = node.runtime.core.images
     images.publish("gone:1", there=False)
     images.protect("secret:1", "user", "word")
@@ -241,7 +241,7 @@ async def test_cri_41_stop_and_remove_in_any_order(node: Node) -> None:
 
 
 async def test_cri_42_runtime_config(node: Node) -> None:
-    """RuntimeConfig tells the cgroup driver."""
+    """RuntimeConfig reports the cgroup driver."""
     reply = await node.runtime.RuntimeConfig(cri.RuntimeConfigRequest())
 
     assert reply.linux.cgroup_driver == cri.CGROUPFS

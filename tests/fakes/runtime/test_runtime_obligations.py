@@ -139,7 +139,7 @@ async def test_cri_13_a_second_stop_may_be_shorter(node: Node) -> None:
 
 
 async def test_cri_16_exit_data(node: Node) -> None:
-    """Exit code, end and reason tell how the process ended: by itself, killed, or for lack of memory."""
+    """Exit code, end and reason say how the process ended: by itself, killed, or for lack of memory."""
     sandbox = await node.sandbox()
     scripts = {"good": "exit 0 1", "bad": "exit 3 1", "killed": "run stopdelay=9", "oom": "run"}
     ids = {name: await node.create(sandbox, script, name) for name, script in scripts.items()}

@@ -1,4 +1,4 @@
-"""What a runtime tells when it is read: unchanged replies, statistics, details, refusals."""
+"""What a runtime reports when it is read: unchanged replies, statistics, details, refusals."""
 
 import pytest
 from cri_api.v1 import api_pb2 as cri

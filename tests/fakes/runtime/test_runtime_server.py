@@ -27,12 +27,12 @@ def serving(path: Path) -> RuntimeServer:
     return RuntimeServer(FakeRuntime(RuntimeCore(), LoopClock()), path)
 
 
-def played(path: Path, story: Callable[[Any, Any], Awaitable[Any]]) -> Any:
-    """What the story, told both stubs of a server on this path, comes to."""
+def replies(path: Path, calls: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+    """What these calls, made with both stubs of a server on this path, return."""
 
     async def main() -> Any:
         async with serving(path) as server, grpc.aio.insecure_channel(server.address) as channel:
-            return await story(*stubs(channel))
+            return await calls(*stubs(channel))
 
     return asyncio.run(main())
 
@@ -60,9 +60,9 @@ def test_whole_life_of_a_pod(tmp_path: Path) -> None:
         await runtime.RemovePodSandbox(cri.RemovePodSandboxRequest(pod_sandbox_id=pod))
         left = await runtime.ListPodSandbox(cri.ListPodSandboxRequest())
         seen += [ended.status.exit_code, status.status.state, len(left.items)]
-        told = [(await events.read()).container_event_type for _ in range(4)]
+        reported = [(await events.read()).container_event_type for _ in range(4)]
         events.cancel()
-        return [*seen, told]
+        return [*seen, reported]
 
     first_events = [
         cri.CONTAINER_CREATED_EVENT,
@@ -71,7 +71,7 @@ def test_whole_life_of_a_pod(tmp_path: Path) -> None:
         cri.CONTAINER_STARTED_EVENT,
     ]
 
-    assert played(tmp_path / "cri.sock", life) == [
+    assert replies(tmp_path / "cri.sock", life) == [
         "v1",
         True,
         7,
@@ -100,7 +100,7 @@ def test_every_method_is_served(tmp_path: Path) -> None:
         return unknown
 
     assert len(METHODS) == 35
-    assert played(tmp_path / "cri.sock", ask) == []
+    assert replies(tmp_path / "cri.sock", ask) == []
 
 
 def test_errors_keep_code_and_text(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_errors_keep_code_and_text(tmp_path: Path) -> None:
             await runtime.ContainerStatus(cri.ContainerStatusRequest(container_id="nobody"))
         return caught.value.code(), caught.value.details() or ""
 
-    code, details = played(tmp_path / "cri.sock", ask)
+    code, details = replies(tmp_path / "cri.sock", ask)
 
     assert (code, "nobody" in details) == (grpc.StatusCode.NOT_FOUND, True)
 
@@ -130,7 +130,7 @@ def test_deadline_ends_a_call_and_not_the_work(tmp_path: Path) -> None:
         ended = await runtime.ContainerStatus(cri.ContainerStatusRequest(container_id=app))
         return caught.value.code(), ended.status.state
 
-    outcome = played(tmp_path / "cri.sock", stop)
+    outcome = replies(tmp_path / "cri.sock", stop)
 
     assert outcome == (grpc.StatusCode.DEADLINE_EXCEEDED, cri.CONTAINER_EXITED)
 
@@ -194,7 +194,7 @@ def test_socket_left_behind_is_replaced(tmp_path: Path) -> None:
     async def version(runtime: Any, _: Any) -> str:
         return str((await runtime.Version(cri.VersionRequest())).version)
 
-    assert played(path, version) == "0.1.0"
+    assert replies(path, version) == "0.1.0"
 
 
 def test_socket_in_use_is_left_alone(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_socket_in_use_is_left_alone(tmp_path: Path) -> None:
             await serving(path).__aenter__()
         return str((await runtime.Version(cri.VersionRequest())).version)
 
-    assert played(path, second) == "0.1.0"
+    assert replies(path, second) == "0.1.0"
 
 
 def test_obstacles_are_named(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ class AnyHistory(RuleBasedStateMachine):
             self.core.remove_pod_sandbox(cri.RemovePodSandboxRequest(pod_sandbox_id=self.sandbox(number)))
 
     @rule(number=which, what=st.sampled_from(["exit", "oom", "lose_track", "remove_container"]))
-    def mishap(self, number: int, what: str) -> None:
+    def spontaneous_event(self, number: int, what: str) -> None:
         """Something happens to a container by itself."""
         container_id = self.container(number)
         try:
@@ -143,7 +143,7 @@ class AnyHistory(RuleBasedStateMachine):
             pass
 
     @rule(number=which, what=st.sampled_from(["kill", "remove", "restart", "lose", "reboot"]))
-    def great_mishap(self, number: int, what: str) -> None:
+    def restart_of_the_runtime(self, number: int, what: str) -> None:
         """Something happens to a sandbox, or to the whole node."""
         if what == "kill" and self.sandbox(number) in self.core.store.sandboxes:
             self.spontaneous_events.kill_sandbox(self.sandbox(number))
@@ -158,7 +158,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @invariant()
     def lists_and_statuses_agree(self) -> None:
-        """Each list holds exactly the records, once, and tells what the statuses tell."""
+        """Each list holds exactly the records, once, and says what the statuses say."""
         containers = self.core.list_containers(cri.ListContainersRequest())
         sandboxes = self.core.list_pod_sandbox(cri.ListPodSandboxRequest())
 
@@ -174,9 +174,9 @@ class AnyHistory(RuleBasedStateMachine):
             assert (status.finished_at > 0) == (status.state == cri.CONTAINER_EXITED)
         for box in sandboxes.items:
             asked = cri.PodSandboxStatusRequest(pod_sandbox_id=box.id)
-            told = self.core.pod_sandbox_status(asked).status
-            assert (box.state, box.created_at) == (told.state, told.created_at)
-            assert bool(told.network.ip) == (told.state == cri.SANDBOX_READY)
+            reported = self.core.pod_sandbox_status(asked).status
+            assert (box.state, box.created_at) == (reported.state, reported.created_at)
+            assert bool(reported.network.ip) == (reported.state == cri.SANDBOX_READY)
 
     @invariant()
     def lists_of_one_pod_are_parts_of_the_whole(self) -> None:
@@ -213,8 +213,8 @@ class AnyHistory(RuleBasedStateMachine):
         assert boxes == sorted(set(boxes))
 
     @invariant()
-    def every_end_is_told_once(self) -> None:
-        """Each exit is told, and told once."""
+    def every_end_is_reported_once(self) -> None:
+        """Each exit is reported, and reported once."""
         ended = {c.id for c in self.core.store.containers.values() if c.state == cri.CONTAINER_EXITED}
 
         assert len(self.exits) == len(set(self.exits))

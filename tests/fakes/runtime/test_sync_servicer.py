@@ -104,7 +104,7 @@ def test_call_that_hangs_ends(servicer: SyncServicer, call: Call, timeout: float
 
 
 def test_events_stream_what_happens(servicer: SyncServicer) -> None:
-    """The stream tells what happens by itself, and ends when nothing more can."""
+    """The stream reports what happens by itself, and ends when nothing more can."""
 
     class Context:
         """A context that stays active."""
@@ -121,6 +121,8 @@ def test_events_stream_what_happens(servicer: SyncServicer) -> None:
     pod = ask.RunPodSandbox(sandbox(), Context()).pod_sandbox_id
     app = ask.CreateContainer(container(pod, "exit", "0", "5"), Context()).container_id
     ask.StartContainer(cri.StartContainerRequest(container_id=app), Context())
-    told = [event.container_event_type for event in ask.GetContainerEvents(cri.GetEventsRequest(), Context())]
+    reported = [
+        event.container_event_type for event in ask.GetContainerEvents(cri.GetEventsRequest(), Context())
+    ]
 
-    assert told == [cri.CONTAINER_STOPPED_EVENT]
+    assert reported == [cri.CONTAINER_STOPPED_EVENT]

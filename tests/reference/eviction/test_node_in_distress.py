@@ -39,7 +39,7 @@ class Machine:
         self.helps = True
         self.leaves_volumes = False
         self.announcement = asyncio.Event()
-        self.told_at = 0.0
+        self.reported_at = 0.0
         self.free_at: float | None = None
 
     async def read(self) -> Mapping[str, Amount]:
@@ -99,7 +99,7 @@ class Machine:
             killer=cast("Any", self),
             active=lambda: list(self.pods),
             is_gone=lambda pod: pod not in self.pods,
-            is_reported=lambda _: self.clock.monotonic() >= self.told_at,
+            is_reported=lambda _: self.clock.monotonic() >= self.reported_at,
             spawn=asyncio.ensure_future,
         )
 
@@ -254,12 +254,12 @@ def test_group_is_gone_with_its_volumes(kubernetes: str, begins: float) -> None:
     on_machine(story)
 
 
-@pytest.mark.parametrize(("told_at", "free_at"), [(2, 2), (5, 5), (1000, 30)])
-def test_shutdown_waits_for_the_statuses(told_at: float, free_at: float) -> None:
+@pytest.mark.parametrize(("reported_at", "free_at"), [(2, 2), (5, 5), (1000, 30)])
+def test_shutdown_waits_for_the_statuses(reported_at: float, free_at: float) -> None:
     """The machine goes down when it is known how its pods ended, or the time is over (K8S-109531)."""
 
     async def story(machine: Machine) -> None:
-        machine.told_at = told_at
+        machine.reported_at = reported_at
         shutdown = machine.shutdown(shutdown_grace_period=30)
         machine.announcement.set()
         await shutdown.run()

@@ -35,7 +35,7 @@ class FakeRuntimeControl:
         self._recorder = recorder
         runtime.core.store.on_runtime = self._happened
         events, images = runtime.core.store.events, runtime.core.images
-        events.on_mishap = self._untold
+        events.on_event_fault = self._untold
         self.exit, self.oom, self.lose_track = runtime.exit, runtime.oom, runtime.lose_track
         self.kill_sandbox = runtime.kill_sandbox
         self.remove_container, self.remove_sandbox = runtime.remove_container, runtime.remove_sandbox

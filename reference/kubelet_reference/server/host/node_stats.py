@@ -89,7 +89,7 @@ class MeasuredNode:
         self._client = client
         self._machine = machine
         self._root_dir = root_dir
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     async def read(self) -> Mapping[str, Amount]:
         """The signals that can be read, by name."""
@@ -128,11 +128,11 @@ class MeasuredNode:
         try:
             yield
         except (OSError, ValueError, LookupError, grpc.RpcError) as error:
-            if what not in self._told:
+            if what not in self._reported:
                 _log.warning("cannot measure %s, all goes on without: %s", what, wrapped_text(error))
-            self._told.add(what)
+            self._reported.add(what)
         else:
-            self._told.discard(what)
+            self._reported.discard(what)
 
 
 def usage_by_pod(stats: Iterable[cri.ContainerStats]) -> dict[str, PodUsage]:
