@@ -88,7 +88,7 @@ async def by_the_kubelet(containerd: PrivateContainerd, count: int) -> tuple[flo
     finally:
         await stage.close()
     if life.ended[0].error is not None:
-        raise SystemExit(life.ended[0].told)
+        raise SystemExit(life.ended[0].report)
     return took, told
 
 

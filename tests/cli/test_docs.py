@@ -208,4 +208,4 @@ def test_scenarios_of_the_guide_are_kept(tmp_path: Path) -> None:
         [(name, story)] = [each for each in names.items() if each[0].startswith("test_")]
         played = play(story, name, open_stage(Choice()), every, tmp_path / f"{number}.jsonl")
 
-        assert (played.broken, played.vain, played.failed) == ([], "", "")
+        assert (played.broken, played.unmet, played.failed) == ([], "", "")

@@ -240,10 +240,10 @@ def test_json_is_the_published_form(run: Runs) -> None:
     [scenario] = found["scenarios"]
     target = {key: value for key, value in found["target"].items() if key != "traces"}
 
-    assert (ended.code, found["exit_code"], found["schema"]) == (1, 1, 1)
+    assert (ended.code, found["exit_code"], found["schema"]) == (1, 1, 2)
     assert target == {"kubelet": BUG, "runtime": "fake", "kubernetes": "1.32", "seed": 7}
     assert (scenario["name"], scenario["broken"]) == ("probes.failing_readiness_never_kills", ["PROBE-10"])
-    assert (scenario["vain"], scenario["failed"]) == ("", "")
+    assert (scenario["unmet"], scenario["failed"]) == ("", "")
     assert found["command"] == (
         "kubelet-conformance run PROBE-10 --scenario=probes.failing_readiness_never_kills "
         f"--kubelet={BUG} --seed=7"

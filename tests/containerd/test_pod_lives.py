@@ -259,7 +259,7 @@ def test_story_comes_to_its_end(told: Told, number: int) -> None:
     """The story of that name comes to its end."""
     ended = told.ended[number]
 
-    assert ended.error is None, ended.told
+    assert ended.error is None, ended.report
 
 
 def test_every_contract_is_kept(told: Told) -> None:

@@ -32,7 +32,7 @@ def told_alone(
     """Tell one story on a node of its own; it comes to its end, and every contract is kept."""
     told = asyncio.run(tell(containerd, {story.__name__: partial(story, containerd)}, folder))
 
-    assert told.ended[0].error is None, told.ended[0].told
+    assert told.ended[0].error is None, told.ended[0].report
     assert broken(told.judged, baseline) == []
     return told
 

@@ -67,7 +67,7 @@ def test_scenarios_at_a_socket(
     report: dict[str, Any] = json.loads(done.stdout)
 
     assert report["target"]["runtime"].startswith("containerd 1.")
-    assert [(each["name"], each["vain"], each["failed"]) for each in report["scenarios"]] == [
+    assert [(each["name"], each["unmet"], each["failed"]) for each in report["scenarios"]] == [
         (name, "", "") for name in sorted((*SHARED, ALONE))
     ]
     assert [each["id"] for each in report["contracts"] if each["verdict"] in {"broken", "error"}] == []
@@ -90,7 +90,7 @@ def test_private_runtime_can_do_more(tmp_path: Path, environment: dict[str, str]
     )
     report: dict[str, Any] = json.loads(done.stdout)
 
-    assert [(each["vain"], each["failed"]) for each in report["scenarios"]] == [("", "")] * 2
+    assert [(each["unmet"], each["failed"]) for each in report["scenarios"]] == [("", "")] * 2
     assert report["not_applicable"] == []
     assert done.returncode == 0
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ import pytest
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.judging import the_runtimes
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.targets.containerd import PrivateContainerd
 from kubelet_conformance.targets.cri_endpoint import connected
 
@@ -62,7 +62,7 @@ def test_all_that_containerd_can_show_is_judged(tmp_path: Path) -> None:
     assert set(verdicts.values()) == {"kept", "known_deviation", "not_applicable"}
     assert Path(report["baseline"]["path"]).name == "containerd-1.6.toml"
     assert "a_restart_changes_nothing" in [each["name"] for each in report["scenarios"]]
-    assert len(list((tmp_path / "traces").iterdir())) > len(every_story()) // 2
+    assert len(list((tmp_path / "traces").iterdir())) > len(every_runtime_scenario()) // 2
 
 
 def test_a_socket_is_left_as_it_was(containerd: PrivateContainerd) -> None:

@@ -1,25 +1,25 @@
-"""What a scenario needs is learnt from a rehearsal, and decides where it is played."""
+"""What a scenario needs is learnt from a dry run, and decides where it is played."""
 
 from __future__ import annotations
 
 import pytest
 
 from kubelet_conformance.node import Node, Scenario, container, pod, scenario_of, witness
-from kubelet_conformance.plugin.rehearsal import Place, Rehearsal, placed, rehearse
+from kubelet_conformance.plugin.dry_run import DryRun, Place, dry_run, placed
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 
 OWN = frozenset({"set_file", "add_image", "publish_image"})
 
 
-def rehearsed(name: str) -> Rehearsal:
-    """The rehearsal of one of our scenarios."""
-    return rehearse(every_scenario()[name], name, Choice(), {})
+def tried(name: str) -> DryRun:
+    """The dry run of one of our scenarios."""
+    return dry_run(every_scenario()[name], name, Choice(), {})
 
 
 def place(name: str, controls: frozenset[str] = frozenset(), budget: float = 120) -> tuple[str, str]:
     """Where one of our scenarios is played, and why."""
-    found = placed(scenario_of(every_scenario()[name]), rehearsed(name), budget, controls)
+    found = placed(scenario_of(every_scenario()[name]), tried(name), budget, controls)
     return found.place.value, found.reason
 
 
@@ -76,13 +76,13 @@ def test_budget_is_the_users() -> None:
 def test_rehearsal_tells_what_was_used() -> None:
     """Controls, kinds of objects, images, host ports and the time are all noted."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         port = {"containerPort": 80, "hostPort": 8080}
         await node.run(container(image="img:2", ports=[port]))
         node.api.put("ConfigMap", {"metadata": {"name": "settings", "namespace": "default"}})
         await node.wait(7)
 
-    found = rehearse(story, "mine", Choice(), {})
+    found = dry_run(scenario, "mine", Choice(), {})
 
     assert {"api.create", "api.put ConfigMap"} <= found.uses
     assert found.images == {"img:2"}
@@ -94,14 +94,14 @@ def test_rehearsal_tells_what_was_used() -> None:
 
 
 def test_rehearsal_of_a_story_that_fails() -> None:
-    """A story that fails in its rehearsal may do well elsewhere: how far it came decides."""
+    """A scenario that fails in its dry run may do well elsewhere: how far it came decides."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         node.want(pod())
         node.runtime.restart()
         raise ValueError("boom")
 
-    found = rehearse(story, "mine", Choice(), {})
+    found = dry_run(scenario, "mine", Choice(), {})
 
     assert placed(Scenario(), found, 120).reason == "needs a scripted runtime: restart"
 
@@ -110,10 +110,10 @@ def test_liars_are_for_scripted_runtimes() -> None:
     """A scenario that makes the runtime break contracts needs a scripted one."""
 
     @witness(exempt=("CRI-01",))
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         await node.run()
 
-    found = placed(scenario_of(story), rehearse(story, "mine", Choice(), {}), 120)
+    found = placed(scenario_of(scenario), dry_run(scenario, "mine", Choice(), {}), 120)
 
     assert (found.place, found.reason) == (
         Place.NOWHERE,

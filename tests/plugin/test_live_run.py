@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from stories import GOOD, scenario_file
+from scenario_files import GOOD, scenario_file
 
 from kubelet_conformance.plugin import live_run
 from kubelet_conformance.targets.live.stage import WallStage
@@ -51,10 +51,10 @@ async def test_with_fixture(node: Node, code: int) -> None:
 
 @pytest.fixture
 def play(pytester: pytest.Pytester) -> Any:
-    """Play a file of stories with the plugin, in this process; arguments are pytest's."""
+    """Play a file of scenarios with the plugin, in this process; arguments are pytest's."""
 
-    def run(stories: tuple[str, ...], *arguments: str) -> pytest.RunResult:
-        text = scenario_file(*stories).replace("import Node, container", "import Node, container, pod")
+    def run(scenarios: tuple[str, ...], *arguments: str) -> pytest.RunResult:
+        text = scenario_file(*scenarios).replace("import Node, container", "import Node, container, pod")
         pytester.makepyfile(test_mine=text)
         return pytester.runpytest_inprocess(*ALONE, *arguments)
 
@@ -90,7 +90,7 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
         "node.jsonl",
     ]
     assert found["target"]["runtime"] == "fake 1.0.0"
-    assert [(each["name"], each["broken"], each["vain"]) for each in found["scenarios"]] == [
+    assert [(each["name"], each["broken"], each["unmet"]) for each in found["scenarios"]] == [
         ("mine.quick", [], ""),
         ("mine.with_fixture", [], ""),
     ]
@@ -120,13 +120,13 @@ def test_absent_socket_is_a_usage_error(play: Any) -> None:
 
 def test_absent_socket_is_noticed_before_many_rehearsals(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rehearsing many scenarios takes a while: the runtime is looked for first."""
-    rehearsed: list[object] = []
+    tried: list[object] = []
     monkeypatch.setattr(live_run, "_FEW", 0)
-    monkeypatch.setattr(live_run, "rehearse", lambda *given: rehearsed.append(given))
+    monkeypatch.setattr(live_run, "dry_run", lambda *given: tried.append(given))
     ended = play((QUICK,), ABSENT)
 
     assert "ERROR: /nowhere/cri.sock: there is no such socket: start the runtime" in ended.stderr.str()
-    assert rehearsed == []
+    assert tried == []
 
 
 def test_nothing_applicable_is_inconclusive(play: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from stories import ASSERTS, GOOD, PLAIN, RAISES, VAIN, scenario_file
+from scenario_files import ASSERTS, GOOD, PLAIN, RAISES, TIMES_OUT, scenario_file
 
 from kubelet_conformance.plugin.hooks import Scenarios
 from kubelet_conformance.targets.in_process.stage import InProcessStage
@@ -37,10 +37,10 @@ NEWER = GOOD.replace('@witness("SANDBOX-02")', '@witness("SANDBOX-02", kubernete
 
 @pytest.fixture
 def play(pytester: pytest.Pytester) -> Any:
-    """Play a file of stories with the plugin, in this process; arguments are pytest's."""
+    """Play a file of scenarios with the plugin, in this process; arguments are pytest's."""
 
-    def run(stories: Sequence[str], *arguments: str) -> pytest.RunResult:
-        pytester.makepyfile(test_mine=scenario_file(*stories))
+    def run(scenarios: Sequence[str], *arguments: str) -> pytest.RunResult:
+        pytester.makepyfile(test_mine=scenario_file(*scenarios))
         return pytester.runpytest_inprocess(*OURS, *ALONE, *arguments)
 
     return run
@@ -52,9 +52,9 @@ def told(ended: pytest.RunResult) -> str:
 
 
 class Ends(NamedTuple):
-    """How a run of these stories ends: its exit code, the outcomes of the tests, what is printed or not."""
+    """How a run of these scenarios ends: its exit code, the outcomes of the tests, what is printed or not."""
 
-    stories: Sequence[str]
+    scenarios: Sequence[str]
     arguments: Sequence[str]
     code: int
     outcomes: Mapping[str, int]
@@ -71,15 +71,15 @@ ENDS = {
         [PLAIN, WRONG], (), 1, {"passed": 1, "failed": 1}, hidden="Played"
     ),
     "so it is where every scenario is left out": Ends(
-        [VAIN, PLAIN], ["--kc-contract=SANDBOX-02"], 0, {"passed": 1, "deselected": 1}, hidden="Played"
+        [TIMES_OUT, PLAIN], ["--kc-contract=SANDBOX-02"], 0, {"passed": 1, "deselected": 1}, hidden="Played"
     ),
     "a wait that times out names its line, what was awaited and last seen, and how the trace ends": Ends(
-        *([VAIN], ["--tb=short"], 3, {"failed": 1}),
+        *([TIMES_OUT], ["--tb=short"], 3, {"failed": 1}),
         [
             r"test_mine\.py:\d+: timed out after 20 s waiting for pod web: phase Failed\n",
             r"last seen: phase Running; c1 running\nthe trace ends:\n",
             r"^ +0\.000  StartContainer done$",
-            r"timed out or failed an assertion, and no broken contract explains it \(1\)\n    mine\.vain\n",
+            r"failed an assertion, and no broken contract explains it \(1\)\n    mine\.times_out\n",
         ],
     ),
     "an assert that fails names its line and both sides, and is inconclusive": Ends(
@@ -89,7 +89,7 @@ ENDS = {
         [GOOD, WRONG], (), 1, {"passed": 1, "failed": 1}, ["OK: "]
     ),
     "scenarios that do not declare the contract are left out, and no other tests": Ends(
-        [GOOD, VAIN, PLAIN], ["--kc-contract=SANDBOX-02"], 0, {"passed": 2, "deselected": 1}
+        [GOOD, TIMES_OUT, PLAIN], ["--kc-contract=SANDBOX-02"], 0, {"passed": 2, "deselected": 1}
     ),
     "a scenario for a newer version is not played on an older one": Ends(
         [NEWER, PLAIN], ["--kc-kubernetes=1.26"], 0, {"passed": 1, "deselected": 1}
@@ -102,7 +102,7 @@ ENDS = {
 def test_run_ends_as_expected(play: Any, case: str) -> None:
     """The exit code, the outcomes of the tests and the text are those of the row."""
     expected = ENDS[case]
-    ended = play(expected.stories, *expected.arguments)
+    ended = play(expected.scenarios, *expected.arguments)
     text = told(ended)
 
     assert ended.ret == expected.code
@@ -150,7 +150,7 @@ def test_exception_is_a_mistake_of_the_suite(play: Any) -> None:
     assert (ended.ret, found["exit_code"]) == (4, 4)
     ended.assert_outcomes(failed=1, passed=1)
     assert re.match(r"test_mine\.py:\d+: ValueError: boom\nTraceback", raised["failed"])
-    assert (good["failed"], good["vain"]) == ("", "")
+    assert (good["failed"], good["unmet"]) == ("", "")
     assert found["totals"]["kept"] > 20
 
 
@@ -247,7 +247,7 @@ def test_lives_beside_pytest_asyncio(pytester: pytest.Pytester) -> None:
 @pytest.mark.slow
 def test_workers_of_xdist_are_merged(pytester: pytest.Pytester) -> None:
     """With xdist the report is the same as without, record and order included."""
-    pytester.makepyfile(test_mine=scenario_file(VAIN, GOOD, RAISES, ASSERTS, PLAIN))
+    pytester.makepyfile(test_mine=scenario_file(TIMES_OUT, GOOD, RAISES, ASSERTS, PLAIN))
     serial = pytester.runpytest_inprocess(*OURS, *ALONE, "--kc-record=kept")
     found = [json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))]
     command = (sys.executable, "-m", "pytest", *OURS, "-p", "no:asyncio", "-n", "2", "--kc-record=kept")
@@ -260,7 +260,7 @@ def test_workers_of_xdist_are_merged(pytester: pytest.Pytester) -> None:
         ended.assert_outcomes(passed=2, failed=3)
     assert commands[1].startswith("python -m pytest -p kubelet_conformance.plugin -p no:asyncio -n 2")
     assert [each["name"] for each in found[0]["scenarios"]] == [
-        "mine.vain",
+        "mine.times_out",
         "mine.good",
         "mine.raises",
         "mine.asserts",

@@ -24,13 +24,13 @@ from kubelet_conformance.reports.played_run import Played
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux copies processes safely")
 
 
-def _a_story(name: str) -> Played:
+def _a_scenario(name: str) -> Played:
     return Played(name, Judged(Trace(name, None, None, None, name, os.getpid()), {}, ()))
 
 
 def _a_deadly_story() -> Played:
     os.kill(os.getpid(), signal.SIGKILL)
-    return _a_story("nobody")
+    return _a_scenario("nobody")
 
 
 def _an_endless_story() -> Played:
@@ -39,19 +39,19 @@ def _an_endless_story() -> Played:
 
 
 def test_each_gets_its_own() -> None:
-    """What came of each story is handed out for its key, and none was played here."""
-    stories = {f"key {number}": partial(_a_story, f"story {number}") for number in range(20)}
+    """What came of each scenario is handed out for its key, and none was played here."""
+    scenarios = {f"key {number}": partial(_a_scenario, f"scenario {number}") for number in range(20)}
 
-    with closing(Ahead(stories, 2)) as ahead:
-        found = [ahead.take(key) for key in stories]
+    with closing(Ahead(scenarios, 2)) as ahead:
+        found = [ahead.take(key) for key in scenarios]
 
-    assert [played.scenario for played in found] == [f"story {number}" for number in range(20)]
+    assert [played.scenario for played in found] == [f"scenario {number}" for number in range(20)]
     assert os.getpid() not in {played.judged.trace.records for played in found}
 
 
 def test_what_is_not_played_is_not_waited_for() -> None:
-    """Whoever asks for another story is told so."""
-    with closing(Ahead({"one": partial(_a_story, "one")}, 2)) as ahead, pytest.raises(LookupError):
+    """Asking for another scenario raises."""
+    with closing(Ahead({"one": partial(_a_scenario, "one")}, 2)) as ahead, pytest.raises(LookupError):
         ahead.take("two")
 
 

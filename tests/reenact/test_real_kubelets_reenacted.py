@@ -15,7 +15,7 @@ import pytest
 from kubelet_conformance.campaigns.reenact.actions import read_actions
 from kubelet_conformance.campaigns.reenact.comparing import RETRY_SECONDS_MAX, differences
 from kubelet_conformance.campaigns.reenact.replay import replay
-from kubelet_conformance.targets.controls import StoryError
+from kubelet_conformance.targets.controls import ScenarioError
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import Event
 from kubelet_fixtures import traces
@@ -50,7 +50,7 @@ def compared(trace: str, folder: Path, kubelet: str = "reference") -> tuple[str,
     path = folder / "reenacted.jsonl"
     try:
         played = replay(read_actions(recorded(trace)), longer_seconds=RETRY_SECONDS_MAX, kubelet=kubelet)
-    except StoryError as error:
+    except ScenarioError as error:
         played = error.trace
     path.write_bytes(played)
     return differences(recorded(trace), str(path))

@@ -53,7 +53,7 @@ def test_form_is_exact(tmp_path: Path, broken: Story) -> None:
     [contract] = found["contracts"]
     [evidence] = contract["evidence"]
 
-    assert found["schema"] == 1
+    assert found["schema"] == 2
     assert found["target"]["traces"] == [
         {
             "path": str(path),
@@ -113,7 +113,7 @@ def test_every_report_is_valid(tmp_path: Path, broken: Story) -> None:
 
 
 WRONG: dict[str, dict[str, Any]] = {
-    "schema": {"schema": 2},
+    "schema": {"schema": 3},
     "a total is missing": {"totals": {"kept": 1}},
     "unknown verdict": {"totals": {"passed": 1}},
     "contract without verdict": {"contracts": [{"id": "TERM-01", "level": "MUST"}]},

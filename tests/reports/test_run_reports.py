@@ -64,11 +64,11 @@ def run_of(
 
 
 def judged(
-    path: Path, name: str, contracts: str = "SANDBOX-04 INIT-01", *, vain: str = "", failed: str = ""
+    path: Path, name: str, contracts: str = "SANDBOX-04 INIT-01", *, unmet: str = "", failed: str = ""
 ) -> Played:
     """What came of the scenario of this trace, judged by these contracts."""
     chosen = [every_contract()[each] for each in contracts.split()]
-    return Played(name, judge_file(str(path), chosen), vain, failed)
+    return Played(name, judge_file(str(path), chosen), unmet, failed)
 
 
 def suites(run: PlayedRun) -> dict[str, ET.Element]:
@@ -85,7 +85,7 @@ def counts(suite: ET.Element) -> tuple[str | None, ...]:
 def test_junit_counts_contracts(broken: Path, idle: Path) -> None:
     """Each contract is a test case of its area; scenarios that ended badly are errors beside them."""
     run = run_of(
-        judged(broken, "two"), judged(idle, "idle", vain="waited"), judged(idle, "odd", failed="boom")
+        judged(broken, "two"), judged(idle, "idle", unmet="waited"), judged(idle, "odd", failed="boom")
     )
     found = suites(run)
 
@@ -135,7 +135,7 @@ def test_junit_tells_what_is_known(broken: Path) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_hostile_text_stays_text(form: str, broken: Path, idle: Path) -> None:
     """Whatever a trace or an exception says neither breaks a form nor reaches a terminal."""
-    ended = (judged(idle, "odd", failed=HOSTILE), judged(idle, "in vain", vain=HOSTILE))
+    ended = (judged(idle, "odd", failed=HOSTILE), judged(idle, "in unmet", unmet=HOSTILE))
     text = in_form(form, run_of(judged(broken, "two"), *ended), to_file=True)
     fences = [line for line in text.splitlines() if line.startswith("```")]
 
@@ -144,18 +144,18 @@ def test_hostile_text_stays_text(form: str, broken: Path, idle: Path) -> None:
 
 
 def test_scenario_explained_by_a_break_is_not_told_apart(broken: Path) -> None:
-    """A wait in vain in a trace that breaks a contract is explained by it."""
-    run = run_of(judged(broken, "two", vain="waited"))
+    """A wait that timed out in a trace that breaks a contract is explained by it."""
+    run = run_of(judged(broken, "two", unmet="waited"))
 
     assert (run.unexplained, run.conclusion()) == ([], Exit.FAILED)
 
 
-def test_wait_in_vain_is_inconclusive_beside_what_was_kept(broken: Path, idle: Path) -> None:
+def test_wait_that_timed_out_is_inconclusive_beside_what_was_kept(broken: Path, idle: Path) -> None:
     """A wait that no break explains makes a run inconclusive, and less grave than a break elsewhere."""
     only = "SANDBOX-01"
-    vain = judged(idle, "idle", only, vain="waited")
-    kept = run_of(judged(broken, "two", only), vain, contracts=only)
-    worse = run_of(judged(broken, "two"), judged(idle, "idle", vain="waited"))
+    unmet = judged(idle, "idle", only, unmet="waited")
+    kept = run_of(judged(broken, "two", only), unmet, contracts=only)
+    worse = run_of(judged(broken, "two"), judged(idle, "idle", unmet="waited"))
 
     assert kept.conclusion() is Exit.INCONCLUSIVE
     assert worse.conclusion() is Exit.FAILED

@@ -12,9 +12,9 @@ from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
-from kubelet_conformance.runtime_checks.running import Told, tell
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
+from kubelet_conformance.runtime_checks.running import CheckResult, run_one
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.targets.runtime import on_virtual_time, opened_in_process
 from kubelet_fakes.runtime import CallError
 
@@ -63,18 +63,21 @@ class Liar:
         return getattr(cri, request.DESCRIPTOR.name.replace("Request", "Response"))()
 
 
-def told_to_a_liar(rpc: str, contract: str, *, silent: bool) -> list[Told]:
-    """The stories of a contract, told to a liar."""
-    told: list[Told] = []
+def run_on_a_liar(rpc: str, contract: str, *, silent: bool) -> list[CheckResult]:
+    """The scenarios of a contract, run on a runtime that lies."""
+    outcomes: list[CheckResult] = []
 
     async def main(number: int) -> None:
-        right, story = opened_in_process("fake")(), stories_for(every_story(), [contract])[number]
+        right, scenario = (
+            opened_in_process("fake")(),
+            scenarios_for(every_runtime_scenario(), [contract])[number],
+        )
         liar = replace(right, services=Liar(right.services, rpc, silent=silent))
-        told.append(await tell(liar, story, "run", "1.32", virtual=True))
+        outcomes.append(await run_one(liar, scenario, "run", "1.32", virtual=True))
 
-    for number in range(len(stories_for(every_story(), [contract]))):
+    for number in range(len(scenarios_for(every_runtime_scenario(), [contract]))):
         on_virtual_time(main(number))
-    return told
+    return outcomes
 
 
 @pytest.mark.parametrize(
@@ -85,9 +88,9 @@ def told_to_a_liar(rpc: str, contract: str, *, silent: bool) -> list[Told]:
     ],
 )
 def test_a_liar_breaks_a_contract(tmp_path: Path, rpc: str, contract: str, *, silent: bool) -> None:
-    """What is wrong is told as a break of a contract, and nothing as a failure of the suite."""
-    told = told_to_a_liar(rpc, contract, silent=silent)
-    check, played = judged(told, list(the_runtimes().values()), None, tmp_path)
+    """What is wrong is reported as a break of a contract, and nothing as a failure of the suite."""
+    outcomes = run_on_a_liar(rpc, contract, silent=silent)
+    check, played = judged(outcomes, list(the_runtimes().values()), None, tmp_path)
 
     assert check.results[contract].outcome.verdict is Verdict.BROKEN
     assert [each.failed for each in played if each.failed] == []

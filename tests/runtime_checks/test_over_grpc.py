@@ -15,10 +15,10 @@ from on_loop import on_loop
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.runtime_checks.judging import judged, the_runtimes
-from kubelet_conformance.runtime_checks.running import tell, tell_all, tell_and_sweep
+from kubelet_conformance.runtime_checks.running import run_all, run_and_remove, run_one
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import Story
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.runtime import (
     DirectRuntime,
@@ -46,9 +46,9 @@ QUICK = (
 FOREIGN = cri.PodSandboxMetadata(name="foreign", namespace="default", uid="somebody-else")
 
 
-def story(name: str) -> Story:
-    """The story of that name."""
-    return next(each for each in every_story() if each.name == name)
+def scenario(name: str) -> RuntimeScenario:
+    """The runtime scenario of that name."""
+    return next(each for each in every_runtime_scenario() if each.name == name)
 
 
 def a_fake() -> AbstractAsyncContextManager[DirectRuntime]:
@@ -64,27 +64,27 @@ async def run_foreign_sandbox(target: DirectRuntime) -> None:
 
 @on_loop
 async def test_stories_side_by_side_keep_every_contract(tmp_path: Path) -> None:
-    """Told at the same time to one runtime, stories do not disturb each other's verdicts."""
-    stories = [story(name) for name in QUICK]
+    """Run at the same time on one runtime, scenarios do not disturb each other's verdicts."""
+    scenarios = [scenario(name) for name in QUICK]
 
     async with a_fake() as target:
-        run = await tell_and_sweep(target, "run-1", lambda: tell_all(target, stories, "run-1", "1.32", 4))
-    check, played = judged(run.told, list(the_runtimes().values()), None, tmp_path)
+        run = await run_and_remove(target, "run-1", lambda: run_all(target, scenarios, "run-1", "1.32", 4))
+    check, played = judged(run.outcomes, list(the_runtimes().values()), None, tmp_path)
     verdicts = {one.outcome.verdict for one in check.results.values()}
 
-    assert [each.story.name for each in run.told] == list(QUICK)
+    assert [each.scenario.name for each in run.outcomes] == list(QUICK)
     assert verdicts == {Verdict.KEPT, Verdict.NOT_EXERCISED}
-    assert [each.vain or each.failed for each in played if each.vain or each.failed] == []
+    assert [each.unmet or each.failed for each in played if each.unmet or each.failed] == []
     assert run.left == []
 
 
 @on_loop
 async def test_what_belongs_to_others_is_not_recorded() -> None:
-    """A list's answer, as the story gets it and as the record has it, holds the story's own pods alone."""
+    """A list's answer, as the scenario gets it and as it is recorded, holds the scenario's own pods alone."""
     async with a_fake() as target:
         await run_foreign_sandbox(target)
-        trace = (await tell(target, story("a_new_sandbox_is_ready"), "run-1", "1.32")).trace
-    with Reader("story", io.BytesIO(trace)) as reader:
+        trace = (await run_one(target, scenario("a_new_sandbox_is_ready"), "run-1", "1.32")).trace
+    with Reader("scenario", io.BytesIO(trace)) as reader:
         listed = [one for one in reader if getattr(getattr(one, "call", None), "rpc", "") == "ListPodSandbox"]
 
     assert b"secret" not in trace
@@ -97,18 +97,18 @@ async def test_what_others_made_stays() -> None:
     """A run removes what it made, by its own label, and nothing else."""
     async with a_fake() as target:
         await run_foreign_sandbox(target)
-        await tell_and_sweep(target, "run-1", lambda: _nothing([]))
+        await run_and_remove(target, "run-1", lambda: _nothing([]))
         listed = await target.services.ListPodSandbox(cri.ListPodSandboxRequest())
 
     assert [one.metadata.name for one in listed.items] == ["foreign"]
 
 
-async def _nothing(told: list[Any]) -> list[Any]:
-    return told
+async def _nothing(outcomes: list[Any]) -> list[Any]:
+    return outcomes
 
 
 def test_a_run_that_is_broken_off_leaves_nothing() -> None:
-    """When stories are cancelled in the middle, what they made is removed all the same."""
+    """When scenarios are cancelled in the middle, what they made is removed all the same."""
     left: list[str] = []
 
     async def main() -> None:
@@ -119,9 +119,9 @@ def test_a_run_that_is_broken_off_leaves_nothing() -> None:
             begun.set()
             await asyncio.Event().wait()
 
-        stories = [Story("without_end", without_end, ())]
+        scenarios = [RuntimeScenario("without_end", without_end, ())]
         run = asyncio.ensure_future(
-            tell_and_sweep(target, "run-1", lambda: tell_all(target, stories, "run-1", "1.32", 1))
+            run_and_remove(target, "run-1", lambda: run_all(target, scenarios, "run-1", "1.32", 1))
         )
         await begun.wait()
         run.cancel()
@@ -137,8 +137,8 @@ def test_a_run_that_is_broken_off_leaves_nothing() -> None:
 
 
 @on_loop
-async def test_a_story_that_ends_early_is_told_and_cleaned_up() -> None:
-    """A call that fails where it has to succeed ends its story; its place, error and trace are kept."""
+async def test_a_scenario_that_ends_early_is_reported_and_cleaned_up() -> None:
+    """A call that fails where it has to succeed ends its scenario; its place, error and trace are kept."""
 
     async def too_soon(runtime: Runtime) -> None:
         sandbox = await runtime.sandbox()
@@ -146,34 +146,34 @@ async def test_a_story_that_ends_early_is_told_and_cleaned_up() -> None:
         await sandbox.create()
 
     async with a_fake() as target:
-        told = await tell(target, Story("too_soon", too_soon, ("CRI-11",)), "run-1", "1.32")
+        outcome = await run_one(target, RuntimeScenario("too_soon", too_soon, ("CRI-11",)), "run-1", "1.32")
 
-    assert "a call that has to succeed failed: FAILED_PRECONDITION" in told.vain
-    assert (told.failed, told.impossible) == ("", "")
-    assert b"RemovePodSandbox" in told.trace
+    assert "a call that has to succeed failed: FAILED_PRECONDITION" in outcome.unmet
+    assert (outcome.failed, outcome.impossible) == ("", "")
+    assert b"RemovePodSandbox" in outcome.trace
 
 
 @on_loop
 async def test_a_mistake_in_a_story_is_the_suites_own() -> None:
-    """An exception that is no failed call is told as a failure of the suite, with where it happened."""
+    """An exception that is no failed call is reported as a failure of the suite, with where it happened."""
 
     async def mistaken(_: Runtime) -> None:
         raise ZeroDivisionError("oh")
 
     async with a_fake() as target:
-        told = await tell(target, Story("mistaken", mistaken, ()), "run-1", "1.32")
+        outcome = await run_one(target, RuntimeScenario("mistaken", mistaken, ()), "run-1", "1.32")
 
-    assert told.failed.startswith("ZeroDivisionError: oh\n")
-    assert told.trace
+    assert outcome.failed.startswith("ZeroDivisionError: oh\n")
+    assert outcome.trace
 
 
 @on_loop
 async def test_what_a_runtime_lacks_makes_a_story_impossible(tmp_path: Path) -> None:
-    """A contract whose every story is impossible is not applicable, for the reason of that."""
+    """A contract whose every scenario is impossible is not applicable, for the reason of that."""
     async with a_fake() as target:
         poor = replace(target, lacks={"events": "it has no events"})
-        told = await tell(poor, story("every_transition_is_told"), "run-1", "1.32")
-    check, _ = judged([told], [the_runtimes()["CRI-30"]], None, tmp_path)
+        outcome = await run_one(poor, scenario("every_transition_is_reported"), "run-1", "1.32")
+    check, _ = judged([outcome], [the_runtimes()["CRI-30"]], None, tmp_path)
     result = check.results["CRI-30"]
 
     assert (result.outcome.verdict, result.reasons) == (Verdict.NOT_APPLICABLE, ["it has no events"])
@@ -198,7 +198,7 @@ async def test_what_cannot_be_called_is_refused(target: str, error: type[Excepti
 
 @on_loop
 async def test_streams_end_with_their_story() -> None:
-    """A story that listens hears of its own pods alone, and leaves no stream open."""
+    """A scenario that listens receives events of its own pods alone, and leaves no stream open."""
 
     async def listening(runtime: Runtime) -> None:
         async with runtime.events() as came:
@@ -211,10 +211,10 @@ async def test_streams_end_with_their_story() -> None:
             assert await runtime.until(has_heard, 10)
 
     async with a_fake() as target:
-        told = await tell(target, Story("listening", listening, ("CRI-30",)), "run-1", "1.32")
-    with Reader("story", io.BytesIO(told.trace)) as reader:
+        outcome = await run_one(target, RuntimeScenario("listening", listening, ("CRI-30",)), "run-1", "1.32")
+    with Reader("scenario", io.BytesIO(outcome.trace)) as reader:
         replies = [one for one in reader if isinstance(one, Reply) and one.call.rpc == "GetContainerEvents"]
 
-    assert (told.failed, told.vain) == ("", "")
-    assert b"somebody-else" not in told.trace
+    assert (outcome.failed, outcome.unmet) == ("", "")
+    assert b"somebody-else" not in outcome.trace
     assert [one.error.code for one in replies if one.error is not None] == ["CANCELLED"]

@@ -57,7 +57,7 @@ def test_a_broken_contract_is_one(runtime: Callable[..., Ended]) -> None:
 
 
 def test_globs_choose_contracts(runtime: Callable[..., Ended]) -> None:
-    """Only the contracts that were asked for are judged, by their own stories."""
+    """Only the contracts that were asked for are judged, by their own scenarios."""
     ended = runtime("fake", "CRI-2[01]", "cri-05", "--format", "json")
     report = json.loads(ended.out)
 
@@ -97,7 +97,7 @@ def test_markdown_names_the_runtime(runtime: Callable[..., Ended]) -> None:
 def test_a_record_can_be_judged_again(
     runtime: Callable[..., Ended], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """--record keeps a trace of each story and run.json, and `check` comes to the same verdict."""
+    """--record keeps a trace of each scenario and run.json, and `check` comes to the same verdict."""
     runtime(*BROKEN, "--record", tmp_path / "record")
     again = in_process(capsys, "check", tmp_path / "record" / "traces", "--contract", "CRI-11")
 
@@ -178,9 +178,9 @@ def test_the_guide_tells_the_deviations_that_come_along() -> None:
 
 
 def test_the_guides_story_is_one_of_ours() -> None:
-    """The story that the guide shows stands in the package, word for word."""
+    """The scenario that the guide shows stands in the package, word for word."""
     page = GUIDE.read_text(encoding="utf-8")
-    shown = re.findall(r"^```python\n(@story.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    shown = re.findall(r"^```python\n(@runtime_scenario.*?)^```$", page, re.MULTILINE | re.DOTALL)
     every = (
         resources.files("kubelet_conformance.runtime_checks.scenarios").joinpath("sandboxes.py").read_text()
     )

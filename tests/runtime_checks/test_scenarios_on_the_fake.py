@@ -1,4 +1,4 @@
-"""The stories told to the fake in process: they put every contract of a runtime to the test; it keeps all."""
+"""The runtime scenarios on the fake in process exercise every contract of a runtime, and it keeps all."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
-from kubelet_conformance.runtime_checks.running import Run, run_stories
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
+from kubelet_conformance.runtime_checks.running import RuntimeRun, run_scenarios
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.targets.runtime import Wanted
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.reader import Reader
@@ -26,51 +26,51 @@ OF_THE_CALLER = {"CRI-41", "CRI-42"}
 RUNTIME_BUGS = sorted(bug.id for bug in every_bug().values() if bug.is_of_runtimes)
 
 
-def told(target: str) -> tuple[Run, Check, tuple[Played, ...], dict[str, bytes]]:
-    """All stories told to a target in process, and their verdicts."""
-    run = run_stories(Wanted(target, "", "run", 0), every_story(), "1.32")
+def results_on(target: str) -> tuple[RuntimeRun, Check, tuple[Played, ...], dict[str, bytes]]:
+    """All runtime scenarios run on a target in process, and their verdicts."""
+    run = run_scenarios(Wanted(target, "", "run", 0), every_runtime_scenario(), "1.32")
     with TemporaryDirectory() as folder:
-        check, played = judged(run.told, list(the_runtimes().values()), None, Path(folder))
-    return run, check, played, {each.story.name: each.trace for each in run.told}
+        check, played = judged(run.outcomes, list(the_runtimes().values()), None, Path(folder))
+    return run, check, played, {each.scenario.name: each.trace for each in run.outcomes}
 
 
 @cache
-def on_the_fake() -> tuple[Run, Check, tuple[Played, ...], dict[str, bytes]]:
+def on_the_fake() -> tuple[RuntimeRun, Check, tuple[Played, ...], dict[str, bytes]]:
     """The right runtime."""
-    return told("fake")
+    return results_on("fake")
 
 
 def test_every_contract_of_a_runtime_is_exercised_and_kept() -> None:
-    """Each CRI contract that binds a runtime and is not excluded has stories, which the fake keeps."""
+    """Each CRI contract that binds a runtime and is not excluded has scenarios, which the fake keeps."""
     judging = {each.id for each in rows().values() if each.addressee == "runtime"} - OF_THE_CALLER
     _, check, played, _ = on_the_fake()
     others = {key: one.outcome.verdict for key, one in check.results.items()}
 
     assert set(others) == {each for each in judging if rows()[each].fate.state == "planned"}
     assert set(others.values()) == {Verdict.KEPT}
-    assert [(each.scenario, each.vain, each.failed) for each in played if each.vain or each.failed] == []
+    assert [(each.scenario, each.unmet, each.failed) for each in played if each.unmet or each.failed] == []
 
 
-@pytest.mark.parametrize("name", [story.name for story in every_story()])
+@pytest.mark.parametrize("name", [scenario.name for scenario in every_runtime_scenario()])
 def test_a_story_exercises_what_it_declares(name: str) -> None:
-    """No story says that it puts a contract to the test which its trace never asks for."""
-    story = next(each for each in every_story() if each.name == name)
+    """No scenario declares a contract that its trace does not exercise."""
+    scenario = next(each for each in every_runtime_scenario() if each.name == name)
     played = next(each for each in on_the_fake()[2] if each.scenario == name)
-    idle = [each for each in story.contracts if not played.judged.outcomes[each].activations]
+    idle = [each for each in scenario.contracts if not played.judged.outcomes[each].activations]
 
     assert not idle
-    assert story.tell.__doc__
+    assert scenario.run.__doc__
 
 
 def test_stories_have_names_of_their_own() -> None:
-    """A name tells one story, and so its trace, from all others."""
-    names = [story.name for story in every_story()]
+    """A name tells one scenario, and so its trace, from all others."""
+    names = [scenario.name for scenario in every_runtime_scenario()]
 
     assert len(set(names)) == len(names)
 
 
 def test_nothing_is_left() -> None:
-    """What a story made is gone at its end; the last lists of each trace are empty."""
+    """What a scenario made is gone at its end; the last lists of each trace are empty."""
     run, _, _, traces = on_the_fake()
 
     assert run.left == []
@@ -94,7 +94,7 @@ def _end_of(trace: bytes, name: str) -> dict[str, bytes]:
 def test_a_trace_has_calls_and_no_kubelet() -> None:
     """The header says what the record can be trusted for: all calls, and pods that nobody wanted."""
     trace = on_the_fake()[3]["a_new_sandbox_is_ready"]
-    with Reader("story", io.BytesIO(trace)) as reader:
+    with Reader("scenario", io.BytesIO(trace)) as reader:
         kinds = {type(record) for record in reader}
         header = reader.header
 
@@ -106,13 +106,13 @@ def test_a_trace_has_calls_and_no_kubelet() -> None:
 
 def test_a_run_is_the_same_every_time() -> None:
     """In process all is on virtual time: a second run gives the same bytes."""
-    assert told("fake")[3] == on_the_fake()[3]
+    assert results_on("fake")[3] == on_the_fake()[3]
 
 
 @pytest.mark.parametrize("bug", RUNTIME_BUGS)
 def test_each_runtime_with_a_bug_is_caught(bug: str) -> None:
     """Called directly, a runtime with a bug breaks a contract that the bug declares to break."""
-    _, check, played, _ = told(f"bug:{bug}")
+    _, check, played, _ = results_on(f"bug:{bug}")
     broken = {key for key, one in check.results.items() if one.outcome.verdict is Verdict.BROKEN}
     declared = set(every_bug()[bug].breaks)
 
@@ -121,7 +121,7 @@ def test_each_runtime_with_a_bug_is_caught(bug: str) -> None:
 
 
 def test_stories_are_chosen_by_contract() -> None:
-    """A contract's stories are those that declare it, in order."""
-    chosen = stories_for(every_story(), ["CRI-25"])
+    """A contract's scenarios are those that declare it, in order."""
+    chosen = scenarios_for(every_runtime_scenario(), ["CRI-25"])
 
-    assert [story.name for story in chosen] == ["an_image_goes_with_all_its_tags"]
+    assert [scenario.name for scenario in chosen] == ["an_image_goes_with_all_its_tags"]

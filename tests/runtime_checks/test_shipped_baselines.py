@@ -12,7 +12,7 @@ from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.runtime_checks import baselines
 from kubelet_conformance.runtime_checks.judging import the_runtimes
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 
 FILES = [Path(str(each)) for each in resources.files(baselines).iterdir() if each.name.endswith(".toml")]
@@ -20,9 +20,9 @@ FILES = [Path(str(each)) for each in resources.files(baselines).iterdir() if eac
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_entries_name_what_there_is(file: Path) -> None:
-    """Each entry is of a contract that binds a runtime, a clause of it and a story, and names its source."""
+    """Each entry names a contract that binds a runtime, a clause of it, a scenario, and its source."""
     known = Baseline.read(str(file), every_contract()).deviations
-    names = {story.name for story in every_story()}
+    names = {scenario.name for scenario in every_runtime_scenario()}
 
     assert known
     for each in known:

@@ -11,7 +11,7 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 OLD = "1.26"
 """The version that keeps what the newest does not have any more."""
 FEWEST_SCENARIOS = 120
-CALLED = frozenset(each for story in every_story() for each in story.contracts)
+CALLED = frozenset(each for story in every_runtime_scenario() for each in story.contracts)
 """What stories put to the test that call a runtime directly; see tests/runtime_checks."""
 
 
@@ -49,25 +49,25 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
 
 def _ill(played: dict[str, Played]) -> list[str]:
     return [
-        f"{name}: {' '.join(one.broken)} {one.vain.splitlines()[:1] or one.failed.splitlines()[-1:]}"
+        f"{name}: {' '.join(one.broken)} {one.unmet.splitlines()[:1] or one.failed.splitlines()[-1:]}"
         for name, one in played.items()
-        if one.broken or one.vain or one.failed
+        if one.broken or one.unmet or one.failed
     ]
 
 
 def test_reference_keeps_everything(newest: dict[str, Played]) -> None:
-    """No scenario makes the reference break a contract, or waits in vain."""
+    """No scenario makes the reference break a contract, or waits in unmet."""
     assert _ill(newest) == []
 
 
 def test_old_reference_keeps_everything(old: dict[str, Played]) -> None:
-    """No scenario makes the reference break a contract as Kubernetes 1.26, or waits in vain."""
+    """No scenario makes the reference break a contract as Kubernetes 1.26, or waits in unmet."""
     assert _ill(old) == []
 
 
 @pytest.mark.parametrize("minor", [24, 25, *range(27, 32), *range(33, 37)])
 def test_reference_keeps_everything_as_any_version(tmp_path: Path, minor: int) -> None:
-    """As any other version, too, the reference breaks no contract, and no scenario waits in vain."""
+    """As any other version, too, the reference breaks no contract, and no scenario waits in unmet."""
     assert _ill(_played(tmp_path, f"1.{minor}")) == []
 
 

@@ -15,7 +15,7 @@ from kubelet_bugs import every_bug
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.controls import ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
 
 WITHOUT_EXPECTATION = {
@@ -100,7 +100,7 @@ def lived(bug: str, scenario: str) -> Seen:
     stage = open_stage(Choice(runtime=f"bug:{bug}"))
     try:
         return Seen(stage.play(on, scenario, dict(scenario_of(story).settings), scenario_of(story).nearest()))
-    except StoryError as error:
+    except ScenarioError as error:
         if not isinstance(error.__cause__, AssertionError):
             raise
         return Seen(error.trace)

@@ -15,8 +15,8 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.runtime_checks.judging import stories_for, the_runtimes, told_directly
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.judging import run_in_process, scenarios_for, the_runtimes
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -28,7 +28,7 @@ MOST_BROKEN = 15
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One scenario played, or story told, once: its trace, what it breaks, and how the suite failed in it.
+    """One scenario played once: its trace, what it breaks, and how the suite failed in it.
 
     `clauses` are those broken, each as the contract's id and, after a space, the clause's name if it has one.
     """
@@ -78,12 +78,12 @@ def lived_rightly(kubernetes: str, scenario: str) -> Life:
     return lived(Choice(kubernetes=kubernetes), scenario)
 
 
-def told(runtime: str, bug: Bug) -> dict[str, Life]:
-    """Tell a runtime the stories about the contracts that a bug declares."""
-    stories = stories_for(every_story(), bug.breaks)
+def called_directly(runtime: str, bug: Bug) -> dict[str, Life]:
+    """Run the runtime scenarios on the contracts that a bug declares."""
+    scenarios = scenarios_for(every_runtime_scenario(), bug.breaks)
     return {
         name: Life.of(trace, played)
-        for name, (trace, played) in told_directly(runtime, stories, bug.kubernetes).items()
+        for name, (trace, played) in run_in_process(runtime, scenarios, bug.kubernetes).items()
     }
 
 
@@ -108,8 +108,8 @@ def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
     right = {name: lived_rightly(bug.kubernetes, name) for name in witnesses(bug)}
     wrong = {name: lived(wrong_choice(bug), name) for name in right}
     if bug.is_of_runtimes:
-        right |= told("fake", bug)
-        wrong |= told(f"bug:{bug.id}", bug)
+        right |= called_directly("fake", bug)
+        wrong |= called_directly(f"bug:{bug.id}", bug)
     clauses = {clause for name, life in wrong.items() for clause in life.clauses - right[name].clauses}
     newly = {name: life.broken - right[name].broken for name, life in wrong.items()}
     broken = frozenset[str]().union(*newly.values())
@@ -122,11 +122,13 @@ def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
 
 
 def test_every_bug_declares_what_is_there() -> None:
-    """Bugs declare contracts that have judges, with a scenario for each, or a story told to the runtime."""
+    """Bugs declare contracts that have judges, with a scenario for each, or a runtime scenario."""
     witnessed = {each for story in every_scenario().values() for each in scenario_of(story).witnesses}
-    told_of = {each for story in every_story() for each in story.contracts} & the_runtimes().keys()
+    called = {
+        each for scenario in every_runtime_scenario() for each in scenario.contracts
+    } & the_runtimes().keys()
     for bug in every_bug().values():
-        provoked = witnessed | told_of if bug.is_of_runtimes else witnessed
+        provoked = witnessed | called if bug.is_of_runtimes else witnessed
 
         assert bug.breaks, bug.id
         assert set(bug.breaks) <= every_contract().keys() & provoked, bug.id

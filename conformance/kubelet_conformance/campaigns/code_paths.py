@@ -7,7 +7,7 @@ from kubelet_conformance.contract.baseline import MAIN_CLAUSE
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.reports.catalogue import BugPath, ClausePath, CodePaths, Entry, ScenarioPath
 from kubelet_conformance.reports.source_lines import SourceLines, lines_of
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bug_sources import bug_source
 
@@ -35,4 +35,4 @@ def _scenario_lines(name: str) -> SourceLines | None:
     played = every_scenario().get(name)
     if played is not None:
         return lines_of(played)
-    return next((lines_of(each.tell) for each in every_story() if each.title == name), None)
+    return next((lines_of(each.run) for each in every_runtime_scenario() if each.title == name), None)

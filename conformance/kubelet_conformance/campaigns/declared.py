@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import cache
 
 from kubelet_conformance.node import scenario_of
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
@@ -18,7 +18,7 @@ def declared_witnesses() -> dict[str, list[str]]:
     for name, function in every_scenario().items():
         for contract in scenario_of(function).witnesses:
             found[contract].append(name)
-    for direct in every_story():
+    for direct in every_runtime_scenario():
         for contract in direct.contracts:
             found[contract].append(direct.title)
     return found

@@ -17,7 +17,7 @@ from kubelet_conformance.histories.history import History
 from kubelet_conformance.histories.steps import LiveHistory, Progress, Step, Want
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.controls import ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
 
 SETTLE_SECONDS = 120.0
@@ -91,8 +91,8 @@ def play(
     failed = ""
     try:
         trace = stage.play(scenario, name, gates, choice.kubernetes)
-    except StoryError as error:
-        trace, failed = error.trace, error.told
+    except ScenarioError as error:
+        trace, failed = error.trace, error.report
     try:
         judged = judge_file(path or name, contracts, file=io.BytesIO(trace), patient=True)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is reported

@@ -15,7 +15,7 @@ import pytest
 
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.node import scenario_of
-from kubelet_conformance.plugin.live_run import LiveRun, Story
+from kubelet_conformance.plugin.live_run import LiveRun, LiveScenario
 from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked
@@ -28,7 +28,7 @@ from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.targets.choice import TargetError
 
-_STORY = pytest.StashKey[Callable[..., Awaitable[None]]]()
+_FUNCTION = pytest.StashKey[Callable[..., Awaitable[None]]]()
 _PLAYED = pytest.StashKey["Played | str"]()
 _ATTRIBUTE = "kubelet_conformance_played"
 _WORTH_PROCESSES = 50
@@ -99,7 +99,7 @@ class Scenarios:
         self._named = named(scenarios)
         for item in scenarios:
             # Taken now: pytest-asyncio's auto mode puts a wrapper in its place before the call.
-            item.stash[_STORY] = item.obj
+            item.stash[_FUNCTION] = item.obj
         options = self.session().options
         self._refuse_unknown(options.scenarios)
         wanted = {contract.id for contract in self.session().contracts} if options.ids else None
@@ -135,12 +135,12 @@ class Scenarios:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Play a scenario; it fails if its trace breaks a contract or if it waits in vain."""
-        story = pyfuncitem.stash.get(_STORY, None)
-        if story is None:
+        """Play a scenario; it fails if its trace breaks a contract or if a wait times out."""
+        function = pyfuncitem.stash.get(_FUNCTION, None)
+        if function is None:
             return None
         this = self._named[pyfuncitem.nodeid]
-        taken = inspect.signature(story).parameters
+        taken = inspect.signature(function).parameters
         arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in taken}
         live = self.session().live
         try:
@@ -151,13 +151,13 @@ class Scenarios:
                 if self._ahead is not None:
                     played = self._taken(self._ahead, pyfuncitem.nodeid)
                 else:
-                    played = self.session().play(story, this, arguments)
+                    played = self.session().play(function, this, arguments)
         except TraceNotWrittenError as error:
             self._stop(str(error), Exit.BAD_INPUT)
         pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
-        told = self.session().told(played)
-        if told:
-            pytest.fail(told, pytrace=False)
+        failure = self.session().failure(played)
+        if failure:
+            pytest.fail(failure, pytrace=False)
         return True
 
     def _taken(self, ahead: Ahead, key: str) -> Played:
@@ -201,7 +201,7 @@ class Scenarios:
             self.session().add(unpacked(played) if isinstance(played, str) else played)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say so if nothing is left to play, and begin to tell of progress."""
+        """Say so if nothing is left to play, and begin to show progress."""
         if self._session is not None and self._session.live is not None:
             self._prepare(self._session.live, session.items)
         if self._session is None or self._has_terminal() or self._is_worker():
@@ -218,23 +218,26 @@ class Scenarios:
 
     def _play_ahead(self, ours: Session, items: Iterable[pytest.Function]) -> None:
         """Play all in several processes, unless one takes what is not known before its turn."""
-        stories: dict[str, Callable[[], Played]] = {}
+        ahead: dict[str, Callable[[], Played]] = {}
         for item in items:
             arguments = _arguments(item)
             if arguments is None:
                 return
-            stories[item.nodeid] = partial(ours.play, item.stash[_STORY], self._named[item.nodeid], arguments)
-        self._ahead = Ahead(stories, processors())
+            ahead[item.nodeid] = partial(
+                ours.play, item.stash[_FUNCTION], self._named[item.nodeid], arguments
+            )
+        self._ahead = Ahead(ahead, processors())
 
     def _prepare(self, live: LiveRun, items: list[pytest.Item]) -> None:
         """Plan all scenarios and connect to the runtime."""
         scenarios = [item for item in items if is_scenario(item)]
-        stories = [
-            Story(self._named[item.nodeid], item.stash[_STORY], _arguments(item)) for item in scenarios
+        planned = [
+            LiveScenario(self._named[item.nodeid], item.stash[_FUNCTION], _arguments(item))
+            for item in scenarios
         ]
-        progress = None if self._has_terminal() else Steps(len(stories), "scenarios rehearsed")
+        progress = None if self._has_terminal() else Steps(len(planned), "scenarios tried")
         try:
-            live.prepare(stories, self.session().folder, _nobody if progress is None else progress.begin)
+            live.prepare(planned, self.session().folder, _ignore if progress is None else progress.begin)
         except OptionsError as error:
             self._refuse(str(error))
         finally:
@@ -242,15 +245,15 @@ class Scenarios:
                 progress.clear()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A module that cannot be imported is told of."""
+        """Report a module that cannot be imported."""
         self._tell(report)
 
     def _tell(self, report: pytest.TestReport | pytest.CollectReport) -> None:
-        """Without pytest's own output, what fails beside scenarios is told here."""
+        """Without pytest's own output, report what fails beside scenarios."""
         if report.failed and not self._has_terminal():
             lines = report.longreprtext.splitlines()
-            told = lines if self._config.getoption("kc_debug") else lines[-1:]
-            complain("\n".join([f"{report.nodeid}:", *told]), plain=True)
+            shown = lines if self._config.getoption("kc_debug") else lines[-1:]
+            complain("\n".join([f"{report.nodeid}:", *shown]), plain=True)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """The exit status is that of the verdicts; the report goes out, unless pytest prints it later."""
@@ -310,12 +313,12 @@ class Scenarios:
 def _arguments(item: pytest.Function) -> dict[str, Any] | None:
     """What a scenario takes beside its node, where that is known before its turn: parameters, no fixtures."""
     params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
-    taken = set(inspect.signature(item.stash[_STORY]).parameters) - {"node"}
+    taken = set(inspect.signature(item.stash[_FUNCTION]).parameters) - {"node"}
     return {name: params[name] for name in taken} if taken <= params.keys() else None
 
 
-def _nobody(_: str) -> None:
-    """Pytest's own output tells of progress."""
+def _ignore(_: str) -> None:
+    """Pytest's own output shows progress."""
 
 
 def _fits(name: str, pattern: str) -> bool:

@@ -1,4 +1,4 @@
-"""Scenarios on wall time: rehearsed, planned, played side by side or alone, judged life by life."""
+"""Scenarios on wall time: tried, planned, played side by side or alone, judged life by life."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.node import Node, scenario_of
+from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
-from kubelet_conformance.plugin.play import TraceNotWrittenError, how_it_ended, judge, write_trace
-from kubelet_conformance.plugin.rehearsal import Place, Placement, placed, rehearse
+from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
 from kubelet_conformance.reports.played_run import LeftOut, Played
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.controls import NotPossibleError, Target
@@ -24,13 +24,13 @@ from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended
 
 _FEW = 20
-"""This many scenarios are rehearsed in a moment; before more, the runtime is looked for."""
+"""This many scenarios are tried in a moment; before more, the runtime is looked for."""
 _SHARED = "node"
 """The name of the trace of the node that scenarios share."""
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class LiveScenario:
     """A scenario that is to be played; `arguments` are None where they are known only when its turn comes."""
 
     named: Named
@@ -57,34 +57,34 @@ class LiveRun:
         self._contracts = contracts
         self._runner = asyncio.Runner()
         self._placements: dict[str, Placement] = {}
-        self._stories: dict[str, Story] = {}
+        self._scenarios: dict[str, LiveScenario] = {}
         self._played: dict[str, Played] = {}
         self._missing: dict[str, str] = {}
         self.lives: list[Judged] = []
         self.left_out: list[LeftOut] = []
 
-    def prepare(self, stories: Iterable[Story], folder: Path, begin: Callable[[str], None]) -> None:
-        """Rehearse all, plan them, and connect to the runtime; traces will go into `folder`.
+    def prepare(self, scenarios: Iterable[LiveScenario], folder: Path, begin: Callable[[str], None]) -> None:
+        """Run all, plan them, and connect to the runtime; traces will go into `folder`.
 
         Raises:
             OptionsError: The runtime cannot be played on.
         """
         self._folder = folder
-        stories = list(stories)
-        if len(stories) > _FEW:
+        scenarios = list(scenarios)
+        if len(scenarios) > _FEW:
             self._awaited(self._stage.look())
         choice = replace(self._options.choice, kubelet="reference", runtime="fake")
         images: set[str] = set()
-        for story in stories:
-            name = story.named.name
+        for scenario in scenarios:
+            name = scenario.named.name
             begin(name)
-            self._stories[name] = story
-            declared = scenario_of(story.function)
-            if story.arguments is None:
+            self._scenarios[name] = scenario
+            declared = scenario_of(scenario.function)
+            if scenario.arguments is None:
                 budget = self._options.budget
                 self._placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
                 continue
-            found = rehearse(story.function, name, choice, story.arguments)
+            found = dry_run(scenario.function, name, choice, scenario.arguments)
             self._placements[name] = placed(declared, found, self._options.budget, self._stage.controls)
             if self._placements[name].place is not Place.NOWHERE:
                 images |= found.images
@@ -103,7 +103,7 @@ class LiveRun:
         if self._placements[name].place is Place.NOWHERE:
             return self._leave_out(name, self._placements[name].reason)
         if name not in self._played:
-            given = self._stories[name].arguments
+            given = self._scenarios[name].arguments
             lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
             self._runner.run(self._live(lives, ended))
             for life in lives:
@@ -120,14 +120,16 @@ class LiveRun:
     def _lives_to_play(self) -> list[_Life]:
         """The life of the node that is shared, and one for each scenario that needs a node of its own."""
         known = {
-            name: story.arguments for name, story in self._stories.items() if story.arguments is not None
+            name: scenario.arguments
+            for name, scenario in self._scenarios.items()
+            if scenario.arguments is not None
         }
         beside = [name for name in known if self._placements[name].place is Place.SHARED]
         alone = [name for name in known if self._placements[name].place is Place.ALONE]
         lives = [_Life(self._acts([name])) for name in alone]
         if beside:
             # The longest first, so that none is begun when the others are nearly done.
-            acts = sorted(self._acts(beside), key=lambda act: -act.patience)
+            acts = sorted(self._acts(beside), key=lambda act: -act.wait_seconds_max)
             lives.insert(0, _Life(acts, shared=True))
         return lives
 
@@ -170,7 +172,7 @@ class LiveRun:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
                 self._take(act, life.ended[act.number], nothing, "")
             return
-        exempt = () if life.shared else scenario_of(self._stories[first].function).exempt
+        exempt = () if life.shared else scenario_of(self._scenarios[first].function).exempt
         contracts = [each for each in self._contracts if each.id not in exempt]
         whole, wrong = judge(life.path, contracts, None if life.shared else first)
         shares = {first: whole}
@@ -184,26 +186,26 @@ class LiveRun:
         """What came of one scenario of a life that was judged, or why that failed."""
         if isinstance(ended.error, NotPossibleError):
             self._missing[act.name] = f"needs {ended.error}"
-        story = self._stories[act.name]
-        vain = failed = ""
+        scenario = self._scenarios[act.name]
+        unmet = failed = ""
         if ended.error is not None:
-            vain, failed = how_it_ended(ended.error, ended.told, story.function)
+            unmet, failed = classify_failure(ended.error, ended.report, scenario.function)
         self._played[act.name] = Played(
-            act.name, judged, vain, wrong or failed, story.named.place, story.named.file
+            act.name, judged, unmet, wrong or failed, scenario.named.place, scenario.named.file
         )
 
     def _acts(self, names: Iterable[str], arguments: Mapping[str, Any] | None = None) -> list[Act]:
         return [self._act(name, arguments) for name in names]
 
     def _act(self, name: str, arguments: Mapping[str, Any] | None) -> Act:
-        story = self._stories[name]
-        given = {**(story.arguments or {}), **(arguments or {})}
+        scenario = self._scenarios[name]
+        given = {**(scenario.arguments or {}), **(arguments or {})}
 
         async def on(target: Target) -> None:
-            await story.function(**{**given, "node": Node(target)})
+            await scenario.function(**{**given, "node": Node(target)})
 
-        settings = dict(scenario_of(story.function).settings)
-        return Act(story.named.place, name, on, settings, self._placements[name].patience)
+        settings = dict(scenario_of(scenario.function).settings)
+        return Act(scenario.named.place, name, on, settings, self._placements[name].wait_seconds_max)
 
     @property
     def runtime(self) -> str:
@@ -241,8 +243,8 @@ def shared_out(
 ) -> tuple[Judged, dict[str, Judged]]:
     """The verdicts of the whole node, each break with its scenario, and what each scenario broke of it.
 
-    A break is of the scenario whose is the first record of its evidence that is anybody's: what follows may
-    be whatever showed that time had passed. One that is nobody's counts for the run.
+    A break is of the scenario whose is the first record of its evidence of any scenario: what follows may
+    be whatever showed that time had passed. One that is of no scenario counts for the run.
 
     Args:
         judged: The verdicts on the trace of the node.
@@ -265,7 +267,7 @@ def _attributed(outcome: Outcome, owners: Sequence[str | None]) -> Outcome:
     evidence = [replace(each, scenario=_owner(each, owners)) for each in outcome.evidence]
     broken = {(each.clause, each.scenario) for each in evidence}
     if outcome.breaks > len(evidence):
-        # Those beyond the evidence may be anybody's.
+        # Those beyond the evidence may be of any scenario.
         broken |= outcome.broken_clauses
     return replace(outcome, evidence=evidence, broken_clauses=broken)
 

@@ -78,7 +78,7 @@ class Options:
         known = [every[each] for each in ids if each in every]
         chosen = [each for each in known if self.level is None or each.level == self.level.upper()]
         if not known:
-            raise OptionsError(f"{' '.join(self.ids)}: not judged; `kubelet-conformance explain` tells why")
+            raise OptionsError(f"{' '.join(self.ids)}: not judged; `kubelet-conformance explain` says why")
         if not chosen:
             raise OptionsError(
                 f"none of {' '.join(self.ids)} is a {str(self.level).upper()}; leave out level"
@@ -129,9 +129,9 @@ class Options:
 
 
 BUDGET_SECONDS = 120.0
-"""The wall time that a scenario may need, unless told otherwise."""
+"""The wall time that a scenario may need, unless another is given."""
 CONCURRENCY = 8
-"""How many scenarios are played on one node at a time, unless told otherwise."""
+"""How many scenarios are played on one node at a time, unless another is given."""
 _RUN = ("kubelet-conformance", "run")
 _PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
 

@@ -18,13 +18,13 @@ from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.controls import ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 
 
 @deferred_gc()
-def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the trace goes
-    story: Callable[..., Awaitable[None]],
+def play(  # noqa: PLR0913, PLR0917 - a scenario, a stage, judges, and where the trace goes
+    function: Callable[..., Awaitable[None]],
     name: str,
     stage: Stage,
     contracts: Iterable[Contract],
@@ -33,11 +33,11 @@ def play(  # noqa: PLR0913, PLR0917 - a story, a stage, judges, and where the tr
     arguments: Mapping[str, Any] | None = None,
 ) -> Played:
     """Play a scenario, write its trace to `path`, and judge it by `contracts`; see `perform`."""
-    done = perform(story, name, stage, version, arguments)
+    done = perform(function, name, stage, version, arguments)
     write_trace(path, done.trace)
-    exempt = scenario_of(story).exempt
+    exempt = scenario_of(function).exempt
     judged, wrong = judge(path, [each for each in contracts if each.id not in exempt], name)
-    return Played(name, judged, done.vain, wrong or done.failed)
+    return Played(name, judged, done.unmet, wrong or done.failed)
 
 
 class TraceNotWrittenError(Exception):
@@ -56,44 +56,44 @@ def write_trace(path: Path, trace: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """What came of a story: its trace, what it waited for in vain, what went wrong in the suite itself."""
+    """What came of a scenario: its trace, the wait that timed out, what went wrong in the suite itself."""
 
     trace: bytes
-    vain: str = ""
+    unmet: str = ""
     failed: str = ""
 
 
-def perform(  # noqa: PLR0913, PLR0917 - a story, a stage, and how it is told
-    story: Callable[..., Awaitable[None]],
+def perform(  # noqa: PLR0913, PLR0917 - a scenario, a stage, and how it is played
+    function: Callable[..., Awaitable[None]],
     name: str,
     stage: Stage,
     version: str = "",
     arguments: Mapping[str, Any] | None = None,
-    patience: float = math.inf,
+    wait_seconds_max: float = math.inf,
 ) -> Performed:
     """Play a scenario and judge nothing.
 
     `version` is what it is played as, else what it is meant for; `arguments` what it takes beside its node;
-    `patience` the longest that it may wait for something, in seconds.
+    `wait_seconds_max` the longest that it may wait for something, in seconds.
     """
 
     async def on(target: Target) -> None:
-        target.patience = min(target.patience, patience)
-        await story(**{**(arguments or {}), "node": Node(target)})
+        target.wait_seconds_max = min(target.wait_seconds_max, wait_seconds_max)
+        await function(**{**(arguments or {}), "node": Node(target)})
 
-    declared = scenario_of(story)
+    declared = scenario_of(function)
     try:
         return Performed(stage.play(on, name, dict(declared.settings), version or declared.nearest()))
-    except StoryError as error:
-        return Performed(error.trace, *how_it_ended(error.__cause__ or error, error.told, story))
+    except ScenarioError as error:
+        return Performed(error.trace, *classify_failure(error.__cause__ or error, error.report, function))
 
 
-def how_it_ended(cause: BaseException, told: str, story: Callable[..., object]) -> tuple[str, str]:
-    """What a story that raised `cause` waited for in vain, or else what went wrong in the suite itself."""
-    where = _place(cause, story)
+def classify_failure(cause: BaseException, report: str, function: Callable[..., object]) -> tuple[str, str]:
+    """The wait or assertion that failed with `cause`, or else what went wrong in the suite itself."""
+    where = _place(cause, function)
     if isinstance(cause, AssertionError):
         return f"{where}{cause or 'an assert failed'}", ""
-    return "", f"{where}{type(cause).__name__}: {cause}\n{told}"
+    return "", f"{where}{type(cause).__name__}: {cause}\n{report}"
 
 
 def judge(
@@ -110,9 +110,9 @@ def judge(
         return Judged(Trace(str(path), None, None, None, name, 0), {}, ()), failed
 
 
-def _place(error: BaseException, story: Callable[..., object]) -> str:
-    """The last line of the story that was reached, such as `test_mine.py:12: `."""
-    file = getattr(getattr(story, "__code__", None), "co_filename", "")
+def _place(error: BaseException, function: Callable[..., object]) -> str:
+    """The last line of the scenario that was reached, such as `test_mine.py:12: `."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", "")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f"{Path(file).name}:{lines[-1]}: " if lines else ""
 

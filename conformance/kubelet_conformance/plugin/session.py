@@ -85,20 +85,20 @@ class Session:
         return folder
 
     def play(
-        self, story: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
+        self, function: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
     ) -> Played:
-        """Play one scenario here; `add` is told of it where the report is made."""
+        """Play one scenario here; `add` takes it where the report is made."""
         if self._stage is None:
             raise RuntimeError("on a real runtime scenarios are played by LiveRun")
         path, version = self.folder / f"{named.name}.jsonl", self.options.choice.kubernetes
-        played = play(story, named.name, self._stage, self.contracts, path, version, arguments)
+        played = play(function, named.name, self._stage, self.contracts, path, version, arguments)
         return replace(played, place=named.place, file=named.file)
 
-    def told(self, played: Played) -> str:
+    def failure(self, played: Played) -> str:
         """Why a scenario failed: what it broke that counts and is not known, and how it ended; or nothing."""
         wrong = self._wrong(played)
         broken = f"broken: {' '.join(wrong)}" if wrong else ""
-        return "\n".join(part for part in (broken, played.vain, played.failed) if part)
+        return "\n".join(part for part in (broken, played.unmet, played.failed) if part)
 
     def _wrong(self, played: Played) -> list[str]:
         """The ids of the contracts that it broke, where that counts, and of those whose judge failed."""
@@ -119,7 +119,7 @@ class Session:
 
     @cached_property
     def run(self) -> PlayedRun:
-        """What the report tells of the whole, once all is played; the same in whatever order it was."""
+        """What the report says of the whole, once all is played; the same in whatever order it was."""
         options = self.options
         scenarios = sorted(self.played, key=lambda played: played.place)
         check = self._check()
@@ -152,7 +152,7 @@ class Session:
                 raise
 
     def close(self) -> None:
-        """Leave nothing behind: no node, and no traces that nobody asked to keep."""
+        """Leave nothing behind: no node, and no traces that are not to be kept."""
         if self.live is not None:
             self.live.close()
         if self._owns_folder:

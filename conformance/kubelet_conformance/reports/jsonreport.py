@@ -9,7 +9,7 @@ from kubelet_conformance.contract.checking import Check, Result, Trace
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
 from kubelet_conformance.reports.run import Run, concluded
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the report's form; a change that can break a reader raises it."""
 
 

@@ -44,7 +44,7 @@ def _ended(played: Played) -> tuple[str, str]:
     """How a scenario ended that did not end well: in short, and in full."""
     if played.failed:
         return "the suite failed", played.failed
-    return "timed out or failed an assertion", played.vain
+    return "timed out or failed an assertion", played.unmet
 
 
 def _new_case(suite: ET.Element, name: str) -> ET.Element:

@@ -39,7 +39,7 @@ def _lines(run: PlayedRun) -> Iterator[str]:
         yield ""
         what = "The suite failed" if played.failed else "Timed out or failed an assertion"
         yield f"## {what}: {safe(played.scenario)}"
-        yield from _code((played.failed or played.vain).splitlines())
+        yield from _code((played.failed or played.unmet).splitlines())
     yield from _left_out(run)
 
 

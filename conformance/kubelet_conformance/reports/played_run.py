@@ -23,7 +23,7 @@ class Played:
     Attributes:
         scenario: its name.
         judged: the verdicts on its trace.
-        vain: the wait that timed out, or the assertion that failed.
+        unmet: the wait that timed out, or the assertion that failed.
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
         place: its number in the order in which the scenarios were found.
         file: where it stands, for one that is not of this package.
@@ -31,7 +31,7 @@ class Played:
 
     scenario: str
     judged: Judged
-    vain: str = ""
+    unmet: str = ""
     failed: str = ""
     place: int = 0
     file: str = ""
@@ -149,7 +149,7 @@ class PlayedRun:
     @property
     def unexplained(self) -> list[Played]:
         """Scenarios that timed out or failed an assertion although no contract is broken in their trace."""
-        return [played for played in self.scenarios if played.vain and not played.broken]
+        return [played for played in self.scenarios if played.unmet and not played.broken]
 
     def conclusion(self) -> Exit:
         """How the run ends: the gravest of what happened."""
@@ -175,7 +175,7 @@ class PlayedRun:
                 "trace": played.judged.trace.path,
                 "records": played.judged.trace.records,
                 "broken": played.broken,
-                "vain": played.vain,
+                "unmet": played.unmet,
                 "failed": played.failed,
             }
             for played in self.scenarios
@@ -223,7 +223,7 @@ class HistoriesRun(PlayedRun):
 
     def conclusion(self) -> Exit:
         """How the run ends. A node that does not settle has failed, whatever else was kept."""
-        not_converged = any(each.played.vain for each in self.found)
+        not_converged = any(each.played.unmet for each in self.found)
         return gravest(PlayedRun.conclusion(self), Exit.FAILED if not_converged else Exit.OK)
 
     def report(self) -> dict[str, Any]:

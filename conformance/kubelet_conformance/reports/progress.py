@@ -86,14 +86,14 @@ class Progress(_Line):
         self._path = path
         self._before += self._count
         self._count = 0
-        self._tell()
+        self._show_progress()
 
     def records(self, count: int) -> None:
         """So many records of this trace have been judged."""
         self._count = count
-        self._tell()
+        self._show_progress()
 
-    def _tell(self) -> None:
+    def _show_progress(self) -> None:
         every = self._before + self._count
         path = self._path if len(self._path) <= _PATH_CHARS else f"…{self._path[1 - _PATH_CHARS :]}"
         text = f"judging {safe(path)} ({self._number} of {self._traces}), {every:,} records so far"

@@ -254,7 +254,7 @@ class RunReport(TerminalReport):
         run = self._played
         self._scenarios(
             "timed out or failed an assertion, and no broken contract explains it",
-            [(played.scenario, played.vain) for played in run.unexplained],
+            [(played.scenario, played.unmet) for played in run.unexplained],
         )
         self._scenarios(
             "the suite itself failed", [(played.scenario, self._failure(played)) for played in run.failed]

@@ -6,6 +6,6 @@ the CRI calls between a kubelet and a runtime, so each rule has one judge.
 
 from __future__ import annotations
 
-from kubelet_conformance.runtime_checks.scenario import Story, story
+from kubelet_conformance.runtime_checks.scenario import RuntimeScenario, runtime_scenario
 
-__all__ = ("Story", "story")
+__all__ = ("RuntimeScenario", "runtime_scenario")

@@ -14,8 +14,8 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.runtime_checks.running import Told, run_stories
-from kubelet_conformance.runtime_checks.scenario import Story
+from kubelet_conformance.runtime_checks.running import CheckResult, run_scenarios
+from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.targets.runtime import Wanted
 
 _OF_THE_CALLER = frozenset({"CRI-41", "CRI-42"})
@@ -31,52 +31,54 @@ def the_runtimes() -> dict[str, Contract]:
     }
 
 
-def stories_for(stories: Iterable[Story], contracts: Iterable[str]) -> list[Story]:
+def scenarios_for(scenarios: Iterable[RuntimeScenario], contracts: Iterable[str]) -> list[RuntimeScenario]:
     """The runtime scenarios that exercise one of these contracts."""
     wanted = set(contracts)
-    return [story for story in stories if not wanted.isdisjoint(story.contracts)]
+    return [scenario for scenario in scenarios if not wanted.isdisjoint(scenario.contracts)]
 
 
 @deferred_gc()
 def judged(
-    told: Sequence[Told], contracts: Sequence[Contract], baseline: Baseline | None, folder: Path
+    outcomes: Sequence[CheckResult], contracts: Sequence[Contract], baseline: Baseline | None, folder: Path
 ) -> tuple[Check, tuple[Played, ...]]:
     """The verdicts over all runtime scenarios; their traces are written into `folder`.
 
     A contract whose runtime scenarios were all impossible is not applicable, for that reason.
     """
-    without = _impossible(told, contracts)
+    without = _impossible(outcomes, contracts)
     check = Check(contracts, baseline)
     played: list[Played] = []
-    for each in told:
-        path = folder / f"{each.story.name}.jsonl"
+    for each in outcomes:
+        path = folder / f"{each.scenario.name}.jsonl"
         if each.trace:
             path.write_bytes(each.trace)
             chosen = [contract for contract in contracts if contract.id not in without]
-            played.append(Played(each.story.name, judge_file(str(path), chosen), each.vain, each.failed))
+            played.append(Played(each.scenario.name, judge_file(str(path), chosen), each.unmet, each.failed))
             check.add(played[-1].judged)
         elif each.failed:
-            nothing = Judged(Trace(str(path), None, None, None, each.story.name, 0), {}, ())
-            played.append(Played(each.story.name, nothing, each.vain, each.failed))
+            nothing = Judged(Trace(str(path), None, None, None, each.scenario.name, 0), {}, ())
+            played.append(Played(each.scenario.name, nothing, each.unmet, each.failed))
     for contract, reason in without.items():
         check.results[contract].add(Outcome(Verdict.NOT_APPLICABLE, reason=reason), "unknown")
     return check, tuple(played)
 
 
-def _impossible(told: Sequence[Told], contracts: Sequence[Contract]) -> dict[str, str]:
+def _impossible(outcomes: Sequence[CheckResult], contracts: Sequence[Contract]) -> dict[str, str]:
     """By contract, why no runtime scenario could exercise it."""
     reasons: dict[str, str] = {}
     for contract in contracts:
-        of_it = [each for each in told if contract.id in each.story.contracts]
+        of_it = [each for each in outcomes if contract.id in each.scenario.contracts]
         if of_it and all(each.impossible for each in of_it):
             reasons[row(contract.id).id] = "; ".join(dict.fromkeys(each.impossible for each in of_it))
     return reasons
 
 
-def told_directly(runtime: str, stories: Iterable[Story], kubernetes: str) -> dict[str, tuple[bytes, Played]]:
+def run_in_process(
+    runtime: str, scenarios: Iterable[RuntimeScenario], kubernetes: str
+) -> dict[str, tuple[bytes, Played]]:
     """Play runtime scenarios on a fake in process: by title, each one's trace and its judgement."""
-    run = run_stories(Wanted(runtime, "", "run", 0), stories, kubernetes)
-    told = {each.story.name: each for each in run.told}
+    run = run_scenarios(Wanted(runtime, "", "run", 0), scenarios, kubernetes)
+    outcomes = {each.scenario.name: each for each in run.outcomes}
     with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
-        _, played = judged(run.told, list(the_runtimes().values()), None, Path(folder))
-    return {told[each.scenario].story.title: (told[each.scenario].trace, each) for each in played}
+        _, played = judged(run.outcomes, list(the_runtimes().values()), None, Path(folder))
+    return {outcomes[each.scenario].scenario.title: (outcomes[each.scenario].trace, each) for each in played}

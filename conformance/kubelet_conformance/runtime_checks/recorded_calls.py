@@ -62,8 +62,8 @@ class Recorded:
                 async for event in events:
                     if self._filters and not self._is_ours(event.pod_sandbox_status.metadata.uid):
                         continue
-                    told = MessageToDict(event, preserving_proto_field_name=True)
-                    self._recorder.record("message", rpc="GetContainerEvents", id=call.id, message=told)
+                    message = MessageToDict(event, preserving_proto_field_name=True)
+                    self._recorder.record("message", rpc="GetContainerEvents", id=call.id, message=message)
                     yield event
         except grpc.RpcError as error:
             outcome = failed(error)

@@ -17,7 +17,7 @@ from cri_api.v1 import api_pb2 as cri
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.runtime_checks.runtime import RUN_LABEL, Runtime
-from kubelet_conformance.runtime_checks.scenario import Story
+from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import NotPossibleError
 from kubelet_conformance.targets.runtime import (
@@ -32,7 +32,7 @@ from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, He
 from kubelet_conformance.trace.format.recorder import RecordedReply, Recorder
 
 CONCURRENCY = 8
-STORY_SECONDS = 120.0
+SCENARIO_SECONDS_MAX = 120.0
 """A runtime scenario that is not over by then is given up."""
 GATES = {"EventedPLEG": True}
 """Whether a runtime offers events is asked of itself."""
@@ -48,44 +48,44 @@ _SWEEP_CALL_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CheckResult:
     """The outcome of one runtime scenario, played or not possible.
 
     Attributes:
-        story: the runtime scenario.
+        scenario: the runtime scenario.
         trace: the record, as a trace; empty if nothing was called.
-        vain: the call that failed where it had to succeed, and so ended the scenario.
+        unmet: the call that failed where it had to succeed, and so ended the scenario.
         failed: what went wrong in the suite itself.
         impossible: why the runtime could not be brought into the situation.
     """
 
-    story: Story
+    scenario: RuntimeScenario
     trace: bytes = b""
-    vain: str = ""
+    unmet: str = ""
     failed: str = ""
     impossible: str = ""
 
 
 @dataclass(slots=True)
-class Run:
+class RuntimeRun:
     """The outcome of a run.
 
     Attributes:
         name: what the runtime calls itself.
         version: its version, in its own words.
-        told: the outcome of each runtime scenario.
+        outcomes: the outcome of each runtime scenario.
         left: what could not be removed, in words.
     """
 
     name: str = ""
     version: str = ""
-    told: list[Told] = field(default_factory=list["Told"])
+    outcomes: list[CheckResult] = field(default_factory=list["CheckResult"])
     left: list[str] = field(default_factory=list[str])
 
 
-def run_stories(
-    wanted: Wanted, stories: Iterable[Story], kubernetes: str, concurrency: int = CONCURRENCY
-) -> Run:
+def run_scenarios(
+    wanted: Wanted, scenarios: Iterable[RuntimeScenario], kubernetes: str, concurrency: int = CONCURRENCY
+) -> RuntimeRun:
     """Play the runtime scenarios on the desired runtime.
 
     Raises:
@@ -93,48 +93,52 @@ def run_stories(
         UnknownTargetError: Nothing is named so.
     """
     if is_in_process(wanted.target):
-        return _in_process(opened_in_process(wanted.target), stories, kubernetes)
+        return _in_process(opened_in_process(wanted.target), scenarios, kubernetes)
     try:
-        return asyncio.run(_over_socket(wanted, stories, kubernetes, concurrency))
+        return asyncio.run(_over_socket(wanted, scenarios, kubernetes, concurrency))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
 
 @deferred_gc()
-def _in_process(make: Callable[[], DirectRuntime], stories: Iterable[Story], kubernetes: str) -> Run:
+def _in_process(
+    make: Callable[[], DirectRuntime], scenarios: Iterable[RuntimeScenario], kubernetes: str
+) -> RuntimeRun:
     """Play each scenario on a runtime of its own, in virtual time that begins at 0."""
-    run = Run()
+    run = RuntimeRun()
 
-    async def one(story: Story) -> None:
+    async def one(scenario: RuntimeScenario) -> None:
         target = make()
         run.name, run.version = target.name, target.version
-        run.told.append(await tell(target, story, "run", kubernetes, virtual=True))
-        run.left += [f"{story.name}: {each}" for each in await _sweep(target, "run")]
+        run.outcomes.append(await run_one(target, scenario, "run", kubernetes, virtual=True))
+        run.left += [f"{scenario.name}: {each}" for each in await _sweep(target, "run")]
 
-    for story in stories:
-        on_virtual_time(one(story))
+    for scenario in scenarios:
+        on_virtual_time(one(scenario))
     return run
 
 
-async def _over_socket(wanted: Wanted, stories: Iterable[Story], kubernetes: str, concurrency: int) -> Run:
+async def _over_socket(
+    wanted: Wanted, scenarios: Iterable[RuntimeScenario], kubernetes: str, concurrency: int
+) -> RuntimeRun:
     task = asyncio.current_task()
     if task is not None:
         # As Ctrl-C does: what was made is removed before the end.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opened(wanted) as target:
-        return await tell_and_sweep(
-            target, wanted.run_id, lambda: tell_all(target, stories, wanted.run_id, kubernetes, concurrency)
+        return await run_and_remove(
+            target, wanted.run_id, lambda: run_all(target, scenarios, wanted.run_id, kubernetes, concurrency)
         )
 
 
-async def tell_and_sweep(
-    target: DirectRuntime, run_id: str, told: Callable[[], Awaitable[list[Told]]]
-) -> Run:
+async def run_and_remove(
+    target: DirectRuntime, run_id: str, outcomes: Callable[[], Awaitable[list[CheckResult]]]
+) -> RuntimeRun:
     """Play runtime scenarios and remove what they left at the runtime, also when the run is broken off."""
-    run = Run(target.name, target.version)
+    run = RuntimeRun(target.name, target.version)
     try:
         await _see_that_containers_run(target, run_id)
-        run.told = await told()
+        run.outcomes = await outcomes()
     except BaseException:
         for each in await _sweep(target, run_id, in_haste=True):
             complain(left_behind(each))
@@ -148,7 +152,7 @@ def left_behind(what: str) -> str:
     return f"left behind at the runtime: {what}; remove it by hand"
 
 
-def header_of(target: DirectRuntime, story: str, kubernetes: str, *, virtual: bool) -> Header:
+def header_of(target: DirectRuntime, scenario: str, kubernetes: str, *, virtual: bool) -> Header:
     """The header of a runtime scenario's trace: `from_start`, as all that it contains was made in it."""
     return Header(
         trace=FORMAT_VERSION,
@@ -158,65 +162,71 @@ def header_of(target: DirectRuntime, story: str, kubernetes: str, *, virtual: bo
         feature_gates=GATES,
         runtime=f"{target.name} {target.version}",
         from_start=True,
-        scenario=story,
+        scenario=scenario,
     )
 
 
-async def tell(
-    target: DirectRuntime, story: Story, run_id: str, kubernetes: str, *, virtual: bool = False
-) -> Told:
+async def run_one(
+    target: DirectRuntime, scenario: RuntimeScenario, run_id: str, kubernetes: str, *, virtual: bool = False
+) -> CheckResult:
     """Play one runtime scenario, and clean up after it."""
-    lacking = [target.lacks[need] for need in story.needs if need in target.lacks]
+    lacking = [target.lacks[need] for need in scenario.needs if need in target.lacks]
     if lacking:
-        return Told(story, impossible="; ".join(lacking))
+        return CheckResult(scenario, impossible="; ".join(lacking))
     began = target.now()
     recorder = Recorder(lambda: round(target.now() - began, 6))
-    vain = failed = impossible = ""
-    runtime = Runtime(target, recorder, story.name, run_id)
+    unmet = failed = impossible = ""
+    runtime = Runtime(target, recorder, scenario.name, run_id)
     if target.listen is not None:
-        target.listen(runtime.hear)
+        target.listen(runtime.record_event)
     try:
-        async with asyncio.timeout(STORY_SECONDS):
+        async with asyncio.timeout(SCENARIO_SECONDS_MAX):
             await runtime.look()
-            await story.tell(runtime)
+            await scenario.run(runtime)
             await runtime.look()
     except NotPossibleError as error:
         impossible = str(error)
     except (grpc.RpcError, TimeoutError) as error:
-        vain = f"{_place(error)}{_said(error)}"
+        unmet = f"{_place(error)}{_said(error)}"
     except Exception as error:  # noqa: BLE001 - the other scenarios are played all the same
         failed = f"{_place(error)}{type(error).__name__}: {error}\n{traceback.format_exc()}"
     await runtime.clean_up()
     await runtime.ended(runtime.look())
     file = io.BytesIO()
-    recorder.write(file, header_of(target, story.name, kubernetes, virtual=virtual))
-    return Told(story, file.getvalue(), vain, failed, impossible)
+    recorder.write(file, header_of(target, scenario.name, kubernetes, virtual=virtual))
+    return CheckResult(scenario, file.getvalue(), unmet, failed, impossible)
 
 
-async def tell_all(
-    target: DirectRuntime, stories: Iterable[Story], run_id: str, kubernetes: str, concurrency: int
-) -> list[Told]:
+async def run_all(
+    target: DirectRuntime,
+    scenarios: Iterable[RuntimeScenario],
+    run_id: str,
+    kubernetes: str,
+    concurrency: int,
+) -> list[CheckResult]:
     """Play scenarios, at most `concurrency` in parallel; those that must be alone are played afterwards."""
-    every = list(stories)
+    every = list(scenarios)
     places = asyncio.Semaphore(concurrency)
 
-    async def in_turn(story: Story) -> Told:
+    async def in_turn(scenario: RuntimeScenario) -> CheckResult:
         async with places:
-            return await tell(target, story, run_id, kubernetes)
+            return await run_one(target, scenario, run_id, kubernetes)
 
     async with asyncio.TaskGroup() as group:
-        tasks = {story.name: group.create_task(in_turn(story)) for story in every if not story.alone}
-    told = {name: task.result() for name, task in tasks.items()}
-    for story in every:
-        if story.alone:
-            told[story.name] = await tell(target, story, run_id, kubernetes)
-    return [told[story.name] for story in every]
+        tasks = {
+            scenario.name: group.create_task(in_turn(scenario)) for scenario in every if not scenario.alone
+        }
+    outcomes = {name: task.result() for name, task in tasks.items()}
+    for scenario in every:
+        if scenario.alone:
+            outcomes[scenario.name] = await run_one(target, scenario, run_id, kubernetes)
+    return [outcomes[scenario.name] for scenario in every]
 
 
 def _said(error: Any) -> str:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
     """The message about an error."""
     if isinstance(error, TimeoutError):
-        return f"not over after {STORY_SECONDS:g} s"
+        return f"not over after {SCENARIO_SECONDS_MAX:g} s"
     return f"a call that has to succeed failed: {error.code().name}: {error.details() or 'no words'}"
 
 

@@ -30,12 +30,12 @@ class Runtime:
         made: the sandboxes of the scenario.
     """
 
-    def __init__(self, target: DirectRuntime, recorder: Recorder, story: str, run_id: str) -> None:
+    def __init__(self, target: DirectRuntime, recorder: Recorder, scenario: str, run_id: str) -> None:
         self.target = target
         self.made: list[MadeSandbox] = []
         self._recorder = recorder
         self._run_id = run_id
-        self._uids = f"{run_id}-{story.replace('_', '-')}-"
+        self._uids = f"{run_id}-{scenario.replace('_', '-')}-"
         self._recorded = Recorded(target, recorder, lambda uid: uid.startswith(self._uids))
 
     # Calls.
@@ -163,7 +163,7 @@ class Runtime:
             "fault", what="the registry is away" if away else "healed: the registry is back"
         )
 
-    def hear(self, op: str, *about: str | int | None) -> None:
+    def record_event(self, op: str, *about: str | int | None) -> None:
         """Record a runtime event: container id, sandbox id, name and exit code as they apply."""
         container_id, sandbox_id, name, code = about
         if not (sandbox_id or container_id) or self._recorded.knows(container_id, sandbox_id):

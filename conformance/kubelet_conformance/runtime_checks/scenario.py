@@ -9,27 +9,27 @@ from kubelet_conformance.contract.catalogue import row
 from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.targets.runtime.runtime_target import Need
 
-Tell = Callable[[Runtime], Awaitable[None]]
+Body = Callable[[Runtime], Awaitable[None]]
 
 
-STORY = "runtime: "
-"""The prefix of a runtime scenario's title, which tells it apart from the scenarios on a node."""
+TITLE_PREFIX = "runtime: "
+"""The prefix of a runtime scenario's title, which distinguishes it from the scenarios on a node."""
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class RuntimeScenario:
     """One runtime scenario.
 
     Attributes:
         name: that of its function.
-        tell: plays it on a runtime.
+        run: runs it on a runtime.
         contracts: the ids of the contracts that it exercises.
         needs: what the runtime must offer; otherwise the scenario is not possible.
         alone: it affects the whole runtime, so no other scenario may call it meanwhile.
     """
 
     name: str
-    tell: Tell
+    run: Body
     contracts: tuple[str, ...]
     needs: tuple[Need, ...] = ()
     alone: bool = False
@@ -37,15 +37,17 @@ class Story:
     @property
     def title(self) -> str:
         """Its name, with a prefix that distinguishes it from scenarios on a node."""
-        return f"{STORY}{self.name}"
+        return f"{TITLE_PREFIX}{self.name}"
 
 
-def story(*contracts: str, needs: tuple[Need, ...] = (), alone: bool = False) -> Callable[[Tell], Story]:
+def runtime_scenario(
+    *contracts: str, needs: tuple[Need, ...] = (), alone: bool = False
+) -> Callable[[Body], RuntimeScenario]:
     """A runtime scenario that exercises these contracts; raises `UnknownContract` for an unknown id."""
 
-    def make(tell: Tell) -> Story:
+    def make(body: Body) -> RuntimeScenario:
         ids = tuple(row(each).id for each in contracts)
-        name: str = getattr(tell, "__name__", "")
-        return Story(name, tell, ids, needs, alone)
+        name: str = getattr(body, "__name__", "")
+        return RuntimeScenario(name, body, ids, needs, alone)
 
     return make

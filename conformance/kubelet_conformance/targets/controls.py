@@ -388,7 +388,7 @@ class Target:
 
     Attributes:
         node_name: the node's.
-        patience: the longest that a scenario may wait for something, in seconds.
+        wait_seconds_max: the longest that a scenario may wait for something, in seconds.
         recheck_seconds: how often a wait looks again though nothing was recorded; None where nothing changes
             without a record.
         recorder: takes desired pods and observations.
@@ -398,7 +398,7 @@ class Target:
     """
 
     node_name: str
-    patience: float
+    wait_seconds_max: float
     recheck_seconds: float | None
     recorder: Recorder
     runtime: RuntimeControl
@@ -411,15 +411,15 @@ class Target:
     namespace: Callable[[str], str]
 
 
-class StoryError(Exception):
+class ScenarioError(Exception):
     """A scenario did not come to its end; `__cause__` is why.
 
     Attributes:
         trace: what was seen until then, a complete trace.
-        told: the cause with its traceback, for a report.
+        report: the cause with its traceback, for a report.
     """
 
-    def __init__(self, trace: bytes, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, trace: bytes, report: str) -> None:
+        super().__init__(report)
         self.trace = trace
-        self.told = told
+        self.report = report

@@ -14,15 +14,15 @@ class Stage(Protocol):
 
     def play(
         self,
-        story: Callable[[Target], Awaitable[None]],
+        scenario: Callable[[Target], Awaitable[None]],
         name: str,
         settings: Mapping[str, object],
         version: str,
     ) -> bytes:
         """Play one life of a node from the kubelet's start to its end, as that version; the trace of it.
 
-        An exception of the scenario passes through, as `StoryError` with the trace. `settings` are fields of
-        the kubelet's configuration.
+        An exception of the scenario passes through, as `ScenarioError` with the trace. `settings` are fields
+        of the kubelet's configuration.
         """
         ...
 
@@ -34,24 +34,24 @@ class Act:
     Attributes:
         number: distinguishes it from all others of the run.
         name: the scenario's.
-        story: the scenario, to be played on the target.
+        scenario: the scenario, to be played on the target.
         settings: fields of the kubelet's configuration, for a node of its own.
-        patience: the longest that one wait may take, in seconds.
+        wait_seconds_max: the longest that one wait may take, in seconds.
     """
 
     number: int
     name: str
-    story: Callable[[Target], Awaitable[None]]
+    scenario: Callable[[Target], Awaitable[None]]
     settings: Mapping[str, object]
-    patience: float
+    wait_seconds_max: float
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an act ended: `error` if not well, and `told` with its traceback."""
+    """How an act ended: `error` if not well, and `report` with its traceback."""
 
     error: BaseException | None = None
-    told: str = ""
+    report: str = ""
 
 
 @dataclass(frozen=True, slots=True)

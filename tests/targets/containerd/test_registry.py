@@ -71,7 +71,7 @@ async def test_other_requests(request_line: str, status: int) -> None:
 def test_away_is_503_for_everything_until_it_is_back() -> None:
     """While it is away each request is answered by 503."""
 
-    async def story() -> list[int]:
+    async def scenario() -> list[int]:
         with TwoTags("run-1") as registry:
             statuses: list[int] = []
             for away in (True, False):
@@ -79,13 +79,13 @@ def test_away_is_503_for_everything_until_it_is_back() -> None:
                 statuses.append((await ask(registry, "GET /v2/kubelet-conformance/two/manifests/a"))[0])
             return statuses
 
-    assert asyncio.run(story()) == [503, 200]
+    assert asyncio.run(scenario()) == [503, 200]
 
 
 def test_nonsense_harms_nobody() -> None:
     """A client that speaks something else is told so; the next one is served."""
 
-    async def story() -> int:
+    async def scenario() -> int:
         with TwoTags("run-1") as registry:
             host, _, port = registry.host.partition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
@@ -94,13 +94,13 @@ def test_nonsense_harms_nobody() -> None:
             writer.close()
             return (await ask(registry, "GET /v2/"))[0]
 
-    assert asyncio.run(story()) == 200
+    assert asyncio.run(scenario()) == 200
 
 
 def test_an_image_is_of_its_run() -> None:
     """Two runs serve images of different ids, so that neither removes the other's."""
 
-    async def story() -> set[str]:
+    async def scenario() -> set[str]:
         digests: set[str] = set()
         for run in ("run-1", "run-2"):
             with TwoTags(run) as registry:
@@ -108,4 +108,4 @@ def test_an_image_is_of_its_run() -> None:
                 digests.add(headers["Docker-Content-Digest"])
         return digests
 
-    assert len(asyncio.run(story())) == 2
+    assert len(asyncio.run(scenario())) == 2

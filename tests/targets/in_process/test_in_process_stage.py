@@ -1,4 +1,4 @@
-"""The target in this process: whatever becomes of a story or of its kubelet, a whole trace is left."""
+"""The target in this process: whatever becomes of a scenario or of its kubelet, a whole trace is left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.node import Node, container
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
-from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.controls import ScenarioError, Target
 from kubelet_conformance.targets.in_process.recorded_runtime import Tap
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.trace.format.recorder import Failed, RecordedReply, Recorder
@@ -22,13 +22,13 @@ from kubelet_fakes.runtime import CallError
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 
 
-def play(story: Callable[[Node], Awaitable[None]], **settings: object) -> list[dict[str, Any]]:
-    """The lines of the trace of a story."""
+def play(scenario: Callable[[Node], Awaitable[None]], **settings: object) -> list[dict[str, Any]]:
+    """The lines of the trace of a scenario."""
 
     async def on(target: Target) -> None:
-        await story(Node(target))
+        await scenario(Node(target))
 
-    return lines(open_stage(Choice()).play(on, "story", settings, "1.32"))
+    return lines(open_stage(Choice()).play(on, "scenario", settings, "1.32"))
 
 
 def lines(trace: bytes) -> list[dict[str, Any]]:
@@ -37,16 +37,16 @@ def lines(trace: bytes) -> list[dict[str, Any]]:
 
 
 def test_life_is_framed() -> None:
-    """A trace tells its target and story, and goes from the kubelet's start to its end."""
+    """A trace states its target and scenario, and goes from the kubelet's start to its end."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         await node.wait(3)
 
-    header, *records = play(story)
+    header, *records = play(scenario)
 
     assert (header["clock"], header["scenario"], header["kubernetes"], header["seed"]) == (
         "virtual",
-        "story",
+        "scenario",
         "1.32",
         0,
     )
@@ -55,55 +55,55 @@ def test_life_is_framed() -> None:
 
 
 def test_settings_reach_the_kubelet() -> None:
-    """Fields of the kubelet's configuration that a story asks for are set."""
+    """Fields of the kubelet's configuration that a scenario asks for are set."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         web = await node.run()
         second = node.want({"metadata": {"name": "late"}, "spec": {"containers": [container()]}})
         await second.until_phase("Failed", within=10)
         assert web.phase == "Running"
 
-    assert play(story, max_pods=1)
+    assert play(scenario, max_pods=1)
 
 
 def test_failed_story_leaves_its_trace() -> None:
-    """A story that raises gives its trace up to there, and its own exception as the cause."""
+    """A scenario that raises gives its trace up to there, and its own exception as the cause."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         await node.run()
         raise ValueError("boom")
 
-    with pytest.raises(StoryError, match="ValueError: boom") as caught:
-        play(story)
+    with pytest.raises(ScenarioError, match="ValueError: boom") as caught:
+        play(scenario)
 
     assert isinstance(caught.value.__cause__, ValueError)
     assert lines(caught.value.trace)[-1]["kind"] == "end"
 
 
 def test_kubelet_that_dies_by_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mistake that ends the kubelet fails the story, though the story itself went well."""
+    """A mistake that ends the kubelet fails the scenario, though the scenario itself went well."""
 
     async def wrong(_: Housekeeping) -> None:
         raise ZeroDivisionError("a mistake")
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         await node.wait(30)
 
     monkeypatch.setattr(Housekeeping, "run_once", wrong)
-    with pytest.raises(StoryError, match="a mistake"):
-        play(story)
+    with pytest.raises(ScenarioError, match="a mistake"):
+        play(scenario)
 
 
 def test_restarted_kubelet_is_a_new_one() -> None:
     """A kubelet that is killed leaves containers alone; the next one finds them."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         web = await node.run()
         await node.restart_kubelet(down=5)
         await node.wait(5)
         assert len(web.containers("c1")) == 1
 
-    ops = [(each["op"], each["t"]) for each in play(story) if each.get("kind") == "kubelet"]
+    ops = [(each["op"], each["t"]) for each in play(scenario) if each.get("kind") == "kubelet"]
 
     assert [op for op, _ in ops] == ["started", "killed", "started", "killed"]
     assert ops[2][1] - ops[1][1] == 5
@@ -160,13 +160,13 @@ def test_call_whose_caller_leaves_has_no_reply() -> None:
 def test_failed_call_tells_of_its_effect() -> None:
     """A fault that keeps a call from taking place is recorded as one, and raised all the same."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         with node.fault("Status", effect="before", code="UNAVAILABLE", times=1):
             await node.wait(20)
         with node.fault("Status", effect="after", code="UNAVAILABLE", times=1):
             await node.wait(20)
 
-    errors = [each for each in play(story) if "error" in each]
+    errors = [each for each in play(scenario) if "error" in each]
 
     assert [each["rpc"] for each in errors] == ["Status", "Status"]
     assert [each.get("effect", True) for each in errors] == [False, True]

@@ -53,13 +53,13 @@ def test_shutdown_is_announced_once_for_all() -> None:
     """A kubelet that asks later hears of the shutdown too."""
     recorder = Recorder(lambda: 0.0)
 
-    async def story() -> None:
+    async def scenario() -> None:
         machine = Machine(recorder, 1 << 30, lambda _: True, MemoryDisk())
         machine.shut_down()
         await machine.announced()
         machine.release()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
     told = [item.fields["what"] for item in recorder.records if isinstance(item, Item)]
     assert told == ["the node shuts down", "nothing holds the shutdown up"]

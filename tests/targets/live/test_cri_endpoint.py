@@ -16,7 +16,7 @@ from on_loop import on_loop
 
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.cri_endpoint import connected, path_of
-from kubelet_conformance.targets.live.foreign_pods import check_images, check_neighbours, remove_ours
+from kubelet_conformance.targets.live.foreign_pods import check_foreign_pods, check_images, remove_ours
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.serving.server import RuntimeServer
@@ -129,7 +129,7 @@ async def test_pods_of_others_are_not_killed_unasked(tmp_path: Path) -> None:
                 cri.RunPodSandboxRequest(config=cri.PodSandboxConfig(metadata=metadata))
             )
         with pytest.raises(TargetError) as caught:
-            await check_neighbours(endpoint)
+            await check_foreign_pods(endpoint)
         assert await remove_ours(endpoint.services) == []
         left = await runtime.ListPodSandbox(cri.ListPodSandboxRequest())
     told = str(caught.value)

@@ -26,13 +26,13 @@ from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.server.host.system_clock import WallClock
 
 
-def act(story: Callable[[Node], Awaitable[None]], number: int = 1, patience: float = 10) -> Act:
+def act(scenario: Callable[[Node], Awaitable[None]], number: int = 1, wait_seconds_max: float = 10) -> Act:
     """A scenario to be played."""
 
     async def on(target: Target) -> None:
-        await story(Node(target))
+        await scenario(Node(target))
 
-    return Act(number, f"mine.story_{number}", on, {}, patience)
+    return Act(number, f"mine.scenario_{number}", on, {}, wait_seconds_max)
 
 
 @contextlib.asynccontextmanager
@@ -89,8 +89,8 @@ def test_scenarios_share_a_node(tmp_path: Path) -> None:
 
     life = played(tmp_path / "s", act(one, 1), act(two, 2), shared=True)
 
-    assert [life.ended[number].told for number in (1, 2)] == ["", ""]
-    assert names == {1: "kcrun-1-mine-story-1", 2: "kcrun-2-mine-story-2"}
+    assert [life.ended[number].report for number in (1, 2)] == ["", ""]
+    assert names == {1: "kcrun-1-mine-scenario-1", 2: "kcrun-2-mine-scenario-2"}
     assert {1, 2, None} == set(life.owners)
     assert broken(life, tmp_path) == []
     with Reader(str(tmp_path / "trace.jsonl")) as reader:
@@ -103,22 +103,22 @@ def test_scenarios_share_a_node(tmp_path: Path) -> None:
 def test_scenario_alone_restarts_the_kubelet(tmp_path: Path) -> None:
     """Alone on a node a scenario may end and start the kubelet; the trace is that scenario's."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         web = await node.run()
         await node.restart_kubelet(down=0.1)
         web.exit(code=1)
         await web.until_running("c1", attempt=1)
 
-    life = played(tmp_path / "s", act(story))
+    life = played(tmp_path / "s", act(scenario))
 
-    assert life.ended[1].told == ""
+    assert life.ended[1].report == ""
     assert broken(life, tmp_path) == []
     with Reader(str(tmp_path / "trace.jsonl")) as reader:
-        assert reader.header.scenario == "mine.story_1"
+        assert reader.header.scenario == "mine.scenario_1"
 
 
 def test_stories_that_fail_harm_nobody(tmp_path: Path) -> None:
-    """A wait in vain, a mistake and something that the runtime cannot do end their own scenarios alone."""
+    """A wait in unmet, a mistake and something that the runtime cannot do end their own scenarios alone."""
 
     async def waits(node: Node) -> None:
         await node.until(lambda: False, "nothing")
@@ -130,26 +130,26 @@ def test_stories_that_fail_harm_nobody(tmp_path: Path) -> None:
         with node.not_ready(network=False):
             pass
 
-    stories = (waits, raises, asks_too_much)
-    acts = [act(story, number, patience=0.2) for number, story in enumerate(stories)]
+    scenarios = (waits, raises, asks_too_much)
+    acts = [act(scenario, number, wait_seconds_max=0.2) for number, scenario in enumerate(scenarios)]
     life = played(tmp_path / "s", *acts, shared=True)
     errors = [life.ended[number].error for number in range(3)]
 
     assert [type(each) for each in errors] == [WaitTimeoutError, ValueError, NotPossibleError]
     assert str(errors[0]).startswith("timed out after 0.2 s waiting for nothing\n")
     assert str(errors[2]) == "a scripted runtime: set_conditions"
-    assert "in raises\n" in life.ended[1].told
+    assert "in raises\n" in life.ended[1].report
 
 
 def test_deeds_that_fail_end_their_story(tmp_path: Path) -> None:
     """What was begun at the runtime and turns out impossible ends the scenario that waits for its outcome."""
 
-    async def story(node: Node) -> None:
+    async def scenario(node: Node) -> None:
         web = await node.run()
         node.runtime.kill_sandbox(web.sandbox().id)
         await web.until_running("c1", attempt=1)
 
-    life = played(tmp_path / "s", act(story), shared=True)
+    life = played(tmp_path / "s", act(scenario), shared=True)
 
     assert isinstance(life.ended[1].error, NotPossibleError)
     assert str(life.ended[1].error) == "a runtime that reports the process of a sandbox, on this machine"
@@ -163,12 +163,12 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         async with opened(tmp_path / "s") as (stage, runtime):
             running = asyncio.Event()
 
-            async def story(node: Node) -> None:
+            async def scenario(node: Node) -> None:
                 await node.run(container(command="run stopdelay=600"))
                 running.set()
                 await asyncio.Event().wait()
 
-            playing = asyncio.create_task(stage.play([act(story)], shared=True, concurrency=1))
+            playing = asyncio.create_task(stage.play([act(scenario)], shared=True, concurrency=1))
             await running.wait()
             assert (await runtime.ListPodSandbox(cri.ListPodSandboxRequest())).items
             playing.cancel()

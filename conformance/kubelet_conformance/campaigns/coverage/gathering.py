@@ -17,8 +17,8 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.catalogue import Entry, Fate, entries
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.runtime_checks.judging import told_directly
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.judging import run_in_process
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
@@ -107,5 +107,5 @@ def _kept(played: Played) -> Counts:
 
 def _direct_counts() -> dict[str, Counts]:
     """What each runtime scenario exercises, on the fake."""
-    outcomes = told_directly("fake", every_story(), USUAL_VERSION)
+    outcomes = run_in_process("fake", every_runtime_scenario(), USUAL_VERSION)
     return {title: _kept(played) for title, (_, played) in outcomes.items()}

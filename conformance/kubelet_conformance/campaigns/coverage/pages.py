@@ -7,7 +7,7 @@ from itertools import groupby
 
 from kubelet_conformance.campaigns.coverage.gathering import Gathered
 from kubelet_conformance.reports.catalogue import Fate
-from kubelet_conformance.runtime_checks.scenario import STORY
+from kubelet_conformance.runtime_checks.scenario import TITLE_PREFIX
 from kubelet_conformance.targets.bugs import BugCard
 
 AREAS: Mapping[str, str] = {
@@ -60,8 +60,8 @@ hide:
 # Contract, witness, bug
 
 What each contract rests on: the scenarios that declare it, how often all scenarios together exercise it on
-the reference, and the bugs of the zoo that break it. `{STORY.strip()}` stands before runtime scenarios,
-which call a runtime directly. `kubelet-conformance list --coverage` gives the same.
+the reference, and the bugs of the zoo that break it. `{TITLE_PREFIX.strip()}` stands before runtime
+scenarios, which call a runtime directly. `kubelet-conformance list --coverage` gives the same.
 """
 _BUGS = """---
 hide:

@@ -22,8 +22,8 @@ class NotThereError(LookupError):
 def replay(recorded: RecordedActions, *, longer_seconds: float = 0.0, kubelet: str = "reference") -> bytes:
     """Do the same to that kubelet in process; the trace of what it did until that much later than recorded.
 
-    Raises UnknownTargetError for a kubelet or version that cannot be chosen, StoryError with the trace where
-    an action was not possible.
+    Raises UnknownTargetError for a kubelet or version that cannot be chosen, ScenarioError with the trace
+    where an action was not possible.
     """
 
     async def scenario(target: Target) -> None:

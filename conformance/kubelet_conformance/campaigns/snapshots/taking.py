@@ -11,7 +11,7 @@ from kubelet_conformance.node import Node, WaitTimeoutError, scenario_of
 from kubelet_conformance.reports.trace_text.behaviour import behaviour
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.controls import ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.trace.format.errors import TraceError
 
@@ -58,7 +58,7 @@ def take(scenario: str, choice: Choice) -> Snapshot:
     reason = ""
     try:
         trace = open_stage(choice).play(on, scenario, dict(declared.settings), choice.kubernetes)
-    except StoryError as error:
+    except ScenarioError as error:
         trace, reason = error.trace, _why(error)
     parts = ["\n".join(filter(None, (scenario, inspect.getdoc(function), _target(choice)))), _seen(trace)]
     if reason:
@@ -70,7 +70,7 @@ def _target(choice: Choice) -> str:
     return f"Kubelet {choice.kubelet} on runtime {choice.runtime}, Kubernetes {choice.kubernetes}."
 
 
-def _why(error: StoryError) -> str:
+def _why(error: ScenarioError) -> str:
     cause = error.__cause__
     kind = "" if isinstance(cause, WaitTimeoutError) else f"{type(cause).__name__}: "
     return kind + next(iter(str(cause).splitlines()), "")

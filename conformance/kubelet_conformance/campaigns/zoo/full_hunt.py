@@ -19,7 +19,7 @@ from kubelet_conformance.campaigns.zoo.reach import choice_of, does_the_same, re
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, perform
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import bug_card
 from kubelet_conformance.targets.choice import Choice
@@ -60,7 +60,7 @@ def play_on_each(bugs: Iterable[str], scenario: str) -> dict[str, Outcome]:
 @deferred_gc()
 def call_runtime_directly(bug: str) -> dict[str, Outcome]:
     """Run all runtime scenarios on a wrong runtime; returns their outcomes by title."""
-    return call_directly(bug_card(bug), every_story())
+    return call_directly(bug_card(bug), every_runtime_scenario())
 
 
 class _Trial:
@@ -118,7 +118,7 @@ def _alone(scenario: str, version: str, bug: str, patience: float = math.inf) ->
 
 
 def _play(scenario: str, version: str, stage: Stage, patience: float) -> Performed:
-    return perform(every_scenario()[scenario], scenario, stage, version, patience=patience)
+    return perform(every_scenario()[scenario], scenario, stage, version, wait_seconds_max=patience)
 
 
 def _risk(bug: str) -> float:

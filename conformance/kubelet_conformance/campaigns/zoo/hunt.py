@@ -14,9 +14,9 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, judge, perform
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.runtime_checks.judging import stories_for, told_directly
-from kubelet_conformance.runtime_checks.scenario import Story
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.judging import run_in_process, scenarios_for
+from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import BugCard, bug_card
 from kubelet_conformance.targets.opening import open_stage
@@ -86,7 +86,7 @@ def hunt(name: str) -> Caught:
             done = perform(function, scenario, stage, scenario_of(function).nearest(bug.kubernetes))
             outcomes[scenario] = outcome_of(done, scenario)
     if bug.is_of_runtimes:
-        outcomes |= call_directly(bug, stories_for(every_story(), bug.breaks))
+        outcomes |= call_directly(bug, scenarios_for(every_runtime_scenario(), bug.breaks))
     return Caught.of(bug, outcomes)
 
 
@@ -96,9 +96,9 @@ def is_witness(name: str, bug: BugCard) -> bool:
     return function is None or bool(set(scenario_of(function).witnesses) & set(bug.breaks))
 
 
-def call_directly(bug: BugCard, scenarios: Iterable[Story]) -> dict[str, Outcome]:
+def call_directly(bug: BugCard, scenarios: Iterable[RuntimeScenario]) -> dict[str, Outcome]:
     """Run runtime scenarios on a wrong runtime; returns their outcomes by title."""
-    outcomes = told_directly(f"bug:{bug.id}", scenarios, bug.kubernetes)
+    outcomes = run_in_process(f"bug:{bug.id}", scenarios, bug.kubernetes)
     return {title: (tuple(played.broken), played.failed) for title, (_, played) in outcomes.items()}
 
 

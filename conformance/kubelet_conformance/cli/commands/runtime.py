@@ -32,9 +32,9 @@ from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.played_run import CalledRun, Played
 from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.runtime_checks import baselines
-from kubelet_conformance.runtime_checks.judging import judged, stories_for, the_runtimes
-from kubelet_conformance.runtime_checks.running import left_behind, run_stories
-from kubelet_conformance.runtime_checks.scenarios import every_story
+from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
+from kubelet_conformance.runtime_checks.running import left_behind, run_scenarios
+from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 from kubelet_conformance.targets.runtime import Wanted
@@ -141,14 +141,14 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
     with _folder(asked.record) as folder:
         now = system_time_ns()
         wanted = Wanted(asked.target, asked.image, f"run-{now:x}", now)
-        stories = stories_for(every_story(), [each.id for each in contracts])
+        scenarios = scenarios_for(every_runtime_scenario(), [each.id for each in contracts])
         try:
-            run = run_stories(wanted, stories, asked.version, asked.concurrency)
+            run = run_scenarios(wanted, scenarios, asked.version, asked.concurrency)
         except (TargetError, UnknownTargetError) as error:
             raise click.ClickException(str(error)) from None
         shipped = shipped_baseline(baselines, run.name, run.version) if asked.baseline is None else None
         baseline = known_deviations(str(shipped)) if shipped else known
-        check, played = judged(run.told, contracts, baseline, folder)
+        check, played = judged(run.outcomes, contracts, baseline, folder)
         called = CalledRun(
             check,
             played,

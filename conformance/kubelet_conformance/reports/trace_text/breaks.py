@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kubelet_conformance.contract.verdicts import Evidence
-from kubelet_conformance.reports.trace_text.lines import asked, replied, told
+from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import Call, Record, Reply, Unknown
@@ -80,7 +80,7 @@ class _Slicer:
         elif is_wanted and isinstance(record, Call):
             self._begun[record.id] = Line(record.seq, record.t, asked(moment))
         elif is_wanted and not isinstance(record, Unknown):
-            self._lines[record.seq] = Line(record.seq, record.t, told(moment))
+            self._lines[record.seq] = Line(record.seq, record.t, described(moment))
 
     def _answered(self, moment: Moment, reply: Reply, begun: Line | None) -> None:
         call = reply.call

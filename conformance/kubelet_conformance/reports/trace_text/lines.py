@@ -63,10 +63,10 @@ def replied(moment: Moment) -> str:
     return say(moment) if say else "ok"
 
 
-def told(moment: Moment) -> str:
+def described(moment: Moment) -> str:
     """Any record that is no call and no reply."""
     record = moment.record
-    say = _TOLD.get(type(record))
+    say = _DESCRIBED.get(type(record))
     return say(moment, record) if say else safe(record.kind)
 
 
@@ -245,7 +245,7 @@ def _expect(_: Moment, record: Expect) -> str:
     )
 
 
-_TOLD: dict[type, Callable[[Moment, Any], str]] = {
+_DESCRIBED: dict[type, Callable[[Moment, Any], str]] = {
     PodChange: _pod_change,
     Status: _status,
     RuntimeEvent: _runtime,

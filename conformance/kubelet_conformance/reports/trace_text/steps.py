@@ -128,9 +128,9 @@ class _Reading:
         elif isinstance(record, Reply):
             self._end(moment, record)
         else:
-            words = _told(moment, self.shown)
+            words = _described(moment, self.shown)
             if words is not None:
-                self._tell(Step(record.t, *words))
+                self._add(Step(record.t, *words))
 
     def _begin(self, moment: Moment, call: Call) -> None:
         step = self.open[call.id] = Step(call.t, call.rpc, *self._asked(moment))
@@ -144,7 +144,7 @@ class _Reading:
             step.detail = " ".join(filter(None, (step.detail, _outcome(moment))))
             self.closed = self.closed or any(step is each for each in self.calls)
 
-    def _tell(self, step: Step) -> None:
+    def _add(self, step: Step) -> None:
         """What is recorded between calls that run in parallel comes after them; a stimulus stays in place."""
         if self.closed or step.what in STIMULI or not self._at_once(step):
             self._close()
@@ -198,7 +198,7 @@ def _outcome(moment: Moment) -> str:
     return ""
 
 
-def _told(moment: Moment, shown: dict[str, str]) -> tuple[str, str, str] | None:
+def _described(moment: Moment, shown: dict[str, str]) -> tuple[str, str, str] | None:
     """The kind of a record, whom it is about, and what it says; None where it says nothing new.
 
     `shown` holds what was last said of each pod's status.

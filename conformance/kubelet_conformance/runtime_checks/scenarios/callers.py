@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
 _LONG = 60
 _GRACE = 4
@@ -19,8 +19,8 @@ _HASTE = 0.01
 """In so short a time no real runtime runs a sandbox or creates a container."""
 
 
-@story("CRI-33")
-async def a_slow_stop_holds_up_nobody(runtime: Runtime) -> None:
+@runtime_scenario("CRI-33")
+async def a_slow_stop_delays_no_other_pod(runtime: Runtime) -> None:
     """While a container of one pod takes its time to stop, do everything that a pod needs in another."""
     slow = await (await runtime.sandbox("slow")).running(runtime.target.commands.run(stop_delay=_LONG))
     await runtime.wait(_BEGUN_SECONDS)
@@ -37,8 +37,8 @@ async def a_slow_stop_holds_up_nobody(runtime: Runtime) -> None:
         runtime.expect("CRI-33", "calls for another pod are answered while a stop lasts", met=met)
 
 
-@story("CRI-33")
-async def a_slow_command_holds_up_nobody(runtime: Runtime) -> None:
+@runtime_scenario("CRI-33")
+async def a_slow_command_delays_no_other_call(runtime: Runtime) -> None:
     """While a command runs in one pod, and another in the same container, start a second pod."""
     busy = await (await runtime.sandbox("busy")).running()
     lasting = busy.execute(runtime.target.commands.execute(0, seconds=_GRACE))
@@ -50,7 +50,7 @@ async def a_slow_command_holds_up_nobody(runtime: Runtime) -> None:
         runtime.expect("CRI-33", "calls are answered while a command runs in a container", met=met)
 
 
-@story("CRI-32")
+@runtime_scenario("CRI-32")
 async def a_stop_goes_on_without_its_caller(runtime: Runtime) -> None:
     """Leave a StopContainer before its timeout is over; the container ends all the same."""
     container = await (await runtime.sandbox()).running(runtime.target.commands.run(stop_delay=_LONG))
@@ -60,7 +60,7 @@ async def a_stop_goes_on_without_its_caller(runtime: Runtime) -> None:
     runtime.expect("CRI-32", "a stop whose caller has left is finished", met=met)
 
 
-@story("CRI-32")
+@runtime_scenario("CRI-32")
 async def a_stop_can_be_made_again(runtime: Runtime) -> None:
     """Leave a StopContainer with a very long timeout, and make another, as a restarted kubelet does."""
     container = await (await runtime.sandbox()).running(runtime.target.commands.run(stop_delay=_LONG))
@@ -89,7 +89,7 @@ async def _come_true(
     return await runtime.until(is_done, _SOON)
 
 
-@story("CRI-32")
+@runtime_scenario("CRI-32")
 async def a_sandbox_can_be_run_again(runtime: Runtime) -> None:
     """Leave a RunPodSandbox half way, and make it again: it succeeds, or the sandbox is there."""
     config = runtime.config()
@@ -108,7 +108,7 @@ async def a_sandbox_can_be_run_again(runtime: Runtime) -> None:
         runtime.adopted(one.id, config)
 
 
-@story("CRI-32")
+@runtime_scenario("CRI-32")
 async def a_container_can_be_created_again(runtime: Runtime) -> None:
     """Leave a CreateContainer half way, and make it again: it succeeds, or the container is there."""
     sandbox = await runtime.sandbox()
@@ -123,7 +123,7 @@ async def a_container_can_be_created_again(runtime: Runtime) -> None:
     runtime.expect("CRI-32", "a container whose caller has left can be created, or is there", met=met)
 
 
-@story("CRI-32", needs=("mishaps",))
+@runtime_scenario("CRI-32", needs=("state_loss",))
 async def a_sandbox_that_takes_too_long_is_there_in_the_end(runtime: Runtime) -> None:
     """Leave every RunPodSandbox of a pod half way: one of them is finished for the next caller to find."""
     config = runtime.config()
@@ -140,7 +140,7 @@ async def a_sandbox_that_takes_too_long_is_there_in_the_end(runtime: Runtime) ->
     runtime.expect("CRI-32", "a sandbox that takes longer than its callers wait is made in the end", met=met)
 
 
-@story("CRI-21")
+@runtime_scenario("CRI-21")
 async def sandboxes_that_were_left_keep_no_addresses(runtime: Runtime) -> None:
     """Leave some RunPodSandbox calls half way, remove what came of them, and run other sandboxes."""
     with _slowed(runtime, "RunPodSandbox"):

@@ -8,7 +8,7 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 from kubelet_conformance.targets.controls import NotPossibleError
 
 _KILLED = 137
@@ -16,7 +16,7 @@ _SOON = 0.5
 """Every caller sees a process that ends after so many seconds as running first."""
 
 
-@story("CRI-11", "CRI-12", "CRI-19", "CRI-34")
+@runtime_scenario("CRI-11", "CRI-12", "CRI-19", "CRI-34")
 async def a_container_is_created_and_then_started(runtime: Runtime) -> None:
     """Create a container, read it, start it twice, and read it again."""
     sandbox = await runtime.sandbox()
@@ -29,7 +29,7 @@ async def a_container_is_created_and_then_started(runtime: Runtime) -> None:
     await container.status()
 
 
-@story("CRI-12")
+@runtime_scenario("CRI-12")
 async def a_failed_start_is_an_end(runtime: Runtime) -> None:
     """Start a container whose program is not there, or refuse to create it; then start another attempt."""
     sandbox = await runtime.sandbox()
@@ -41,7 +41,7 @@ async def a_failed_start_is_an_end(runtime: Runtime) -> None:
     await sandbox.running(attempt=1)
 
 
-@story("CRI-12", "CRI-16", "CRI-19")
+@runtime_scenario("CRI-12", "CRI-16", "CRI-19")
 async def an_ended_container_is_not_started_again(runtime: Runtime) -> None:
     """Let a container end by itself, start it once more, and start another attempt beside it."""
     sandbox, commands = await runtime.sandbox(), runtime.target.commands
@@ -52,8 +52,8 @@ async def an_ended_container_is_not_started_again(runtime: Runtime) -> None:
     await sandbox.running(commands.exit(0, _SOON), attempt=1)
 
 
-@story("CRI-16", "CRI-34")
-async def exit_codes_are_told(runtime: Runtime) -> None:
+@runtime_scenario("CRI-16", "CRI-34")
+async def exit_codes_are_reported(runtime: Runtime) -> None:
     """Let containers end with a few codes."""
     sandbox = await runtime.sandbox()
     for attempt, code in enumerate((0, 3, 255)):
@@ -63,7 +63,7 @@ async def exit_codes_are_told(runtime: Runtime) -> None:
         runtime.expect("CRI-16", f"a process that ends with {code} is reported with that exit code", met=met)
 
 
-@story("CRI-16")
+@runtime_scenario("CRI-16")
 async def a_process_may_end_at_once(runtime: Runtime) -> None:
     """Let containers end as soon as they have started; finished_at must never be before started_at."""
     sandbox = await runtime.sandbox()
@@ -72,7 +72,7 @@ async def a_process_may_end_at_once(runtime: Runtime) -> None:
         await container.end()
 
 
-@story("CRI-16")
+@runtime_scenario("CRI-16")
 async def a_killed_process_has_the_code_of_its_signal(runtime: Runtime) -> None:
     """Stop a container without a grace period."""
     sandbox = await runtime.sandbox()
@@ -82,8 +82,8 @@ async def a_killed_process_has_the_code_of_its_signal(runtime: Runtime) -> None:
     runtime.expect("CRI-16", f"a process that was killed has exit code {_KILLED}", met=code == _KILLED)
 
 
-@story("CRI-16")
-async def lack_of_memory_is_told(runtime: Runtime) -> None:
+@runtime_scenario("CRI-16")
+async def lack_of_memory_is_reported(runtime: Runtime) -> None:
     """Let a container exceed its memory limit; its end must be reported as OOMKilled at once and for good."""
     sandbox = await runtime.sandbox()
     asked = sandbox.request(runtime.target.commands.starve())
@@ -99,7 +99,7 @@ async def lack_of_memory_is_told(runtime: Runtime) -> None:
         runtime.expect("CRI-16", f"the reason is OOMKilled and the exit code {_KILLED}", met=met)
 
 
-@story("CRI-17")
+@runtime_scenario("CRI-17")
 async def dead_containers_stay(runtime: Runtime) -> None:
     """Let containers end, and list everything a while later."""
     sandbox = await runtime.sandbox()
@@ -112,7 +112,7 @@ async def dead_containers_stay(runtime: Runtime) -> None:
     await runtime.list_containers(state=cri.ContainerStateValue(state=cri.CONTAINER_EXITED))
 
 
-@story("CRI-15")
+@runtime_scenario("CRI-15")
 async def a_container_is_removed_by_force(runtime: Runtime) -> None:
     """Remove a container that runs, look for it, and remove it again."""
     sandbox = await runtime.sandbox()
@@ -124,7 +124,7 @@ async def a_container_is_removed_by_force(runtime: Runtime) -> None:
     await runtime.attempt("RemoveContainer", request)
 
 
-@story("CRI-10", "CRI-18")
+@runtime_scenario("CRI-10", "CRI-18")
 async def labels_of_a_container_come_back(runtime: Runtime) -> None:
     """Give containers labels and annotations, and read them in lists and statuses."""
     sandbox = await runtime.sandbox()
@@ -138,14 +138,14 @@ async def labels_of_a_container_come_back(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-34")
+@runtime_scenario("CRI-34")
 async def a_container_knows_its_image(runtime: Runtime) -> None:
     """Create a container by the image's id, as a kubelet does."""
     await _by_image_id(runtime)
     await runtime.look()
 
 
-@story("CRI-39")
+@runtime_scenario("CRI-39")
 async def a_container_knows_the_id_of_its_image(runtime: Runtime) -> None:
     """Do the same where the runtime reports image_id, which came with Kubernetes 1.30."""
     if not (await _by_image_id(runtime)).image_id:
@@ -163,7 +163,7 @@ async def _by_image_id(runtime: Runtime) -> cri.ContainerStatus:
     return await container.status()
 
 
-@story("CRI-37")
+@runtime_scenario("CRI-37")
 async def processes_are_shared_within_a_sandbox_only(runtime: Runtime) -> None:
     """Let a container share the processes of one in its sandbox, and of one in another."""
     near, far = await runtime.sandbox("near"), await runtime.sandbox("far")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
-_TOLD_SECONDS = 5.0
+_EVENT_SECONDS = 5.0
 
 
-@story("CRI-30", needs=("events",))
-async def every_transition_is_told(runtime: Runtime) -> None:
+@runtime_scenario("CRI-30", needs=("events",))
+async def every_transition_is_reported(runtime: Runtime) -> None:
     """Listen while a pod with two containers runs and is removed; one of them ends by itself."""
     async with runtime.events() as came:
         sandbox = await runtime.sandbox()
@@ -24,17 +24,21 @@ async def every_transition_is_told(runtime: Runtime) -> None:
         await sandbox.stop()
         await sandbox.remove()
 
+        def reported() -> list[tuple[str, int]]:
+            return [(one.container_id, one.container_event_type) for one in came]
+
         async def is_over() -> bool:
-            told = [(one.container_id, one.container_event_type) for one in came]
-            return (sandbox.id, cri.CONTAINER_DELETED_EVENT) in told
+            return (sandbox.id, cri.CONTAINER_DELETED_EVENT) in reported()
 
-        met = await runtime.until(is_over, _TOLD_SECONDS)
+        met = await runtime.until(is_over, _EVENT_SECONDS)
         runtime.expect("CRI-30", "the removal of a sandbox is reported as DELETED of its id", met=met)
-        told = [one.container_id for one in came if one.container_event_type == cri.CONTAINER_STOPPED_EVENT]
-        runtime.expect("CRI-30", "an end without a call is reported", met=ends.id in told)
+        stopped = [
+            one.container_id for one in came if one.container_event_type == cri.CONTAINER_STOPPED_EVENT
+        ]
+        runtime.expect("CRI-30", "an end without a call is reported", met=ends.id in stopped)
 
 
-@story("CRI-31", needs=("stamps",))
+@runtime_scenario("CRI-31", needs=("stamps",))
 async def a_stamped_status_is_whole(runtime: Runtime) -> None:
     """Read a sandbox while its containers are created, run and have ended."""
     sandbox = await runtime.sandbox()

@@ -8,13 +8,13 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
 _LONG = 12
 _OUTPUT_BYTES_MAX = 16 << 20
 
 
-@story("CRI-26")
+@runtime_scenario("CRI-26")
 async def an_exit_code_is_an_answer(runtime: Runtime) -> None:
     """Execute commands that end with 0 and otherwise, and one that takes a while without a limit."""
     container = await (await runtime.sandbox()).running()
@@ -22,19 +22,19 @@ async def an_exit_code_is_an_answer(runtime: Runtime) -> None:
     for code in (0, 3):
         request = cri.ExecSyncRequest(container_id=container.id, cmd=commands.execute(code), timeout=10)
         ended = await runtime.attempt("ExecSync", request)
-        told = await container.execute(commands.execute(code)) if ended == "OK" else None
-        met = told is not None and told.exit_code == code
+        reply = await container.execute(commands.execute(code)) if ended == "OK" else None
+        met = reply is not None and reply.exit_code == code
         runtime.expect("CRI-26", f"a command that ends with {code} is answered by that code", met=met)
     await container.execute(commands.execute(0, seconds=1.5))
 
 
-@story("CRI-26")
+@runtime_scenario("CRI-26")
 async def a_command_is_killed_at_its_limit(runtime: Runtime) -> None:
     """Execute a command that outlasts its timeout; the container goes on."""
     await _outlast(runtime, runtime.target.commands.last(_LONG))
 
 
-@story("CRI-26")
+@runtime_scenario("CRI-26")
 async def a_command_is_killed_with_what_it_began(runtime: Runtime) -> None:
     """Execute a command that waits for another beyond its timeout, both with the same output."""
     await _outlast(runtime, runtime.target.commands.execute(0, seconds=_LONG))
@@ -50,7 +50,7 @@ async def _outlast(runtime: Runtime, command: list[str]) -> None:
     runtime.expect("CRI-26", "the container runs on when a command in it is killed", met=met)
 
 
-@story("CRI-26")
+@runtime_scenario("CRI-26")
 async def output_has_a_limit(runtime: Runtime) -> None:
     """Execute a command that prints more than 16 MiB."""
     container = await (await runtime.sandbox()).running()
@@ -63,7 +63,7 @@ async def output_has_a_limit(runtime: Runtime) -> None:
     runtime.expect("CRI-26", "at most 16 MiB of output are returned", met=met)
 
 
-@story("CRI-27")
+@runtime_scenario("CRI-27")
 async def commands_need_a_running_container(runtime: Runtime) -> None:
     """Execute a command in a container that was not started, and in one that has ended."""
     sandbox, commands = await runtime.sandbox(), runtime.target.commands

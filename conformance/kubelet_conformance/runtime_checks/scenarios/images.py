@@ -6,7 +6,7 @@ import grpc
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 from kubelet_conformance.targets.controls import NotPossibleError
 
 _PULL_SECONDS = 20.0
@@ -34,14 +34,14 @@ async def _pulled(runtime: Runtime, name: str) -> None:
         raise NotPossibleError(_NOT_HERE)
 
 
-@story("CRI-23")
+@runtime_scenario("CRI-23")
 async def an_absent_image_is_no_error(runtime: Runtime) -> None:
     """Ask for an image that is nowhere, and for one that is there."""
     await runtime.attempt("ImageStatus", cri.ImageStatusRequest(image=_spec(runtime.target.registry.absent)))
     await _status(runtime, runtime.target.image)
 
 
-@story("CRI-24", "CRI-25", needs=("registry",), alone=True)
+@runtime_scenario("CRI-24", "CRI-25", needs=("registry",), alone=True)
 async def an_image_goes_with_all_its_tags(runtime: Runtime) -> None:
     """Pull an image by two tags, remove it by one of them, and look for it; then remove it again."""
     first, second = await runtime.target.registry.names()
@@ -59,8 +59,8 @@ async def an_image_goes_with_all_its_tags(runtime: Runtime) -> None:
         await runtime.attempt("RemoveImage", cri.RemoveImageRequest(image=_spec(name)))
 
 
-@story("CRI-40", needs=("registry",), alone=True)
-async def an_absent_registry_is_told_by_its_word(runtime: Runtime) -> None:
+@runtime_scenario("CRI-40", needs=("registry",), alone=True)
+async def an_absent_registry_is_reported_as_such(runtime: Runtime) -> None:
     """Pull an image while the registry serves nothing."""
     first, _ = await runtime.target.registry.names()
     runtime.set_registry_away(away=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
 _UID = "io.kubernetes.pod.uid"
 _NAME = "io.kubernetes.container.name"
@@ -22,7 +22,7 @@ def _found(runtime: Runtime, what: str, listed: Iterable[object], wanted: Iterab
     )
 
 
-@story("CRI-09")
+@runtime_scenario("CRI-09")
 async def sandboxes_are_found_by_every_part_of_a_filter(runtime: Runtime) -> None:
     """List two sandboxes, one of them stopped, by id, state and labels, and by several of these."""
     live, dead = await runtime.sandbox("live"), await runtime.sandbox("dead")
@@ -41,7 +41,7 @@ async def sandboxes_are_found_by_every_part_of_a_filter(runtime: Runtime) -> Non
     await runtime.look()
 
 
-@story("CRI-09")
+@runtime_scenario("CRI-09")
 async def containers_are_found_by_every_part_of_a_filter(runtime: Runtime) -> None:
     """List containers of two sandboxes, running and ended, by every part of a filter and by several."""
     first, second = await runtime.sandbox("first"), await runtime.sandbox("second")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
 _PRINTED = "a line of the scenario"
 _WRITTEN_SECONDS = 5.0
 
 
-@story("CRI-36", needs=("files",))
+@runtime_scenario("CRI-36", needs=("files",))
 async def what_is_printed_is_in_the_log(runtime: Runtime) -> None:
     """Start a container that prints a line, look for its log at once, and for the line soon."""
     container = await (await runtime.sandbox()).running(runtime.target.commands.run(says=_PRINTED))
@@ -25,7 +25,7 @@ async def what_is_printed_is_in_the_log(runtime: Runtime) -> None:
     runtime.expect("CRI-36", f"the log holds {_PRINTED!r}", met=met)
 
 
-@story("CRI-29", needs=("files",))
+@runtime_scenario("CRI-29", needs=("files",))
 async def a_log_is_rotated(runtime: Runtime) -> None:
     """Move a log away and have it reopened; do the same where the container has ended."""
     sandbox, commands = await runtime.sandbox(), runtime.target.commands

@@ -5,19 +5,19 @@ from __future__ import annotations
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 from kubelet_conformance.targets.controls import NotPossibleError
-from kubelet_conformance.targets.runtime import Mishaps
+from kubelet_conformance.targets.runtime import StateLoss
 
 
-def _mishaps(runtime: Runtime) -> Mishaps:
+def _state_loss(runtime: Runtime) -> StateLoss:
     """How the fake runtime can be made to lose its state."""
-    if runtime.target.mishaps is None:
+    if runtime.target.state_loss is None:
         raise NotPossibleError("only a fake can be made to lose what it knows")
-    return runtime.target.mishaps
+    return runtime.target.state_loss
 
 
-@story("CRI-16", "CRI-18", "CRI-19", "CRI-20", "CRI-21", "CRI-22", needs=("restart",), alone=True)
+@runtime_scenario("CRI-16", "CRI-18", "CRI-19", "CRI-20", "CRI-21", "CRI-22", needs=("restart",), alone=True)
 async def a_restart_changes_nothing(runtime: Runtime) -> None:
     """Restart the runtime; it must report sandboxes, containers and their statuses as before."""
     sandbox, stopped = await runtime.sandbox("up"), await runtime.sandbox("down")
@@ -36,12 +36,12 @@ async def a_restart_changes_nothing(runtime: Runtime) -> None:
             await runtime.target.restart()
 
 
-@story("CRI-09", "CRI-14", needs=("mishaps",))
+@runtime_scenario("CRI-09", "CRI-14", needs=("state_loss",))
 async def what_is_unknown_can_be_stopped(runtime: Runtime) -> None:
     """Let the runtime lose track of a container, list everything, stop that container, and remove it."""
-    mishaps = _mishaps(runtime)
+    state_loss = _state_loss(runtime)
     container = await (await runtime.sandbox()).running()
-    mishaps.lose_track(container.id)
+    state_loss.lose_track(container.id)
     await runtime.ended(runtime.look())
     await container.status()
     await container.stop(1)
@@ -49,26 +49,26 @@ async def what_is_unknown_can_be_stopped(runtime: Runtime) -> None:
     await container.remove()
 
 
-@story("CRI-05", "CRI-20", needs=("mishaps",))
+@runtime_scenario("CRI-05", "CRI-20", needs=("state_loss",))
 async def survivors_of_a_sandbox_are_stopped_with_it(runtime: Runtime) -> None:
     """Let a sandbox die under its container, and stop it."""
-    mishaps = _mishaps(runtime)
+    state_loss = _state_loss(runtime)
     sandbox = await runtime.sandbox()
     container = await sandbox.running()
-    mishaps.kill_sandbox(sandbox.id)
+    state_loss.kill_sandbox(sandbox.id)
     await sandbox.status()
     await sandbox.stop()
     await sandbox.status()
     await container.status()
 
 
-@story("CRI-16", "CRI-20", needs=("mishaps",), alone=True)
+@runtime_scenario("CRI-16", "CRI-20", needs=("state_loss",), alone=True)
 async def what_a_reboot_ended_has_not_ended_well(runtime: Runtime) -> None:
     """Let the node go down while a container runs: its end is unknown, so its exit code must not be 0."""
-    mishaps = _mishaps(runtime)
+    state_loss = _state_loss(runtime)
     sandbox = await runtime.sandbox()
     container = await sandbox.running()
-    mishaps.reboot()
+    state_loss.reboot()
     await sandbox.status()
     status = await container.status()
     met = status.state == cri.CONTAINER_EXITED and status.exit_code != 0

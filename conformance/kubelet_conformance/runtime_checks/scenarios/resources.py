@@ -5,7 +5,7 @@ from __future__ import annotations
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import MadeContainer, Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
 _MIB = 1 << 20
 
@@ -16,13 +16,13 @@ async def _see_limit(runtime: Runtime, container: MadeContainer, limit: int) -> 
     command = runtime.target.commands.memory_limit()
     if command is None:
         return
-    told = (await container.execute(command, limit=10)).stdout.decode().strip()
-    if told.isdecimal():
+    printed = (await container.execute(command, limit=10)).stdout.decode().strip()
+    if printed.isdecimal():
         awaited = f"the container's memory is limited to {limit} bytes"
-        runtime.expect("CRI-28", awaited, met=int(told) == limit)
+        runtime.expect("CRI-28", awaited, met=int(printed) == limit)
 
 
-@story("CRI-28")
+@runtime_scenario("CRI-28")
 async def limits_change_at_once(runtime: Runtime) -> None:
     """Raise a limit on memory; then ask for a change of which one part is impossible."""
     sandbox = await runtime.sandbox()

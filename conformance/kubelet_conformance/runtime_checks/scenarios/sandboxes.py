@@ -7,13 +7,13 @@ import json
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
 _NOBODY = "0" * 64
 """An id that no runtime gives out."""
 
 
-@story("CRI-03", "CRI-21", "CRI-34")
+@runtime_scenario("CRI-03", "CRI-21", "CRI-34")
 async def a_new_sandbox_is_ready(runtime: Runtime) -> None:
     """Run a sandbox and read it at once."""
     sandbox = await runtime.sandbox()
@@ -21,7 +21,7 @@ async def a_new_sandbox_is_ready(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-03", "CRI-35")
+@runtime_scenario("CRI-03", "CRI-35")
 async def a_sandbox_that_cannot_be_run_leaves_nothing(runtime: Runtime) -> None:
     """Ask for a runtime handler that is not configured."""
     await runtime.call("Status", cri.StatusRequest())
@@ -34,7 +34,7 @@ async def a_sandbox_that_cannot_be_run_leaves_nothing(runtime: Runtime) -> None:
     runtime.expect("CRI-03", "a sandbox that could not be run is not READY", met=not (refused and usable))
 
 
-@story("CRI-04", "CRI-10")
+@runtime_scenario("CRI-04", "CRI-10")
 async def attempts_follow_one_another(runtime: Runtime) -> None:
     """Run a pod's sandbox again and again, each attempt once, and one attempt twice."""
     for attempt in range(3):
@@ -45,7 +45,7 @@ async def attempts_follow_one_another(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-18")
+@runtime_scenario("CRI-18")
 async def labels_of_a_sandbox_come_back(runtime: Runtime) -> None:
     """Give a sandbox labels and annotations of unusual kinds."""
     config = runtime.config()
@@ -57,7 +57,7 @@ async def labels_of_a_sandbox_come_back(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-21", "CRI-22")
+@runtime_scenario("CRI-21", "CRI-22")
 async def namespaces_come_back(runtime: Runtime) -> None:
     """Run a sandbox in the node's network, one with shared processes, and a plain one."""
     for name, network, pid in (
@@ -74,7 +74,7 @@ async def namespaces_come_back(runtime: Runtime) -> None:
         await sandbox.status()
 
 
-@story("CRI-05", "CRI-20")
+@runtime_scenario("CRI-05", "CRI-20")
 async def a_stopped_sandbox_runs_nothing(runtime: Runtime) -> None:
     """Stop a sandbox in which a container runs that would take long to end, and read both, twice."""
     sandbox = await runtime.sandbox()
@@ -86,7 +86,7 @@ async def a_stopped_sandbox_runs_nothing(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-05", "CRI-06", "CRI-07", "CRI-08", "CRI-15")
+@runtime_scenario("CRI-05", "CRI-06", "CRI-07", "CRI-08", "CRI-15")
 async def what_is_not_there_is_no_error(runtime: Runtime) -> None:
     """Stop, remove and read what was never made."""
     await runtime.attempt("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=_NOBODY))
@@ -97,7 +97,7 @@ async def what_is_not_there_is_no_error(runtime: Runtime) -> None:
     await runtime.attempt("ContainerStatus", cri.ContainerStatusRequest(container_id=_NOBODY))
 
 
-@story("CRI-06", "CRI-07", "CRI-15")
+@runtime_scenario("CRI-06", "CRI-07", "CRI-15")
 async def a_removed_sandbox_takes_its_containers_along(runtime: Runtime) -> None:
     """Remove a stopped sandbox with a container that ended and one that never started, and do it again."""
     sandbox = await runtime.sandbox()
@@ -114,7 +114,7 @@ async def a_removed_sandbox_takes_its_containers_along(runtime: Runtime) -> None
     await runtime.attempt("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox.id))
 
 
-@story("CRI-06")
+@runtime_scenario("CRI-06")
 async def a_sandbox_is_removed_by_force(runtime: Runtime) -> None:
     """Remove a sandbox in which a container runs, without having stopped it."""
     sandbox = await runtime.sandbox()
@@ -123,7 +123,7 @@ async def a_sandbox_is_removed_by_force(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-11")
+@runtime_scenario("CRI-11")
 async def containers_need_a_ready_sandbox(runtime: Runtime) -> None:
     """Create a container in a sandbox that was stopped, and in one that was never run."""
     sandbox = await runtime.sandbox()

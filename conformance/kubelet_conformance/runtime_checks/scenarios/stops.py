@@ -5,7 +5,7 @@ from __future__ import annotations
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime
-from kubelet_conformance.runtime_checks.scenario import story
+from kubelet_conformance.runtime_checks.scenario import runtime_scenario
 
 _LONG = 60
 _GRACE = 2
@@ -14,7 +14,7 @@ _BEGUN_SECONDS = 0.5
 """By then a shell has set up what it does when it is asked to stop."""
 
 
-@story("CRI-13", "CRI-14", "CRI-16")
+@runtime_scenario("CRI-13", "CRI-14", "CRI-16")
 async def a_stop_waits_for_its_timeout(runtime: Runtime) -> None:
     """Stop a container whose process does not end when it is asked to."""
     sandbox = await runtime.sandbox()
@@ -26,7 +26,7 @@ async def a_stop_waits_for_its_timeout(runtime: Runtime) -> None:
     runtime.expect("CRI-13", f"the process has the {_GRACE} s of the timeout to end by itself", met=met)
 
 
-@story("CRI-13", "CRI-16")
+@runtime_scenario("CRI-13", "CRI-16")
 async def a_stop_ends_with_the_process(runtime: Runtime) -> None:
     """Stop a container whose process ends when it is asked to, with a code of its own."""
     sandbox = await runtime.sandbox()
@@ -38,7 +38,7 @@ async def a_stop_ends_with_the_process(runtime: Runtime) -> None:
     runtime.expect("CRI-16", "a process that was asked to end has its own exit code", met=code == 5)  # noqa: PLR2004 - the one above
 
 
-@story("CRI-13", "CRI-14")
+@runtime_scenario("CRI-13", "CRI-14")
 async def no_timeout_kills_at_once(runtime: Runtime) -> None:
     """Stop a container with a timeout of 0."""
     sandbox = await runtime.sandbox()
@@ -48,7 +48,7 @@ async def no_timeout_kills_at_once(runtime: Runtime) -> None:
     await runtime.look()
 
 
-@story("CRI-13")
+@runtime_scenario("CRI-13")
 async def a_later_stop_may_be_shorter(runtime: Runtime) -> None:
     """Stop a container with a long timeout, and while that lasts with none."""
     sandbox = await runtime.sandbox()
@@ -63,7 +63,7 @@ async def a_later_stop_may_be_shorter(runtime: Runtime) -> None:
     await container.status()
 
 
-@story("CRI-13", "CRI-14")
+@runtime_scenario("CRI-13", "CRI-14")
 async def what_does_not_run_may_be_stopped(runtime: Runtime) -> None:
     """Stop a container that was never started, one that has ended, and one that was stopped."""
     sandbox, commands = await runtime.sandbox(), runtime.target.commands

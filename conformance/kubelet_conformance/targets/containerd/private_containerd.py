@@ -15,11 +15,7 @@ from kubelet_conformance.targets.containerd.host_commands import environment, sa
 from kubelet_conformance.targets.containerd.leftovers import NAMESPACE
 from kubelet_conformance.targets.containerd.readiness import until_ended, until_listed, until_ready
 from kubelet_conformance.targets.containerd.registry import Registry
-from kubelet_conformance.targets.containerd.removal import (
-    note_what_is_not_there,
-    remove,
-    remove_what_the_dead_left,
-)
+from kubelet_conformance.targets.containerd.removal import record_absent_folders, remove, remove_orphans
 from kubelet_conformance.targets.containerd.requirements import cni_folder, require
 
 IMAGES = ("img:1", "img:2", "side:1")
@@ -169,8 +165,8 @@ class PrivateContainerd:
         require()
         atexit.register(self.stop)
         with locked(self._base):
-            remove_what_the_dead_left(self._base)
-            note_what_is_not_there(self._base)
+            remove_orphans(self._base)
+            record_absent_folders(self._base)
             home = self._home = Home.make(self._base)
             subnet = network.choose_subnet(network.routed())
             network.make_bridge(home.name, subnet)

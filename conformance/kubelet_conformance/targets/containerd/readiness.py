@@ -32,8 +32,8 @@ async def until_ready(socket: Path) -> None:
             # The socket is there before its CRI plugin is.
             with contextlib.suppress(grpc.aio.AioRpcError):
                 await services.Version(cri.VersionRequest(), wait_for_ready=True)
-                told: cri.StatusResponse = await services.Status(cri.StatusRequest())
-                if all(each.status for each in told.status.conditions):
+                reply: cri.StatusResponse = await services.Status(cri.StatusRequest())
+                if all(each.status for each in reply.status.conditions):
                     return
             await clock.sleep(_POLL_SECONDS)
 
@@ -45,8 +45,8 @@ async def until_listed(socket: Path, names: Iterable[str]) -> None:
     async with channel_to(socket, _EAGER) as channel:
         services = services_at(channel)
         while True:
-            told: cri.ListImagesResponse = await services.ListImages(cri.ListImagesRequest())
-            if wanted <= {tag for image in told.images for tag in image.repo_tags}:
+            reply: cri.ListImagesResponse = await services.ListImages(cri.ListImagesRequest())
+            if wanted <= {tag for image in reply.images for tag in image.repo_tags}:
                 return
             await clock.sleep(_POLL_SECONDS)
 

@@ -55,7 +55,7 @@ def remove(home: Home) -> frozenset[str]:
     return known
 
 
-def remove_what_the_dead_left(base: Path) -> tuple[Home, ...]:
+def remove_orphans(base: Path) -> tuple[Home, ...]:
     """Remove what belongs to processes that are no more; which these were. The caller holds the lock."""
     dead: list[Home] = []
     for home in homes(base):
@@ -66,7 +66,7 @@ def remove_what_the_dead_left(base: Path) -> tuple[Home, ...]:
     return tuple(dead)
 
 
-def note_what_is_not_there(base: Path) -> None:
+def record_absent_folders(base: Path) -> None:
     """Write down which folders are not there yet, to be removed with the last private containerd."""
     file = base / _MADE
     if not file.exists():

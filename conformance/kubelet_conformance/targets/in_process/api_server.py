@@ -34,11 +34,11 @@ _RESOURCES: dict[ObjectKind, str] = {
 def record_pods(core: ApiCore, recorder: Recorder, node_name: str) -> None:
     """Record what becomes of this node's pods: what the world wants, what the kubelet wrote, what is gone."""
 
-    def heard(change: Change) -> None:
+    def record(change: Change) -> None:
         if change.resource == "pods" and change.object["spec"].get("nodeName") == node_name:
             _record(recorder, change)
 
-    core.on_change.append(heard)
+    core.on_change.append(record)
 
 
 def _record(recorder: Recorder, change: Change) -> None:
@@ -49,8 +49,8 @@ def _record(recorder: Recorder, change: Change) -> None:
             recorder.record("pod", op="remove", source="api", uid=metadata["uid"], **whom)
         recorder.record("deleted", uid=metadata["uid"])
     elif change.by != _KUBELET:
-        told = change.subresource == "status" or _tells_status(change.object)
-        recorder.record("pod", op="set", source="api", pod=_wanted(change.object, told=told))
+        with_status = change.subresource == "status" or _has_relevant_status(change.object)
+        recorder.record("pod", op="set", source="api", pod=_wanted(change.object, with_status=with_status))
     elif change.subresource == "status":
         recorder.record(
             "status",
@@ -61,12 +61,12 @@ def _record(recorder: Recorder, change: Change) -> None:
         )
 
 
-def _wanted(stored: FrozenDict, *, told: bool) -> Json:
+def _wanted(stored: FrozenDict, *, with_status: bool) -> Json:
     """A pod as it is sent to the kubelet, with its status if that is to be sent too."""
-    return {name: value for name, value in stored.items() if name != "status" or told}
+    return {name: value for name, value in stored.items() if name != "status" or with_status}
 
 
-def _tells_status(stored: FrozenDict) -> bool:
+def _has_relevant_status(stored: FrozenDict) -> bool:
     """The status matters, also if the kubelet did not write it: the pod has ended, or has gates."""
     return bool(stored.get("status", {}).get("phase") in _ENDED or stored["spec"].get("readinessGates"))
 

@@ -100,7 +100,7 @@ class Machine(MachineControl):
 
     async def usage(self) -> Mapping[str, PodUsage]:
         """What scenarios have set as the usage of pods."""
-        return {uid: _usage(told) for uid, told in self._usage.items()}
+        return {uid: _usage(amounts) for uid, amounts in self._usage.items()}
 
     async def announced(self) -> None:
         """Return when the machine is about to go down."""
@@ -121,16 +121,16 @@ class Machine(MachineControl):
         return sum(_usage(self._usage[uid]).amounts.get(_MEMORY, 0) for uid in gone)
 
 
-def _usage(told: Mapping[str, str]) -> PodUsage:
+def _usage(given: Mapping[str, str]) -> PodUsage:
     return PodUsage(
-        amounts={name: whole(text) for name, text in told.items() if " " not in name},
-        containers=_named(told, _CONTAINER),
-        volumes=_named(told, _VOLUME),
+        amounts={name: whole(text) for name, text in given.items() if " " not in name},
+        containers=_named(given, _CONTAINER),
+        volumes=_named(given, _VOLUME),
     )
 
 
-def _named(told: Mapping[str, str], prefix: str) -> dict[str, int]:
-    return {name.removeprefix(prefix): whole(text) for name, text in told.items() if name.startswith(prefix)}
+def _named(given: Mapping[str, str], prefix: str) -> dict[str, int]:
+    return {name.removeprefix(prefix): whole(text) for name, text in given.items() if name.startswith(prefix)}
 
 
 class NoMachine(MachineControl):

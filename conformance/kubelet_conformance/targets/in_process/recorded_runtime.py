@@ -55,8 +55,8 @@ class Tap:
         try:
             async with aclosing(runtime.GetContainerEvents(request, timeout=timeout)) as events:
                 async for event in events:
-                    told = MessageToDict(event, preserving_proto_field_name=True)
-                    self._recorder.record("message", rpc=call.rpc, id=call.id, message=told)
+                    message = MessageToDict(event, preserving_proto_field_name=True)
+                    self._recorder.record("message", rpc=call.rpc, id=call.id, message=message)
                     yield event
         except grpc.RpcError as error:
             self._recorder.reply(call, failed(error))

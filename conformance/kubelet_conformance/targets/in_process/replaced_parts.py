@@ -18,7 +18,7 @@ from kubelet_reference.kubelet.parts import Parts
 Decision = Callable[..., Any]
 
 
-_TELLS_NOTHING = frozenset(
+_IGNORED_NAMES = frozenset(
     {"__module__", "__qualname__", "__doc__", "__annotations__", "__slots__", "__dict__", "__weakref__"}
     | {"__orig_bases__", "__parameters__", "__firstlineno__", "__static_attributes__"}
 )
@@ -70,12 +70,12 @@ def what_is_replaced(choice: Choice) -> Replaced | None:
                 decisions[path] = wrong
             else:
                 functions.add(right.__code__)
-    except _UntoldError:
+    except _NotComparableError:
         return None
     return Replaced(frozenset(functions), decisions, parts)
 
 
-class _UntoldError(Exception):
+class _NotComparableError(Exception):
     """Something else than a function was replaced."""
 
 
@@ -94,7 +94,7 @@ def replaced(right: object, wrong: object, path: str = "") -> Iterator[tuple[str
             below = f"{path}.{each.name}" if path else each.name
             yield from replaced(getattr(right, each.name), getattr(wrong, each.name), below)
     elif right != wrong:
-        raise _UntoldError
+        raise _NotComparableError
 
 
 def _overridden(right: type, wrong: type) -> set[CodeType]:
@@ -103,7 +103,7 @@ def _overridden(right: type, wrong: type) -> set[CodeType]:
     for base in wrong.__mro__:
         if base in right.__mro__:
             continue
-        for name in vars(base).keys() - _TELLS_NOTHING:
+        for name in vars(base).keys() - _IGNORED_NAMES:
             was = inspect.getattr_static(right, name, None)
             if was is not None or name.startswith("__"):
                 found.add(_code(was))
@@ -114,7 +114,7 @@ def _code(member: Any) -> CodeType:  # noqa: ANN401 - whatever a class may hold
     """What runs where this member of a class is used."""
     function = getattr(member, "fget", None) or getattr(member, "__func__", member)
     if not isinstance(function, FunctionType):
-        raise _UntoldError
+        raise _NotComparableError
     return function.__code__
 
 

@@ -33,9 +33,9 @@ class FakeRuntimeControl:
         self._runtime = runtime
         self._core = runtime.core
         self._recorder = recorder
-        runtime.core.store.on_runtime = self._happened
+        runtime.core.store.on_runtime = self._record_event
         events, images = runtime.core.store.events, runtime.core.images
-        events.on_event_fault = self._untold
+        events.on_event_fault = self._record_event_fault
         self.exit, self.oom, self.lose_track = runtime.exit, runtime.oom, runtime.lose_track
         self.kill_sandbox = runtime.kill_sandbox
         self.remove_container, self.remove_sandbox = runtime.remove_container, runtime.remove_sandbox
@@ -46,7 +46,7 @@ class FakeRuntimeControl:
         self.open_port, self.report_health = servers.open_port, servers.report_health
         self.protect_image, self.publish_image = images.protect, images.publish
 
-    def _happened(self, op: str, container_id: str, sandbox_id: str, name: str, code: int | None) -> None:
+    def _record_event(self, op: str, container_id: str, sandbox_id: str, name: str, code: int | None) -> None:
         self._recorder.record(
             "runtime",
             op=op,
@@ -68,7 +68,7 @@ class FakeRuntimeControl:
         """What sandboxes run from now on get as their address."""
         self._core.store.addresses.given = address
 
-    def _untold(self, how: str, uid: str, seconds: float) -> None:
+    def _record_event_fault(self, how: str, uid: str, seconds: float) -> None:
         """Record that an event is not sent as it happens."""
         values = {"seconds": f"{seconds:g}"} if seconds else {}
         self._recorder.record("fault", what=f"a container event is {how}", uid=uid, values=values or None)

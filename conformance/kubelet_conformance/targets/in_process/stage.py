@@ -15,7 +15,7 @@ from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
-from kubelet_conformance.targets.controls import MANIFEST_FOLDER, StoryError, Target
+from kubelet_conformance.targets.controls import MANIFEST_FOLDER, ScenarioError, Target
 from kubelet_conformance.targets.in_process.api_server import (
     KubeletApi,
     RecordedEvents,
@@ -74,7 +74,7 @@ class InProcessStage:
     @deferred_gc()
     def play(
         self,
-        story: Callable[[Target], Awaitable[None]],
+        scenario: Callable[[Target], Awaitable[None]],
         name: str,
         settings: Mapping[str, object],
         version: str,
@@ -85,13 +85,13 @@ class InProcessStage:
         file = io.BytesIO()
         error: BaseException | None = None
         try:
-            run(life.play(story), limit_seconds=_LIFE_SECONDS_MAX)
+            run(life.play(scenario), limit_seconds=_LIFE_SECONDS_MAX)
         except Exception as caught:  # noqa: BLE001 - whatever ends a scenario, its trace is kept
             error = caught
         life.recorder.write(file, life.header(name))
         if error is not None:
-            told = "".join(traceback.format_exception(error))
-            raise StoryError(file.getvalue(), told) from error
+            report = "".join(traceback.format_exception(error))
+            raise ScenarioError(file.getvalue(), report) from error
         return file.getvalue()
 
 
@@ -112,7 +112,7 @@ class _Life:
         self._settings = replace(Settings(node_name=_NODE, static_pod_path=MANIFEST_FOLDER), **changes)
         self._behaviour = Behaviour.of(choice.kubernetes, self._settings.feature_gates)
         self._clock = LoopClock(EPOCH_NS)
-        self._moment, self._told = 0.0, 0.0
+        self._moment, self._rounded = 0.0, 0.0
         self._ended_at: float | None = None
         self.recorder = Recorder(self.now)
         self._disk = MemoryDisk()
@@ -129,14 +129,14 @@ class _Life:
             return self._ended_at
         moment = self._clock.monotonic()
         if moment != self._moment:
-            self._moment, self._told = moment, round(moment, 6)
-        return self._told
+            self._moment, self._rounded = moment, round(moment, 6)
+        return self._rounded
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
         await self._clock.sleep(seconds)
 
-    async def play(self, story: Callable[[Target], Awaitable[None]]) -> None:
+    async def play(self, scenario: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
         self._clock = LoopClock(EPOCH_NS, get_running_loop().time)
         settings = RuntimeSettings(evented=self._behaviour.streams_container_events)
@@ -159,7 +159,7 @@ class _Life:
         kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
         target = Target(
             node_name=_NODE,
-            patience=math.inf,
+            wait_seconds_max=math.inf,
             recheck_seconds=None,
             recorder=self.recorder,
             runtime=FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups),
@@ -175,7 +175,7 @@ class _Life:
         self._manifests.look()
         await kubelet.start()
         try:
-            await story(target)
+            await scenario(target)
             kubelet.raise_if_failed()
         finally:
             self._ended_at = self.now()

@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 0.2
 _LOOKS = 2
 
 
-async def check_neighbours(endpoint: Endpoint) -> None:
+async def check_foreign_pods(endpoint: Endpoint) -> None:
     """Raise `TargetError` if there are pods that the kubelet would kill, as they are not in its sources."""
     found = await endpoint.services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
     metadata = [each.metadata for each in found.items if not is_ours(each.metadata.namespace)]

@@ -36,8 +36,8 @@ from kubelet_reference.util.versions import Behaviour
 _Node: TypeAlias = ReferenceNode | ProcessNode
 _NODE = "node-1"
 _RECHECK_SECONDS = 0.1
-_TIDY_SECONDS = 30.0
-_TIDY_GRACE_SECONDS = 1
+_DELETE_SECONDS = 30.0
+_DELETE_GRACE_SECONDS = 1
 _CHANGING = frozenset(
     {"RunPodSandbox", "StopPodSandbox", "RemovePodSandbox"}
     | {"CreateContainer", "StartContainer", "StopContainer", "RemoveContainer"}
@@ -47,7 +47,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LiveEnvironment:
     """What lives of nodes have in common: the choice and what follows of it, and a runtime.
 
     `process` is the kubelet where it is a process of its own, None for the one in this process. `private` is
@@ -68,7 +68,7 @@ class Life:
 
     _node: _Node
 
-    def __init__(self, around: Surroundings, acts: Sequence[Act], folder: Path, *, shared: bool) -> None:
+    def __init__(self, around: LiveEnvironment, acts: Sequence[Act], folder: Path, *, shared: bool) -> None:
         self._around = around
         self._acts = acts
         self._folder = folder
@@ -162,15 +162,15 @@ class Life:
         view = self._router.open(scope.id)
         outcome = Ended()
         try:
-            async with asyncio.TaskGroup() as deeds:
-                await act.story(self._target(act, scope, view, deeds.create_task))
+            async with asyncio.TaskGroup() as actions:
+                await act.scenario(self._target(act, scope, view, actions.create_task))
             if not self._shared:
                 self._node.kubelet.raise_if_failed()
         except Exception as error:  # noqa: BLE001 - whatever ends a scenario, the others go on
             first = _first(error)
             outcome = Ended(first, "".join(traceback.format_exception(first)))
         if self._shared:
-            await self._tidy(scope)
+            await self._delete_pods(scope)
         self._router.close(view)
         return outcome
 
@@ -183,7 +183,7 @@ class Life:
         manifests = ScopedManifests(self._node.manifests, scope, self._router, view, renamed=self._shared)
         return Target(
             node_name=_NODE,
-            patience=act.patience,
+            wait_seconds_max=act.wait_seconds_max,
             recheck_seconds=_RECHECK_SECONDS,
             recorder=view,
             runtime=runtime,
@@ -196,20 +196,20 @@ class Life:
             namespace=scope.namespace,
         )
 
-    async def _tidy(self, scope: Scope) -> None:
+    async def _delete_pods(self, scope: Scope) -> None:
         """Delete the scenario's desired pods, and wait until nothing of them runs."""
         for metadata in self._node.api.pods():
             is_mirror = _MIRROR in (metadata.get("annotations") or {})
             if scope.holds(metadata["namespace"]) and not is_mirror:
                 self._delete(metadata["namespace"], metadata["name"])
         self._node.manifests.remove_all(lambda file: file.removeprefix(".").startswith(f"{scope.id}-"))
-        deadline = self.now() + _TIDY_SECONDS
+        deadline = self.now() + _DELETE_SECONDS
         while self._runs(scope) and self.now() < deadline:
             await self._clock.sleep(_RECHECK_SECONDS)
 
     def _delete(self, namespace: str, name: str) -> None:
         """Delete a pod that is not needed any more; a file is removed with the pod's own grace period."""
-        grace = _TIDY_GRACE_SECONDS if isinstance(self._node, ReferenceNode) else None
+        grace = _DELETE_GRACE_SECONDS if isinstance(self._node, ReferenceNode) else None
         self._node.api.delete(namespace, name, grace)
 
     def _runs(self, scope: Scope) -> bool:

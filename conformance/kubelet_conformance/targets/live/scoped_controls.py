@@ -24,19 +24,19 @@ class ScopedApi:
 
     def __init__(self, api: ApiControl, scope: Scope, router: Router, view: View) -> None:
         self._api = api
-        self._telling = partial(router.told_by, view)
+        self._recording = partial(router.recorded_by, view)
         self._scope = scope
         self._namespace = scope.namespace
 
     def create(self, manifest: Json) -> Json:
         """Create a pod bound to the node."""
-        with self._telling():
+        with self._recording():
             return self._api.create(self._placed(manifest))
 
     def update(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
         """Merge changes into a pod."""
         merged = _with_files(dict(changes), self._scope)
-        with self._telling():
+        with self._recording():
             return self._api.update(self._namespace(namespace), name, merged)
 
     def update_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Json:
@@ -45,7 +45,7 @@ class ScopedApi:
 
     def resize(self, namespace: str, name: str, sizes: Mapping[str, Json]) -> Json:
         """Change the resources of containers."""
-        with self._telling():
+        with self._recording():
             return self._api.resize(self._namespace(namespace), name, sizes)
 
     def create_unbound(self, manifest: Json) -> Json:
@@ -62,7 +62,7 @@ class ScopedApi:
 
     def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         """Ask for deletion."""
-        with self._telling():
+        with self._recording():
             self._api.delete(self._namespace(namespace), name, grace_seconds)
 
     def get(self, namespace: str, name: str) -> Json | None:
@@ -107,12 +107,12 @@ class ScopedManifests:
 
     def write(self, file: str, text: str) -> None:
         """Write a file into the folder."""
-        with self._router.told_by(self._view):
+        with self._router.recorded_by(self._view):
             self._manifests.write(self._file(file), self._text(text))
 
     def remove(self, file: str) -> None:
         """Remove a file from the folder."""
-        with self._router.told_by(self._view):
+        with self._router.recorded_by(self._view):
             self._manifests.remove(self._file(file))
 
     def serve(self, status: int, body: str) -> None:

@@ -30,7 +30,7 @@ class View(Recorder):
 
     def record(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - JSON values of any type
         """Put something of this scenario onto the record."""
-        with self._router.told_by(self):
+        with self._router.recorded_by(self):
             self._router.whole.record(kind, **fields)
 
     @property
@@ -51,7 +51,7 @@ class View(Recorder):
         else:
             self._router.insert(place, self, "runtime", **given)
 
-    def hear(self, seen: Seen) -> None:
+    def observe(self, seen: Seen) -> None:
         """Take a record that concerns this scenario; of the replies those to calls that it observed."""
         if isinstance(seen, RecordedCall):
             self._open.add(seen.id)
@@ -77,7 +77,7 @@ class Router:
         self._ids: dict[str, str] = {}
         """The scope by the id of a sandbox or container, or by a pod's UID."""
         self._calls: dict[str, str] = {}
-        self._teller: list[View] = []
+        self._recording_views: list[View] = []
         whole.listeners.append(self._take)
 
     def open(self, scope: str) -> View:
@@ -90,13 +90,13 @@ class Router:
         self._views.pop(view.scope, None)
 
     @contextmanager
-    def told_by(self, view: View) -> Generator[None]:
+    def recorded_by(self, view: View) -> Generator[None]:
         """While the context is open, what is recorded is this view's."""
-        self._teller.append(view)
+        self._recording_views.append(view)
         try:
             yield
         finally:
-            self._teller.pop()
+            self._recording_views.pop()
 
     def first_without(self, since: int, gone: _Gone) -> int | None:
         """The place of the first answer after `since` by which a record is gone."""
@@ -116,15 +116,15 @@ class Router:
             self._ids[uid] = scope
 
     def _take(self, seen: Seen) -> None:
-        scope = self._teller[-1].scope if self._teller else self._scope(seen)
+        scope = self._recording_views[-1].scope if self._recording_views else self._scope(seen)
         self.owners.append(scope)
         if scope:
             view = self._views.get(scope)
             if view is not None:
-                view.hear(seen)
+                view.observe(seen)
         elif not _names_a_pod(seen):
             for view in tuple(self._views.values()):
-                view.hear(seen)
+                view.observe(seen)
 
     def _scope(self, seen: Seen) -> str:
         match seen:

@@ -16,8 +16,8 @@ from kubelet_conformance.targets.choice import Choice, TargetError
 from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_of, shipped_baseline
 from kubelet_conformance.targets.in_process.stage import behaviour_of, parts_of
 from kubelet_conformance.targets.live import baselines
-from kubelet_conformance.targets.live.foreign_pods import check_images, check_neighbours, remove_ours
-from kubelet_conformance.targets.live.node_run import Life, Surroundings
+from kubelet_conformance.targets.live.foreign_pods import check_foreign_pods, check_images, remove_ours
+from kubelet_conformance.targets.live.node_run import Life, LiveEnvironment
 from kubelet_conformance.targets.live.private_runtimes import (
     CONTAINERD_CONTROLS,
     FAKE_CONTROLS,
@@ -51,7 +51,7 @@ class WallStage:
         self._choice = choice
         self._opened = AsyncExitStack()
         self._runtime = choice.runtime
-        self._idle: list[Surroundings] = []
+        self._idle: list[LiveEnvironment] = []
         """Runtimes on which no life is played at the moment."""
         self._lanes = asyncio.Semaphore(_LANES.get(choice.runtime, 1))
 
@@ -90,26 +90,26 @@ class WallStage:
         endpoint = await self._opened.enter_async_context(connected(path))
         try:
             if not self._choice.kill_foreign_pods:
-                await check_neighbours(endpoint)
+                await check_foreign_pods(endpoint)
             await check_images(endpoint, images)
         except grpc.aio.AioRpcError as error:
             raise TargetError(f"{path}: {error.code().name}: {error.details()}") from None
         self._idle.append(await self._prepared(self._surroundings(endpoint)))
 
-    async def _new_containerd(self) -> Surroundings:
+    async def _new_containerd(self) -> LiveEnvironment:
         """One more containerd of our own."""
         private = await self._opened.enter_async_context(own_containerd())
         endpoint = await self._opened.enter_async_context(connected(private.socket))
         return await self._prepared(replace(self._surroundings(endpoint), private=private))
 
-    async def _prepared(self, around: Surroundings) -> Surroundings:
+    async def _prepared(self, around: LiveEnvironment) -> LiveEnvironment:
         """A runtime without what an earlier run may have left there."""
         self._runtime = f"{around.endpoint.name} {around.endpoint.version}"
         await _sweep(around)
         return around
 
-    def _surroundings(self, endpoint: Endpoint) -> Surroundings:
-        return Surroundings(self._choice, self._behaviour, self._parts, endpoint, self._process)
+    def _surroundings(self, endpoint: Endpoint) -> LiveEnvironment:
+        return LiveEnvironment(self._choice, self._behaviour, self._parts, endpoint, self._process)
 
     async def play(
         self,
@@ -128,7 +128,7 @@ class WallStage:
                 await _sweep(around)
 
     @asynccontextmanager
-    async def _free_runtime(self, folder: Path) -> AsyncGenerator[Surroundings]:
+    async def _free_runtime(self, folder: Path) -> AsyncGenerator[LiveEnvironment]:
         """A runtime for one life: a new one where that is the fake, else one that is not in use."""
         if self._choice.runtime != _FAKE:
             around = self._idle.pop() if self._idle else await self._new_containerd()
@@ -148,7 +148,7 @@ class WallStage:
         await self._opened.aclose()
 
 
-async def _sweep(around: Surroundings) -> None:
+async def _sweep(around: LiveEnvironment) -> None:
     """Remove what scenarios left at the runtime, also when the run is cancelled."""
     work = asyncio.ensure_future(_removed(around))
     try:
@@ -158,7 +158,7 @@ async def _sweep(around: Surroundings) -> None:
         raise
 
 
-async def _removed(around: Surroundings) -> None:
+async def _removed(around: LiveEnvironment) -> None:
     try:
         left = await remove_ours(around.endpoint.services)
         if around.private is not None:

@@ -77,7 +77,9 @@ class ProcessKubelet(KubeletControl):
             self._end("killed")
             seconds = f"{self._target.start_seconds:g} s"
             url = self._places.filled(self._target.healthz)
-            raise TargetError(self._told(f"was not ready in {seconds}, {url} did not say ok")) from None
+            raise TargetError(
+                self._with_output(f"was not ready in {seconds}, {url} did not say ok")
+            ) from None
         except BaseException:
             self._end("killed")
             raise
@@ -118,7 +120,7 @@ class ProcessKubelet(KubeletControl):
         clock, child = LoopClock(0), self._the_child()
         while not await asyncio.to_thread(self.healthy):
             if child.code is not None:
-                raise TargetError(self._told(f"ended with {_ending(child.code)} before it was ready"))
+                raise TargetError(self._with_output(f"ended with {_ending(child.code)} before it was ready"))
             await clock.sleep(_POLL_SECONDS)
 
     async def stop(self) -> None:
@@ -133,7 +135,7 @@ class ProcessKubelet(KubeletControl):
         except TimeoutError:
             self._end("killed")
             raise TargetError(
-                self._told(f"did not end in {self._target.stop_seconds:g} s after SIGTERM")
+                self._with_output(f"did not end in {self._target.stop_seconds:g} s after SIGTERM")
             ) from None
         except BaseException:
             self._end("killed")
@@ -163,7 +165,7 @@ class ProcessKubelet(KubeletControl):
         """Raise `TargetError` if it ended by itself."""
         child = self._child
         if child is not None and child.code is not None and not self._stopping:
-            raise TargetError(self._told(f"ended by itself with {_ending(child.code)}"))
+            raise TargetError(self._with_output(f"ended by itself with {_ending(child.code)}"))
 
     def metrics(self) -> str:
         """What its /metrics says; "" if it does not answer."""
@@ -191,7 +193,7 @@ class ProcessKubelet(KubeletControl):
             raise RuntimeError("the kubelet does not run")
         return self._child
 
-    def _told(self, what: str) -> str:
+    def _with_output(self, what: str) -> str:
         """What happened, and what it wrote last."""
         wrote = "\n  ".join(self._tail) or "nothing"
         return f"{self._target.name} {what}; it wrote:\n  {wrote}"

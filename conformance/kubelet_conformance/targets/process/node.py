@@ -100,7 +100,7 @@ class ProcessNode:
         )
         self.api = FolderApi(self.manifests, self._node_name, self._watch.pod)
         if "events" in self._target.capabilities:
-            self.kubelet.on_line.append(LogEvents(self._recorder, self._watch.uid).hear)
+            self.kubelet.on_line.append(LogEvents(self._recorder, self._watch.uid).read_line)
         if "statuses" in self._target.capabilities:
             self._watching = asyncio.create_task(self._watch.run(), name="watching pods")
 

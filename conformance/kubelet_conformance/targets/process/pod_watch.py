@@ -32,7 +32,7 @@ class PodWatch:
         self._recorder = recorder
         self._is_running = is_running
         self._pods: dict[tuple[str, str], Json] = {}
-        self._told: dict[str, Json] = {}
+        self._statuses: dict[str, Json] = {}
 
     def pod(self, namespace: str, name: str) -> Json | None:
         """The pod as it was last shown; None if it was not in the last list."""
@@ -73,9 +73,9 @@ class PodWatch:
         for (namespace, name), pod in self._pods.items():
             uid = str(pod["metadata"].get("uid", ""))
             status: Json = pod.get("status") or {}
-            if self._told.get(uid) == status:
+            if self._statuses.get(uid) == status:
                 continue
-            self._told[uid] = status
+            self._statuses[uid] = status
             deletion = pod["metadata"].get("deletionTimestamp")
             self._recorder.record(
                 "status", uid=uid, namespace=namespace, name=name, status=status, deletion=deletion
@@ -112,7 +112,7 @@ class LogEvents:
         self._recorder = recorder
         self._uid_of = uid_of
 
-    def hear(self, line: bytes) -> None:
+    def read_line(self, line: bytes) -> None:
         """Take a line of the log."""
         fields = event_fields(line.decode(errors="replace"))
         if fields is None or fields.get("kind") != "Pod":

@@ -9,11 +9,11 @@ from kubelet_conformance.targets.runtime.opening import (
     opened,
     opened_in_process,
 )
-from kubelet_conformance.targets.runtime.runtime_target import DirectRuntime, Mishaps
+from kubelet_conformance.targets.runtime.runtime_target import DirectRuntime, StateLoss
 
 __all__ = (
     "DirectRuntime",
-    "Mishaps",
+    "StateLoss",
     "Wanted",
     "is_in_process",
     "on_virtual_time",

@@ -147,7 +147,7 @@ async def _lacks(
     can_restart: bool,
 ) -> Mapping[str, str]:
     """What this runtime cannot be asked for, and why."""
-    lacks = {"mishaps": "only a fake can be made to lose what it knows"}
+    lacks = {"state_loss": "only a fake can be made to lose what it knows"}
     if not can_restart:
         lacks["restart"] = "a runtime at a socket is not restarted"
     if is_fake:

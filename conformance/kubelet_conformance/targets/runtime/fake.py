@@ -29,11 +29,11 @@ class FakeNode:
         self.disk = MemoryDisk()
         self.core.store.logs.files = self.disk
         self.listeners: list[Callable[..., None]] = []
-        self.core.store.on_runtime = self._happened
+        self.core.store.on_runtime = self._record_event
 
-    def _happened(self, *happened: str | int | None) -> None:
-        for hear in self.listeners:
-            hear(*happened)
+    def _record_event(self, *event: str | int | None) -> None:
+        for listener in self.listeners:
+            listener(*event)
 
     def direct(self, services: Any = None, *, shared: bool = False) -> DirectRuntime:  # noqa: ANN401 - a stub
         """The fake as runtime scenarios call it: in process, unless through these services."""
@@ -50,7 +50,7 @@ class FakeNode:
             starve=self.runtime.oom,
             shared=shared,
             lacks={},
-            mishaps=self.runtime,
+            state_loss=self.runtime,
             restart=self._restart,
             slow=self.runtime.faults.delay,
             listen=self.listeners.append,

@@ -50,9 +50,9 @@ def opened_in_process(target: str) -> Callable[[], DirectRuntime]:
     return lambda: FakeNode(parts).direct()
 
 
-def on_virtual_time(story: Coroutine[None, None, None]) -> None:
+def on_virtual_time(scenario: Coroutine[None, None, None]) -> None:
     """Run a coroutine to its end on a loop of its own, whose time is virtual."""
-    run(story, limit_seconds=_LIMIT_SECONDS)
+    run(scenario, limit_seconds=_LIMIT_SECONDS)
 
 
 @asynccontextmanager

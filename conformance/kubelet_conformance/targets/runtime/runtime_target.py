@@ -9,12 +9,12 @@ from typing import Any, Literal, Protocol
 
 from kubelet_conformance.targets.runtime.commands import Commands
 
-Need = Literal["events", "files", "mishaps", "registry", "restart", "stamps"]
+Need = Literal["events", "files", "state_loss", "registry", "restart", "stamps"]
 """What some runtime scenarios cannot do without.
 
 - `events`: the runtime answers GetContainerEvents.
 - `files`: its log files can be read here.
-- `mishaps`: it can be made to lose track of containers and sandboxes.
+- `state_loss`: it can be made to lose track of containers and sandboxes.
 - `registry`: it pulls from a registry of ours.
 - `restart`: it can be restarted.
 - `stamps`: its PodSandboxStatus has a timestamp.
@@ -60,7 +60,7 @@ class Registry(Protocol):
         ...
 
 
-class Mishaps(Protocol):
+class StateLoss(Protocol):
     """Controls that make a fake runtime lose its state."""
 
     def lose_track(self, container_id: str) -> None:
@@ -93,7 +93,7 @@ class DirectRuntime:
         starve: lets a container that runs `Commands.starve` be killed for lack of memory.
         shared: others use it at the same time; what is theirs is no part of a record.
         lacks: by need, why it cannot be met.
-        mishaps: makes it lose its state; None where that is not possible.
+        state_loss: makes it lose its state; None where that is not possible.
         restart: stops it and starts it again, and returns when it answers.
         slow: makes calls of an rpc so many seconds late, while a context is open.
         listen: receives runtime events: op, container id, sandbox id, name, exit code.
@@ -111,7 +111,7 @@ class DirectRuntime:
     starve: Callable[[str], None]
     shared: bool
     lacks: Mapping[str, str]
-    mishaps: Mishaps | None = None
+    state_loss: StateLoss | None = None
     restart: Callable[[], Awaitable[None]] | None = None
     slow: Callable[[str, float], AbstractContextManager[object]] | None = None
     listen: Callable[[Callable[..., None]], None] | None = None

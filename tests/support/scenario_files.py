@@ -10,8 +10,8 @@ async def test_good(node: Node) -> None:
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_running("c1", attempt=1)
 '''
-VAIN = '''
-async def test_vain(node: Node) -> None:
+TIMES_OUT = '''
+async def test_times_out(node: Node) -> None:
     """A pod that runs on is awaited to fail."""
     web = await node.run()
     await web.until_phase("Failed", within=20)
@@ -24,7 +24,7 @@ async def test_asserts(node: Node) -> None:
 '''
 RAISES = '''
 async def test_raises(node: Node) -> None:
-    """A story with a mistake."""
+    """A scenario with a mistake."""
     await node.run()
     raise ValueError("boom")
 '''
@@ -34,7 +34,7 @@ def test_plain() -> None:
 '''
 
 
-def scenario_file(*stories: str) -> str:
-    """The text of a file with these stories."""
+def scenario_file(*scenarios: str) -> str:
+    """The text of a file with these scenarios."""
     first = '"""Stories."""\n\nfrom kubelet_conformance.node import Node, container, witness\n'
-    return "\n".join([first, *stories])
+    return "\n".join([first, *scenarios])

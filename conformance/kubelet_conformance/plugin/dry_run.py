@@ -1,6 +1,6 @@
-"""Rehearse a scenario on virtual time, to learn whether and where it is played on a real runtime.
+"""Run a scenario on virtual time, to learn whether and where it is played on a real runtime.
 
-A rehearsal takes milliseconds, and its control objects note what they are asked to do. Nothing is inferred
+A dry_run takes milliseconds, and its control objects note what they are asked to do. Nothing is inferred
 from how it ends: what counts is what a scenario asks for, what it makes the kubelet ask for, and how long it
 takes.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import StoryError, Target
+from kubelet_conformance.targets.controls import ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.trace.format.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 
@@ -47,12 +47,12 @@ _OF_THE_WHOLE_NODE = frozenset(
     | {"api.put RuntimeClass", "api.remove RuntimeClass"}
 )
 _OF_THE_IMAGES = frozenset({"runtime.add_image", "runtime.remove_image", "runtime.publish_image"})
-_PATIENCE_SECONDS = 45.0
-"""How much longer than in the rehearsal one wait may take."""
+_EXTRA_WAIT_SECONDS = 45.0
+"""How much longer than in the dry_run one wait may take."""
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class DryRun:
     """What a scenario turned out to need.
 
     Attributes:
@@ -74,22 +74,22 @@ class Rehearsal:
     servers: bool = False
 
 
-def rehearse(
-    story: Callable[..., Awaitable[None]], name: str, choice: Choice, arguments: Mapping[str, Any]
-) -> Rehearsal:
+def dry_run(
+    function: Callable[..., Awaitable[None]], name: str, choice: Choice, arguments: Mapping[str, Any]
+) -> DryRun:
     """Play the scenario on the reference and the fake, as this version of Kubernetes; what it needed."""
-    found = Rehearsal()
+    found = DryRun()
 
     async def on(target: Target) -> None:
         try:
-            await story(**{**arguments, "node": Node(_watched(target, found.uses))})
+            await function(**{**arguments, "node": Node(_watched(target, found.uses))})
         finally:
             found.seconds = target.now()
             _look_at(target.recorder, found)
 
-    # One that fails may depend on a real runtime; how far it came tells enough.
-    with suppress(StoryError):
-        declared = scenario_of(story)
+    # One that fails may depend on a real runtime; how far it came shows enough.
+    with suppress(ScenarioError):
+        declared = scenario_of(function)
         version = choice.kubernetes or declared.nearest()
         open_stage(choice).play(on, name, dict(declared.settings), version)
     return found
@@ -124,7 +124,7 @@ class _Control:
         return noted
 
 
-def _look_at(recorder: Recorder, found: Rehearsal) -> None:
+def _look_at(recorder: Recorder, found: DryRun) -> None:
     for seen in recorder.records:
         match seen:
             case RecordedCall():
@@ -138,7 +138,7 @@ def _look_at(recorder: Recorder, found: Rehearsal) -> None:
                 pass
 
 
-def _look_at_call(call: RecordedCall, found: Rehearsal) -> None:
+def _look_at_call(call: RecordedCall, found: DryRun) -> None:
     request: Any = call.request
     if call.rpc == "RunPodSandbox":
         if request.runtime_handler:
@@ -148,7 +148,7 @@ def _look_at_call(call: RecordedCall, found: Rehearsal) -> None:
         found.images.add(image.user_specified_image or image.image)
 
 
-def _look_at_item(item: Item, found: Rehearsal) -> None:
+def _look_at_item(item: Item, found: DryRun) -> None:
     if item.kind == "probe":
         found.servers = True
     elif item.kind == "pod" and item.fields["op"] == "set":
@@ -172,13 +172,13 @@ class Placement:
 
     place: Place
     reason: str = ""
-    patience: float = _PATIENCE_SECONDS
+    wait_seconds_max: float = _EXTRA_WAIT_SECONDS
 
 
 def placed(
-    declared: Scenario, found: Rehearsal, budget: float, controls: frozenset[str] = frozenset()
+    declared: Scenario, found: DryRun, budget: float, controls: frozenset[str] = frozenset()
 ) -> Placement:
-    """Where a scenario is played that was rehearsed so.
+    """Where a scenario is played that was tried so.
 
     `budget` is in seconds of wall time; `controls` are what the runtime can be made to do beyond the CRI.
     """
@@ -186,10 +186,10 @@ def placed(
     if missing:
         return Placement(Place.NOWHERE, f"needs {missing}")
     reason = _why_alone(declared, found)
-    return Placement(Place.ALONE if reason else Place.SHARED, reason, found.seconds + _PATIENCE_SECONDS)
+    return Placement(Place.ALONE if reason else Place.SHARED, reason, found.seconds + _EXTRA_WAIT_SECONDS)
 
 
-def _missing(declared: Scenario, found: Rehearsal, budget: float, controls: frozenset[str]) -> Iterator[str]:
+def _missing(declared: Scenario, found: DryRun, budget: float, controls: frozenset[str]) -> Iterator[str]:
     """What a real runtime does not have, or the wall time."""
     is_real = "inject" not in controls
     if is_real and declared.needs:
@@ -217,7 +217,7 @@ def _wall_time(seconds: float) -> str:
     return f"{math.ceil(seconds)} s" if seconds < 2 * 60 else f"{math.ceil(seconds / 60)} min"
 
 
-def _why_alone(declared: Scenario, found: Rehearsal) -> str:
+def _why_alone(declared: Scenario, found: DryRun) -> str:
     """Why a scenario cannot share a node; "" if it can."""
     if declared.settings:
         return "sets " + ", ".join(name for name, _ in declared.settings)
