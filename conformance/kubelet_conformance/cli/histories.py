@@ -34,16 +34,16 @@ class _Commands:
     """The commands of a run of histories."""
 
     options: Options
-    wish: HistoriesRequest
+    request: HistoriesRequest
     files: dict[str, str]
 
     def command(self) -> str:
         """The command of the whole run."""
-        wish = self.wish
-        given = [f"--histories={wish.total}"] if wish.total else []
-        if wish.shards > 1:
-            given.append(f"--shard={wish.shard}/{wish.shards}")
-        given += [f"--history={kept.path}" for kept in wish.kept if not wish.total]
+        request = self.request
+        given = [f"--histories={request.total}"] if request.total else []
+        if request.shards > 1:
+            given.append(f"--shard={request.shard}/{request.shards}")
+        given += [f"--history={kept.path}" for kept in request.kept if not request.total]
         return shlex.join(["kubelet-conformance", "run", *self.options.ids, *given, *self._chosen()])
 
     def again(self, contract: str, played: Iterable[Played]) -> str:
@@ -63,7 +63,7 @@ class _Commands:
 def play_histories(given: dict[str, Any]) -> int:
     """Play what these options of `run` ask for, deliver the report, and say how it ended."""
     options = _options(given)
-    wish = _wish(given)
+    request = _wish(given)
     try:
         contracts = options.contracts()
     except OptionsError as error:
@@ -72,7 +72,7 @@ def play_histories(given: dict[str, Any]) -> int:
     choice = options.choice
     record = None if options.record is None else Path(options.record)
     traces = Path(tempfile.mkdtemp(prefix="kubelet-conformance-")) if record is None else record / "traces"
-    progress = Steps(wish.count, "histories played")
+    progress = Steps(request.count, "histories played")
     try:
         traces.mkdir(parents=True, exist_ok=True)
         campaign = Campaign(
@@ -84,7 +84,7 @@ def play_histories(given: dict[str, Any]) -> int:
             Path(given["histories_folder"]),
             progress.begin,
         )
-        campaign.run(wish)
+        campaign.run(request)
         progress.clear()
         files = {each.played.scenario: each.file for each in campaign.found}
         run = HistoriesRun(
@@ -94,7 +94,7 @@ def play_histories(given: dict[str, Any]) -> int:
             runtime=choice.runtime,
             kubernetes=choice.kubernetes,
             seed=choice.seed,
-            commands=_Commands(options, wish, files),
+            commands=_Commands(options, request, files),
             strict=options.strict,
             require_exercised=options.require_exercised,
             kept=record is not None,

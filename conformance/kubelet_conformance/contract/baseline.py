@@ -48,11 +48,8 @@ class Deviation:
         return self.clause in {None, clause or MAIN_CLAUSE} and self.scenario in {None, scenario}
 
     def __str__(self) -> str:
-        parts = [self.id, *(f"{key} {value}" for key, value in self._narrowed() if value is not None)]
-        return ", ".join(parts)
-
-    def _narrowed(self) -> tuple[tuple[str, str | None], ...]:
-        return ("clause", self.clause), ("scenario", self.scenario)
+        narrowed = ("clause", self.clause), ("scenario", self.scenario)
+        return ", ".join([self.id, *(f"{key} {value}" for key, value in narrowed if value is not None)])
 
 
 class Baseline:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from kubelet_conformance.contract.checking import Check, Trace
@@ -73,28 +74,26 @@ class Campaign:
     repeated: int = 0
     _records: int = 0
 
-    def run(self, wish: HistoriesRequest) -> None:
+    def run(self, request: HistoriesRequest) -> None:
         """Play all that was asked for; raises OSError if a find cannot be kept."""
-        for kept in wish.kept:
+        run = partial(play, choice=self.choice, contracts=self.contracts)
+        for kept in request.kept:
             self.begin(kept.name)
-            played = play(kept.history, self.choice, self.contracts)
+            played = run(kept.history)
             broken = self._broken(played)
             if broken:
                 self._enter(kept.history, broken[0], kept.path)
             self._count(played)
-        for chunk in chunks(wish.total, wish.seed, wish.shard, wish.shards):
+        for chunk in chunks(request.total, request.seed, request.shard, request.shards):
             known = frozenset(each.what for each in self.found)
             if sum(map(self.counts, known)) >= FINDS_MAX:
                 break
-            found = seek(chunk, self._play, self._broken, known, self._count)
+            found = seek(chunk, run, self._broken, known, self._count)
             if found is not None:
                 history = found.played.history
                 self._enter(history, found.what, keep(self.folder, history, found.what))
         total = Trace(f"{self.played} histories", None, None, None, None, self._records)
         self.check.traces.append(total)
-
-    def _play(self, history: History) -> PlayedHistory:
-        return play(history, self.choice, self.contracts)
 
     def _broken(self, played: PlayedHistory) -> list[str]:
         """What it broke, first of all what makes the run fail; other contracts are reported, too."""

@@ -125,14 +125,14 @@ def _recheck(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
         future.set_exception(error)
 
 
-def tail(recorder: Recorder, count: int = _TAIL_RECORDS) -> list[str]:
+def tail(recorder: Recorder) -> list[str]:
     """The last records in a line each; reads of an unchanged runtime are left out."""
     lines: list[str] = []
     for seen in reversed(recorder.records):
         line = _line(seen)
         if line:
             lines.append(line)
-        if len(lines) == count:
+        if len(lines) == _TAIL_RECORDS:
             break
     return lines[::-1]
 

@@ -35,29 +35,24 @@ class PodHandle:
     def uid(self) -> str:
         """Its UID; that of a static pod is known from its first sandbox on, and empty before."""
         if not self._uid:
-            runs = [
-                c for c in self._observations.of("RunPodSandbox") if self._is_mine(c.request.config.metadata)
-            ]
-            return runs[-1].pod_uid if runs else ""
+            for call in reversed(self._observations.of("RunPodSandbox")):
+                metadata = call.request.config.metadata
+                if (metadata.name, metadata.namespace) == (self.name, self.namespace):
+                    return call.pod_uid
         return self._uid
-
-    def _is_mine(self, metadata: Any) -> bool:  # noqa: ANN401 - the message PodSandboxMetadata
-        return bool(metadata.name == self.name and metadata.namespace == self.namespace)
 
     @property
     def status(self) -> Json:
         """The status that was last written; empty before the first."""
         found = self._target.api.get(self.namespace, self.name)
         if found is not None and (self.source != "api" or found["metadata"]["uid"] == self.uid):
-            status: Json = found.get("status", {})
-            return status
+            return dict(found.get("status", {}))
         return self._observations.statuses.get(self.uid, {})
 
     @property
     def phase(self) -> str:
         """The phase that was last written."""
-        phase: str = self.status.get("phase", "")
-        return phase
+        return str(self.status.get("phase", ""))
 
     def condition(self, kind: str) -> Json:
         """One condition as last written; empty if it is not there."""
@@ -78,8 +73,7 @@ class PodHandle:
 
     def waiting_reason(self, name: str) -> str:
         """Why a container waits, as last written; empty if it does not."""
-        reason: str = self.container_status(name).get("state", {}).get("waiting", {}).get("reason", "")
-        return reason
+        return str(self.container_status(name).get("state", {}).get("waiting", {}).get("reason", ""))
 
     def sandboxes(self) -> list[RuntimeSandbox]:
         """Its sandboxes in the runtime, oldest first."""

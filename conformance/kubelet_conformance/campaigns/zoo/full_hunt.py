@@ -131,7 +131,7 @@ def _groups(others: dict[str, Replaced], *, again: bool = False) -> list[list[st
 
     `again` takes them in another order, so that each comes into another company.
     """
-    order = sorted(others, key=_mixed) if again else sorted(others)
+    order = sorted(others, key=lambda bug: crc32(bug.encode())) if again else sorted(others)
     groups: list[_Group] = []
     for bug in sorted(order, key=lambda one: round(_risk(one), 2)):
         group = next((one for one in groups if one.takes(bug, others[bug])), None)
@@ -140,10 +140,6 @@ def _groups(others: dict[str, Replaced], *, again: bool = False) -> list[list[st
             groups.append(group)
         group.add(bug, others[bug])
     return [group.bugs for group in groups]
-
-
-def _mixed(bug: str) -> int:
-    return crc32(bug.encode())
 
 
 class _Group:

@@ -62,34 +62,33 @@ def zoo(  # noqa: PLR0913 - one parameter an option
     if only_list:
         deliver("".join(f"{card.id:<14} {safe(card.title)}\n" for card in cards), output)
         return Exit.OK
-    caught = list((_hunted_everywhere if full else _hunted)([card.id for card in cards], workers=workers))
+    names = [card.id for card in cards]
+    hunted = (
+        _hunted_everywhere(names, workers=workers) if full else _each(hunt, names, workers, "bugs hunted")
+    )
+    caught = list(hunted)
     deliver(as_json(_report(caught)) if form == "json" else "".join(_lines(caught)), output)
     if any(each.is_in_doubt for each in caught):
         return Exit.INTERNAL_ERROR
     return Exit.OK if all(each.is_caught for each in caught) else Exit.FAILED
 
 
-def _hunted(ids: list[str], *, workers: int) -> Iterator[Caught]:
-    """Hunt bug by bug."""
-    return _each(hunt, ids, workers=workers, done="bugs hunted")
-
-
 def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
     """Run scenario by scenario on all of them, and call the runtimes among them directly."""
     found: dict[str, dict[str, Outcome]] = {each: {} for each in ids}
     scenarios = list(every_scenario())
-    played = _each(partial(play_on_each, ids), scenarios, workers=workers, done="scenarios played")
+    played = _each(partial(play_on_each, ids), scenarios, workers, "scenarios played")
     for scenario, outcomes in zip(scenarios, played, strict=True):
         for bug, outcome in outcomes.items():
             found[bug][scenario] = outcome
     runtimes = [each for each in ids if bug_card(each).is_of_runtimes]
-    directly = _each(call_runtime_directly, runtimes, workers=workers, done="wrong runtimes called directly")
+    directly = _each(call_runtime_directly, runtimes, workers, "wrong runtimes called directly")
     for bug, outcomes in zip(runtimes, directly, strict=True):
         found[bug] |= outcomes
     return (Caught.of(bug_card(bug), found[bug]) for bug in ids)
 
 
-def _each(work: Callable[[str], T], names: list[str], *, workers: int, done: str) -> Iterator[T]:
+def _each(work: Callable[[str], T], names: list[str], workers: int, done: str) -> Iterator[T]:
     """What comes of the work on each of these, in their order."""
     progress = Steps(len(names), done)
     try:

@@ -100,10 +100,7 @@ class Subjects:
         elif call.rpc == "ImageStatus":
             self._image_asked(call, object_of(body, "image"))
         else:
-            for sandbox in sandboxes_in(body):
-                self._sandbox(sandbox)
-            for container in containers_in(body):
-                self._container(container)
+            self.message(body)
 
     def call(self, call: Call) -> None:
         """Observe a call that may never be answered."""

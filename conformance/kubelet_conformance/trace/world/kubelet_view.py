@@ -194,17 +194,12 @@ class KubeletView:
 
 
 def kubelet_view(m: Moment) -> KubeletView:
-    """What is known by now, the moment's own record included."""
+    """What is known by now, the moment's own record included; updates the view from that record."""
     view = m.node.note(KubeletView)
     if view.seq != m.seq and m.keys[0] in OBSERVED:
         view.seq = m.seq
         view.observe(m)
     return view
-
-
-def observe_kubelet(m: Moment) -> None:
-    """Update the view from a record."""
-    kubelet_view(m)
 
 
 def informed_by(m: Moment, t: float) -> float:

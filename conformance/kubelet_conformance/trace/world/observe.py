@@ -38,7 +38,7 @@ from kubelet_conformance.trace.world.in_flight import (
     runtime_is_unreachable,
     status_is_reported,
 )
-from kubelet_conformance.trace.world.kubelet_view import OBSERVED, observe_kubelet
+from kubelet_conformance.trace.world.kubelet_view import OBSERVED, kubelet_view
 from kubelet_conformance.trace.world.mirror_pods import mirror_is_made
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.pod_cgroups import cgroup_changes
@@ -55,7 +55,7 @@ from kubelet_conformance.trace.world.runtime_reports import (
 from kubelet_conformance.trace.world.views import Container, Exit, Pod, Stop, Termination
 from kubelet_conformance.trace.world.world import World
 
-Update = Callable[[Moment], None]
+Update = Callable[[Moment], object]
 
 
 def update_world(moment: Moment) -> None:
@@ -408,7 +408,7 @@ _UPDATES: dict[str, tuple[Update, ...]] = {
 }
 """The functions that update the world, by the keys of their records."""
 for _key in OBSERVED:
-    _UPDATES[_key] = (*_UPDATES.get(_key, ()), observe_kubelet)
+    _UPDATES[_key] = (*_UPDATES.get(_key, ()), kubelet_view)
 UPDATE_KEYS = frozenset(_UPDATES)
 """The keys of the records that update the views."""
 _CHANGES = frozenset(
