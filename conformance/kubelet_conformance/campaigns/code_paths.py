@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubelet_conformance.campaigns.declared import declared_bugs, declared_witnesses
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.reports.catalogue import BugPath, ClausePath, CodePaths, Entry, ScenarioPath
+from kubelet_conformance.reports.catalogue import CodePath, CodePaths, Entry
 from kubelet_conformance.reports.source_lines import SourceLines, lines_of
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
@@ -19,15 +19,15 @@ def code_paths(entry: Entry) -> CodePaths:
     keeping = {lines for bug in bugs for lines in bug.replaces}
     return CodePaths(
         _clauses(entry.contract) if entry.contract else (),
-        tuple(ScenarioPath(name, _scenario_lines(name)) for name in declared_witnesses().get(rule, ())),
-        tuple(BugPath(bug.id, bug.title, bug.lines) for bug in bugs),
+        tuple(CodePath(name, "", _scenario_lines(name)) for name in declared_witnesses().get(rule, ())),
+        tuple(CodePath(bug.id, bug.title, bug.lines) for bug in bugs),
         tuple(sorted(keeping, key=lambda each: (each.file, each.first))),
     )
 
 
-def _clauses(contract: Contract) -> tuple[ClausePath, ...]:
+def _clauses(contract: Contract) -> tuple[CodePath, ...]:
     return tuple(
-        ClausePath(each.name or MAIN_CLAUSE, each.sentence, lines_of(each.judge)) for each in contract.clauses
+        CodePath(each.name or MAIN_CLAUSE, each.sentence, lines_of(each.judge)) for each in contract.clauses
     )
 
 

@@ -51,28 +51,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class ClausePath:
-    """A clause of a contract, the sentence that it judges, and the lines of its judge."""
+class CodePath:
+    """A clause, a scenario or a bug: its name, a sentence about it ("" for a scenario), and its lines."""
 
     name: str
     sentence: str
-    lines: SourceLines | None
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioPath:
-    """A scenario that exercises a contract, and its lines."""
-
-    name: str
-    lines: SourceLines | None
-
-
-@dataclass(frozen=True, slots=True)
-class BugPath:
-    """A seeded bug that breaks a contract, what it does wrong, and its lines."""
-
-    id: str
-    title: str
     lines: SourceLines | None
 
 
@@ -87,9 +70,9 @@ class CodePaths:
         kept_by: the code that those bugs replace, in the reference or in the fake runtime.
     """
 
-    clauses: tuple[ClausePath, ...]
-    scenarios: tuple[ScenarioPath, ...]
-    bugs: tuple[BugPath, ...]
+    clauses: tuple[CodePath, ...]
+    scenarios: tuple[CodePath, ...]
+    bugs: tuple[CodePath, ...]
     kept_by: tuple[SourceLines, ...]
 
 
@@ -154,7 +137,7 @@ def entry_report(each: Entry, paths: CodePaths) -> dict[str, Any]:
             {"clause": one.name, "sentence": one.sentence, **_located(one.lines)} for one in paths.clauses
         ],
         "scenarios": [{"name": one.name, **_located(one.lines)} for one in paths.scenarios],
-        "bugs": [{"id": one.id, "title": one.title, **_located(one.lines)} for one in paths.bugs],
+        "bugs": [{"id": one.name, "title": one.sentence, **_located(one.lines)} for one in paths.bugs],
         "kept_by": [{"name": lines.name, **_located(lines)} for lines in paths.kept_by],
     }
 
@@ -207,18 +190,13 @@ def _print_text(text: str, console: Console, width: int, *, indent: int) -> None
 
 def _code_sections(each: Entry, paths: CodePaths) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Titles, each with its lines; a line may have a text below it."""
-    if paths.clauses:
-        yield "clauses", [(f"{one.name}  {_start(one.lines)}", one.sentence) for one in paths.clauses]
-    if paths.scenarios:
-        yield (
-            "scenarios that exercise it",
-            [(f"{one.name}  {_start(one.lines)}", "") for one in paths.scenarios],
-        )
-    if paths.bugs:
-        yield (
-            "seeded bugs that break it",
-            [(f"{one.id}  {_start(one.lines)}", one.title) for one in paths.bugs],
-        )
+    for title, found in (
+        ("clauses", paths.clauses),
+        ("scenarios that exercise it", paths.scenarios),
+        ("seeded bugs that break it", paths.bugs),
+    ):
+        if found:
+            yield title, [(f"{one.name}  {_start(one.lines)}", one.sentence) for one in found]
     if paths.kept_by:
         where = "fake runtime" if each.row.addressee == "runtime" else "reference"
         yield f"code of the {where} that keeps it", [(f"{one}  {one.name}", "") for one in paths.kept_by]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -64,50 +64,3 @@ class PlayedLife:
     trace: bytes
     owners: Sequence[int | None]
     ended: Mapping[int, Ended]
-
-
-class LiveStage(Protocol):
-    """A pair of kubelet and runtime on wall time. All of it is awaited on one loop."""
-
-    @property
-    def runtime(self) -> str:
-        """The runtime's own name and version, once it is open."""
-        ...
-
-    @property
-    def controls(self) -> frozenset[str]:
-        """What `RuntimeControl` methods it has beyond those that every real runtime can be made to do."""
-        ...
-
-    @property
-    def baselines(self) -> Sequence[str]:
-        """Files of what this kubelet and this runtime are known to do otherwise, once it is open."""
-        ...
-
-    async def look(self) -> None:
-        """See that the runtime is there, where it has to be by itself; raises `TargetError`."""
-        ...
-
-    async def open(self, images: Iterable[str]) -> None:
-        """Connect and see that the scenarios can be played, which use these images; raises `TargetError`."""
-        ...
-
-    async def play(
-        self,
-        acts: Sequence[Act],
-        *,
-        shared: bool,
-        concurrency: int = 1,
-        ended: Callable[[Act], None] | None = None,
-    ) -> PlayedLife:
-        """Play one life of a node: acts that share it, at most `concurrency` in parallel, or one alone.
-
-        What acts that share a node leave behind on it is deleted after each; one alone has its own settings.
-
-        Calls `ended` with each act that is over. Raises `TargetError` if the runtime can no longer be used.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Leave nothing behind; again is fine."""
-        ...

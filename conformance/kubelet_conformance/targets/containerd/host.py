@@ -43,12 +43,6 @@ def cgroup_roots() -> tuple[Path, ...]:
     return tuple(Path(each.point) for each in mounts() if each.type in {"cgroup", "cgroup2"})
 
 
-def cgroups_of(pid: int) -> tuple[str, ...]:
-    """The cgroups of a process, as paths inside their hierarchies."""
-    lines = _text(_PROC / str(pid) / "cgroup").splitlines()
-    return tuple(line.split(":", 2)[2] for line in lines)
-
-
 def marked_processes(mark: str) -> tuple[int, ...]:
     """The processes that were started with `NAME=VALUE` in their environment."""
     wanted = mark.encode()

@@ -39,7 +39,10 @@ _LANES = {_FAKE: 8, _CONTAINERD: 3}
 
 
 class WallStage:
-    """Plays on the runtime at a socket, on a private containerd, or on fakes of its own; see `LiveStage`."""
+    """Plays on the runtime at a socket, on a private containerd, or on fakes of its own.
+
+    All of it is awaited on one loop.
+    """
 
     def __init__(self, choice: Choice) -> None:
         choice = resolved(choice)
@@ -119,7 +122,12 @@ class WallStage:
         concurrency: int = 1,
         ended: Callable[[Act], None] | None = None,
     ) -> PlayedLife:
-        """Play one life of a node; see `LiveStage`."""
+        """Play one life of a node: acts that share it, at most `concurrency` in parallel, or one alone.
+
+        What acts that share a node leave behind on it is deleted after each; one alone has its own settings.
+
+        Calls `ended` with each act that is over. Raises `TargetError` if the runtime can no longer be used.
+        """
         async with self._lanes, _private_folder() as folder, self._free_runtime(folder) as around:
             life = Life(around, acts, folder, shared=shared)
             try:
@@ -144,7 +152,7 @@ class WallStage:
             yield replace(self._surroundings(endpoint), fake=fake)
 
     async def close(self) -> None:
-        """Leave nothing behind."""
+        """Leave nothing behind; again is fine."""
         await self._opened.aclose()
 
 

@@ -2,59 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TypeAlias
 
 _FOR_EVER = "while :; do sleep 3600 & wait $!; done"
 """A signal's handler runs as soon as the wait is broken off."""
 _STARVING_BYTES = "1G"
 
 
-class Commands(Protocol):
-    """The commands that make a container, or what is executed in it, do what a runtime scenario needs."""
+class FakeCommands:
+    """The fake's scripts, which make a container, or what is executed in it, do what a scenario needs."""
 
     def run(self, *, stop_delay: float = 0, stop_code: int = 0, says: str = "") -> list[str]:
         """Run until asked to stop, and then end with `stop_code` after `stop_delay` seconds."""
-        ...
-
-    def exit(self, code: int, after: float = 0, says: str = "") -> list[str]:
-        """End by itself after some seconds."""
-        ...
-
-    def nothing(self) -> list[str]:
-        """Name a program that is not there, so that the container cannot be started."""
-        ...
-
-    def starve(self) -> list[str]:
-        """Use up the memory, or wait until `DirectRuntime.starve` lets that happen."""
-        ...
-
-    def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
-        """End with a code after some seconds, with so much output; perhaps by way of other processes."""
-        ...
-
-    def last(self, seconds: float) -> list[str]:
-        """Last some seconds, as one process."""
-        ...
-
-    def memory_limit(self) -> list[str] | None:
-        """Print the container's limit on memory in bytes; None where nothing can."""
-        ...
-
-
-class FakeCommands:
-    """The fake's scripts."""
-
-    def run(self, *, stop_delay: float = 0, stop_code: int = 0, says: str = "") -> list[str]:
-        """Run until asked to stop."""
         options = [f"stopdelay={stop_delay:g}", f"stopcode={stop_code}"]
         return ["run", *options, *([f"say={says}"] if says else [])]
 
     def exit(self, code: int, after: float = 0, says: str = "") -> list[str]:
-        """End by itself."""
+        """End by itself after some seconds."""
         return ["exit", str(code), f"{after:g}", *([f"say={says}"] if says else [])]
 
     def nothing(self) -> list[str]:
-        """Refuse to be started."""
+        """Refuse to be started, as a program that is not there."""
         return ["nostart"]
 
     def starve(self) -> list[str]:
@@ -62,20 +30,23 @@ class FakeCommands:
         return ["run"]
 
     def execute(self, code: int, seconds: float = 0, output_bytes: int = 0) -> list[str]:
-        """End with a code."""
+        """End with a code after some seconds, with so much output; perhaps by way of other processes."""
         return ["x", str(code), f"{seconds:g}", *([f"bytes={output_bytes}"] if output_bytes else [])]
 
     def last(self, seconds: float) -> list[str]:
-        """Last some seconds."""
+        """Last some seconds, as one process."""
         return ["x", "0", f"{seconds:g}"]
 
     def memory_limit(self) -> list[str] | None:
-        """A fake has no command that prints it."""
+        """Print the limit on memory in bytes; a fake has no command that does."""
         return None
 
 
 class ShellCommands:
-    """Words for `sh`. It is the first process of its container, so what it does not handle is ignored."""
+    """Words for `sh` that do the same as `FakeCommands`.
+
+    It is the first process of its container, so what it does not handle is ignored.
+    """
 
     def run(self, *, stop_delay: float = 0, stop_code: int = 0, says: str = "") -> list[str]:
         """Run until asked to stop."""
@@ -112,6 +83,9 @@ class ShellCommands:
         """Where version 2 of cgroups has it, or version 1."""
         folder = "/sys/fs/cgroup"
         return _shell(f"cat {folder}/memory.max || cat {folder}/memory/memory.limit_in_bytes")
+
+
+Commands: TypeAlias = FakeCommands | ShellCommands
 
 
 def _shell(script: str) -> list[str]:
