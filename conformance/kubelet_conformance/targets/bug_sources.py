@@ -103,8 +103,9 @@ def _replaced(wrong: type) -> Iterator[SourceLines]:
     if not found and right:
         whole = lines_of(right[0])
         found = [] if whole is None else [whole]
-    # A bug that keeps something in mind has an `__init__` of its own; what it does wrong stands elsewhere.
-    yield from [one for one in found if not one.name.endswith(".__init__")] or found
+    # A bug with state of its own sets it as it is made; what it does wrong stands elsewhere.
+    making = (".__init__", ".__post_init__")
+    yield from [one for one in found if not one.name.endswith(making)] or found
 
 
 _OF_EVERY_CLASS = frozenset(vars(type("_Empty", (), {}))) | {"__slots__", "__annotations__", "__orig_bases__"}
