@@ -32,7 +32,7 @@ _NODES_SERVERS = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
 class NeverWaits(SyncLoop):
     """Pods are synced although the runtime says that it is not ready."""
 
-    async def wait_until_fit(self) -> None:
+    async def wait_until_runtime_ready(self) -> None:
         return
 
 

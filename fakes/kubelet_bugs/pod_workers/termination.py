@@ -61,7 +61,7 @@ class OnlyWhatRan(Housekeeping):
 
 
 class _LooksBack(Housekeeping):
-    """Goes by what ran two looks ago, and takes a worker that is done for none."""
+    """Kills by what ran two rounds ago, and takes a finished worker for none."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Questions that every room asks about a pod; a pod is never changed in place."""
+"""Questions that every part of the kubelet asks about a pod; a pod is never changed in place."""
 
 from collections.abc import Mapping
 from typing import TypeAlias, cast

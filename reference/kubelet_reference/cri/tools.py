@@ -1,4 +1,4 @@
-"""What every component that calls the runtime works with."""
+"""What all components that call the runtime share: the client, events, metrics, clock and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts a kubelet together: every component from the parts and from those it needs."""
+"""The wiring of a kubelet: makes every component and gives it the others that it needs."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _log = logging.getLogger("kubelet_reference.housekeeping")
 
 @dataclass(eq=False)
 class Housekeeping:
-    """Compares and cleans up: one method for each part of the work, in the order of `run_once`.
+    """Compares desired pods, workers and running pods, and cleans up: one method for each step of `run_once`.
 
     `list_running` asks the runtime for the pods of which something runs, and raises its error;
     `forget_expired` is called at the end: it lets back-offs that are over be forgotten.
@@ -198,7 +198,7 @@ class Housekeeping:
         return worker.state in {State.TERMINATED, State.FINISHED}
 
     def dispatch(self, update: Update, known: dict[str, KnownPod]) -> None:
-        """Send an update to a worker, and let the rest of this housekeeping know that the pod has one now."""
+        """Send an update to a worker, and add the worker to `known` for the rest of this run."""
         self.workers.update_pod(update)
         worker = self.workers.known(update.uid)
         if worker is not None:

@@ -1,4 +1,4 @@
-"""The kubelet: everything together, from its start to its end."""
+"""One run of the kubelet: starts its components as tasks, and ends them all together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubelet_reference.util.versions import Behaviour
 
 
 class _StopAskedError(Exception):
-    """Ends the kubelet's tasks."""
+    """Raised in the task group, so that all tasks of the kubelet end."""
 
 
 class Kubelet:

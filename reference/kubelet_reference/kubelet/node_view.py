@@ -1,4 +1,4 @@
-"""The node's own object at the API server, as last seen: its labels decide which pods may run here."""
+"""A copy of this node's Node object: admission compares node selectors and affinity with its labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger("kubelet_reference.node_view")
 
 
 class NodeView:
-    """Looks at the node's object every ten seconds; what cannot be read now stays as it was."""
+    """Reads the Node object every ten seconds; when that fails the last copy stays."""
 
     def __init__(self, api: ApiServer, clock: Clock, name: str) -> None:
         self._api = api
@@ -24,7 +24,7 @@ class NodeView:
         self._node: Node | None = None
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Read until cancelled."""
         while True:
             await self.look()
             await self._clock.sleep(RETRY_SECONDS if self._node is None else PERIOD_SECONDS)

@@ -1,4 +1,4 @@
-"""Everything in a kubelet that can be exchanged: its decisions and its components.
+"""The replaceable parts of a kubelet: the classes of its components, and its pure decisions.
 
 A kubelet that is wrong in one way is the right one with one part replaced:
 
@@ -63,7 +63,7 @@ from kubelet_reference.volumemanager import Volumes
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """The components that end pods for the node's sake."""
+    """The components that end pods to protect the node: eviction, node shutdown, preemption."""
 
     pod_killer: type[PodKiller] = PodKiller
     eviction_manager: type[EvictionManager] = EvictionManager
@@ -73,7 +73,7 @@ class NodeParts:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the right kubelet; `status`, `runtime` and `node` hold those of whole rooms."""
+    """The parts of a correct kubelet; `status`, `runtime` and `node` hold those of their packages."""
 
     # Decisions
     worker_table: Callable[[Behaviour], WorkerTable] = worker_table

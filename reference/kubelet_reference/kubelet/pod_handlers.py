@@ -1,4 +1,7 @@
-"""What the sync loop does with pods that the sources add, change, remove and report (LOOP-14 to LOOP-16)."""
+"""The handlers of pod changes (LOOP-14 to LOOP-16).
+
+Upstream: HandlePodAdditions, HandlePodUpdates, HandlePodRemoves, HandlePodReconcile and HandlePodSyncs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(eq=False)
 class PodHandlers:
-    """Keeps the pod manager up to date, and sends updates to the workers.
+    """Updates the pod manager, admits new pods, and dispatches each change to the pod's worker.
 
     `all_sources_seen` says whether every source was seen; `remove_dead_containers` removes all dead
     containers of a pod, by UID; `allocated` gives a pod with the resources that were allocated to it.
@@ -92,7 +95,7 @@ class PodHandlers:
                 self.remove_dead_containers(pods.uid(pod))
 
     def sync(self, uids: Iterable[str]) -> None:
-        """Pods that something happened to; those that are no longer desired are left alone (LOOP-09)."""
+        """Sync these pods; those that are no longer desired are skipped (LOOP-09)."""
         for uid in uids:
             pod = self.manager.by_uid(uid)
             if pod is not None:
@@ -171,7 +174,7 @@ class PodHandlers:
             self._dispatch(pod, kind)
 
     def _dispatch_static(self, mirror: Pod, kind: UpdateKind = UpdateKind.UPDATE) -> None:
-        """A mirror is never run: its static pod has a look (CONFIG-15)."""
+        """A mirror pod is never run: its static pod is synced instead (CONFIG-15)."""
         pod = self.manager.static_of(mirror)
         if pod is not None:
             self._dispatch(pod, kind)

@@ -1,4 +1,4 @@
-"""Whether the runtime is fit for work, by its Status and by the PLEG (LOOP-03 to LOOP-05)."""
+"""Whether the runtime can be used: by its Status call, and by the PLEG (LOOP-03 to LOOP-05)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ NETWORK_READY = "NetworkReady"
 
 
 class RuntimeState:
-    """What keeps the kubelet from working, as far as is known; `health` says what is wrong with the PLEG."""
+    """Polls the runtime's Status, and lists the errors that stop all syncs.
+
+    `health` says what is wrong with the PLEG, None if nothing is.
+    """
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class RuntimeState:
         self._name = ""
 
     async def run(self) -> None:
-        """Get to know the runtime, then poll it until cancelled."""
+        """Ask for the runtime's version until it answers, then poll its status until cancelled."""
         while not await self.introduce():
             await self._clock.sleep(FIRST_POLL_SECONDS)
         while True:

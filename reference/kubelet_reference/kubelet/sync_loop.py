@@ -2,12 +2,12 @@
 
 - updates of pods from the config queue,
 - events of the PLEG,
-- a tick each second, at which pods that are due get another look,
+- a tick each second, at which the pods are synced whose time has come,
 - changed results of probes,
 - a tick every two seconds, at which housekeeping compares the kubelet with the world.
 
-It never waits for a pod: the workers do the work. While the runtime is not fit, nothing is taken from any
-input (LOOP-03).
+It never waits for a pod: the pod workers do the work. While the runtime is not ready, nothing is taken from
+any input (LOOP-03).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Inputs(Generic[T]):
-    """Takes one item of each source in advance, and hands out one of those that are there (LOOP-02).
+    """A fair `select` over several inputs: buffers one item of each, and returns one of those (LOOP-02).
 
     Which one is left to chance; 0 is the one that came first. A source whose item is not taken yet waits, and
     holds up no other one (LOOP-01).
@@ -113,7 +113,10 @@ Item: TypeAlias = PodUpdate | PodLifecycleEvent | ProbeUpdate | Tick | Housekeep
 
 @dataclass(eq=False)
 class SyncLoop:
-    """Runs until cancelled; `container_died` is called with the pod's UID and the container's id."""
+    """Handles one item at a time, until cancelled.
+
+    `container_died` is called with the pod's UID and the container's id.
+    """
 
     mux: Mux
     pleg_events: asyncio.Queue[PodLifecycleEvent]
@@ -141,11 +144,11 @@ class SyncLoop:
             feeding.create_task(inputs.feed_ticks(3, TICK_SECONDS, Tick()))
             feeding.create_task(inputs.feed_ticks(4, HOUSEKEEPING_SECONDS, Housekeep()))
             while True:
-                await self.wait_until_fit()
+                await self.wait_until_runtime_ready()
                 await self.handle(await inputs.next())
 
-    async def wait_until_fit(self) -> None:
-        """Return when the runtime is fit; look again after 100 ms, then twice that, up to 5 s (LOOP-03)."""
+    async def wait_until_runtime_ready(self) -> None:
+        """Return when the runtime is ready; check after 100 ms, then twice that, up to 5 s (LOOP-03)."""
         pause = FIRST_PAUSE_SECONDS
         while errors := self.state.errors():
             _log.info("no pod is synced: %s", "; ".join(errors))
@@ -154,7 +157,7 @@ class SyncLoop:
         self._entered_at = self.clock.monotonic()
 
     def is_healthy(self) -> bool:
-        """Whether the loop has turned lately (LOOP-19)."""
+        """Whether an iteration has begun lately (LOOP-19)."""
         if self._entered_at is None:
             return True
         silent = self.clock.monotonic() - self._entered_at
@@ -189,14 +192,14 @@ class SyncLoop:
         self.mux.mark_seen(update.source)
 
     def take_event(self, event: PodLifecycleEvent) -> None:
-        """Have the pod looked at, unless a record merely went; a death clears older ones (LOOP-10)."""
+        """Sync the pod, unless only a record was removed; a death removes older containers (LOOP-10)."""
         if event.kind is not PodLifeCycleEventType.REMOVED:
             self.handlers.sync([event.uid])
         if event.kind is PodLifeCycleEventType.DIED:
             self.container_died(event.uid, event.data)
 
     def take_probe(self, update: ProbeUpdate) -> None:
-        """Keep what a probe found, and have the pod synced; a good liveness changes nothing (LOOP-12)."""
+        """Keep the probe's result and sync the pod; a liveness success changes nothing (LOOP-12)."""
         succeeded = update.outcome is ProbeOutcome.SUCCESS
         uid, container = update.uid, update.container_id
         match update.kind:
@@ -210,7 +213,7 @@ class SyncLoop:
         self.handlers.sync([uid])
 
     def due(self) -> list[str]:
-        """The pods that get a look at this tick: their time has come, or their deadline is over (LOOP-11)."""
+        """The pods to sync at this tick: their time has come, or their deadline is over (LOOP-11)."""
         due = self.queue.due()
         return list(dict.fromkeys((*due, *self.deadlines.due())))
 

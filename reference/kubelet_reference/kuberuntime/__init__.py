@@ -1,1 +1,1 @@
-"""Brings what the runtime has of a pod to what its spec asks for (upstream: `pkg/kubelet/kuberuntime`)."""
+"""Starts and stops sandboxes and containers until a pod is as its spec says (`pkg/kubelet/kuberuntime`)."""

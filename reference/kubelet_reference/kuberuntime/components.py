@@ -1,4 +1,4 @@
-"""Assembles the runtime manager and its parts; the parts can be exchanged."""
+"""The wiring of the runtime manager: makes its components, each from those that it needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from kubelet_reference.util.versions import Behaviour
 
 @dataclass(frozen=True, slots=True)
 class RuntimeParts:
-    """The decisions and components of the runtime side; a kubelet that is wrong in one way replaces one."""
+    """The replaceable decisions and component classes of the runtime manager."""
 
     sandbox_changed: Callable[[Pod, PodRecords], SandboxChange] = sandbox_changed
     compute_actions: Callable[[SyncInput], PodActions] = compute_actions
@@ -66,7 +66,7 @@ class RuntimeParts:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
-    """What the runtime side asks of the rest of the kubelet and of the world.
+    """What the runtime manager's components need from the rest of the kubelet and from the node.
 
     `liveness` and `startup` give a probe's outcome by container id; by pod UID `is_ending` says whether the
     pod's termination has been asked for, `should_content_be_removed` whether nothing of it need be kept;
@@ -89,7 +89,7 @@ class RuntimeDeps:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSide:
-    """The runtime side, ready for use."""
+    """The runtime manager and the components that other parts of the kubelet use."""
 
     manager: RuntimeManager
     reader: RuntimeReader

@@ -28,7 +28,7 @@ from kubelet_reference.util.ports import Clock, Disk
 from kubelet_reference.util.settings import Settings
 
 PERIOD_SECONDS = 10.0
-"""How long to wait between two looks (containerLogMonitorInterval)."""
+"""How long to wait between two rounds (containerLogMonitorInterval)."""
 _PACKED, _UNFINISHED = ".gz", ".tmp"
 _NS = 1_000_000_000
 _LOG = logging.getLogger(__name__)

@@ -63,7 +63,7 @@ def restarts_in_logs(names: Iterable[str], behaviour: Behaviour) -> int:
 
 
 class PodFiles:
-    """Makes and removes what belongs to one instance of a container; errors of the disk are `OSError`."""
+    """Makes and removes the files of pods and containers; errors of the disk are `OSError`."""
 
     def __init__(self, disk: Disk, random: Random, settings: Settings, behaviour: Behaviour) -> None:
         self._disk = disk

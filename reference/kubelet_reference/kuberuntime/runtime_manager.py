@@ -1,4 +1,4 @@
-"""Brings what the runtime has of a pod to what its spec asks for, in seven steps (SYNC-03).
+"""Syncs the sandbox and containers of a pod with its spec, in seven steps (SYNC-03).
 
 One sync of a pod goes through these steps in order:
 
@@ -80,7 +80,7 @@ class RuntimeComponents:
 
 
 class _SyncEndedError(Exception):
-    """The sync ends here; its results say why."""
+    """Ends the sync after a failed step; its results say why."""
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class _Sync:
 
 
 class RuntimeManager:
-    """The kubelet's view of the runtime: pods, not calls."""
+    """Syncs and kills whole pods through the CRI."""
 
     def __init__(self, tools: RuntimeTools, components: RuntimeComponents) -> None:
         self._recorder = tools.recorder

@@ -1,4 +1,4 @@
-"""What every component of the runtime manager works with."""
+"""What all components of the runtime manager share: the CRI client, files, events, metrics and settings."""
 
 from __future__ import annotations
 

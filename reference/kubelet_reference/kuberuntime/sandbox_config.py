@@ -1,4 +1,4 @@
-"""What a sandbox is asked to be."""
+"""The PodSandboxConfig of a pod: its names, host name, DNS, ports, sysctls and log directory."""
 
 from __future__ import annotations
 

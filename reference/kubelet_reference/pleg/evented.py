@@ -1,4 +1,4 @@
-"""The evented PLEG: it receives changes instead of looking for them (PLEG-14 to PLEG-16, KEP-3386).
+"""The evented PLEG: receives container events instead of relisting (PLEG-14 to PLEG-16, KEP-3386).
 
 The runtime's stream of events brings each change with what is true of the pod right then, so the cache is
 written without asking. The runtime is still listed every five minutes, in case something was missed, and at

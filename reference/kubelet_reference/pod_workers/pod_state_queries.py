@@ -1,4 +1,4 @@
-"""What the other rooms may ask about a pod: when it is safe to do what.
+"""What other components ask about a pod before they start, report or remove anything of it.
 
     sync          terminating begins   all stopped      cleaned up        forgotten
     |-------------|--------------------|----------------|-----------------|
@@ -28,7 +28,7 @@ from kubelet_reference.status.status_manager import StatusManager
 
 
 class StaticNames:
-    """Full names (name and namespace) and the UIDs of the static pods that hold or await them (STATIC-18)."""
+    """Lets one static pod at a time hold a full name (name and namespace); the others queue (STATIC-18)."""
 
     def __init__(self) -> None:
         self._holders: dict[str, str] = {}
@@ -71,7 +71,7 @@ class StaticNames:
 
 
 class PodStateQueries:
-    """The questions; the pod workers themselves inherit them."""
+    """The questions about a pod's lifecycle; `PodWorkers` inherits them."""
 
     _names: StaticNames
 
@@ -127,7 +127,7 @@ class PodStateQueries:
 
 
 class PodActivity:
-    """Says whether a pod is over, from the workers and the statuses."""
+    """Says which desired pods are active, by their workers and statuses."""
 
     def __init__(self, workers: PodStateQueries, statuses: StatusManager) -> None:
         self._workers = workers

@@ -1,4 +1,4 @@
-"""The pod workers: executes the table of `worker_table`, with one worker for each pod UID."""
+"""The pod workers: one state machine for each pod UID, driven by the table in `worker_table`."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ A **sync** computes the status from what the runtime shows now, and publishes it
 which starts and stops containers.
 
 A **terminating sync** publishes the status as it is, stops liveness and startup probes, kills everything,
-looks at the runtime again without trusting any memory, gives dynamic resources back, and publishes the final
-status (TERM-01).
+reads the runtime again past the cache, unprepares dynamic resources, and publishes the final status
+(TERM-01).
 
 A **terminated sync** publishes the final status once more, waits until the volumes are gone, and marks the
 status as the last one, so that the pod may be deleted from the API server.
@@ -100,7 +100,7 @@ class PodSyncer:
         return False
 
     def publish_status(self, pod: Pod, records: PodRecords) -> PodStatus:
-        """Compute the status from the records as they are, and hand it over (SYNC-01)."""
+        """Compute the status from the records as they are, and set it at the status manager (SYNC-01)."""
         status = self.generate(pod, records)
         self.statuses.set_pod_status(pod, status)
         return status
@@ -115,7 +115,7 @@ class PodSyncer:
         raise NetworkNotReady(message)
 
     async def ensure_cgroup(self, pod: Pod, records: PodRecords) -> None:
-        """Let the pod have its cgroup; what runs without one is killed first, and comes again (SYNC-17)."""
+        """Create the pod's cgroup if it is missing; what runs without one is killed first (SYNC-17)."""
         cgroups, uid = self.cgroups, pods.uid(pod)
         if cgroups is None or cgroups.exists(uid):
             return
@@ -125,7 +125,7 @@ class PodSyncer:
             cgroups.make(uid)
 
     async def ensure_mirror(self, pod: Pod, mirror: Pod | None) -> None:
-        """Let a static pod have its mirror, if the API server can be reached (STATIC-12)."""
+        """Create or replace a static pod's mirror, if the API server can be reached (STATIC-12)."""
         if pods.is_static(pod):
             await self.mirrors.keep(pod, mirror)
 

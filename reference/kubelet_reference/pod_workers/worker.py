@@ -35,7 +35,7 @@ class NetworkNotReady(SyncFailed):
 
 
 class WaitCancelled(SyncFailed):
-    """What the sync waited for is no longer needed."""
+    """The pod's termination cancelled what the sync waited for, such as its volumes."""
 
 
 class UpdateKind(StrEnum):
@@ -90,7 +90,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Waits:
-    """What one sync waits for besides the runtime; a termination cuts it short (WORK-06).
+    """The waits of one sync, such as for volumes, which a termination cancels (WORK-06).
 
     Calls to the runtime do not go through it: what has begun there is awaited (TERM-26).
     """
@@ -137,7 +137,7 @@ class KnownPod(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Worker:
-    """One pod's worker; `state` says where it stands, the rest is what its table's actions need.
+    """What the kubelet remembers of one pod UID: the state of its worker, and its updates and waits.
 
     `grace` is in seconds, 0 before any request; `last_sync_ended` is the clock's second at which the last
     sync ended; `terminating_begun` says that a terminating sync has begun, not only been asked for.

@@ -1,7 +1,7 @@
-"""The rules of the pod workers, and the parts that they work with.
+"""The rules of the pod workers: grace periods, and when a pod is synced again.
 
 `effective_grace` says how long a pod may take to stop: the grace period that its worker passes to the runtime
-manager. Below stand the Protocols of the parts: the syncs to run, the cache to read, and when to sync again.
+manager. `Timing` says when a worker syncs its pod again by itself.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SYNC_ERRORS = (SyncFailed, grpc.RpcError, ApiError, OSError)
 
 
 class Timing:
-    """When a worker looks at its pod again by itself, in seconds (WORK-15).
+    """When a worker syncs its pod again by itself, in seconds (WORK-15).
 
     A sync that failed with a wait of its own, such as the rest of a restart back-off, is repeated when that
     is over, though not later than a healthy one (WORK-16).
@@ -93,7 +93,7 @@ def _observe_nothing(operation: str, seconds: float, /) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTools:
-    """What the workers work with.
+    """What all pod workers share.
 
     `spawn` runs a coroutine as a task of the kubelet; `observe` gets the seconds that a sync took, by the
     kind of update that it was for.

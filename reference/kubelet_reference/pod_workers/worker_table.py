@@ -7,7 +7,7 @@ A pod worker drives one pod UID inside the kubelet. Its states go one way:
 `sync`         The pod is desired. Each sync compares it with the runtime and starts what is missing.
 `waiting`      A static pod whose full name (name and namespace) another UID still holds (STATIC-18).
 `terminating`  The pod must end, and nothing leads back (WORK-04). Each sync stops what still runs, until
-               a fresh look at the runtime shows that nothing does (WORK-11).
+               a new reading of the runtime shows that nothing does (WORK-11).
 `terminated`   Nothing runs and the final status is known. A sync cleans up: volumes, secrets, cgroup.
 `finished`     There is nothing left to do, but the UID is remembered, so that a late update, from a stale
                list or a watch, cannot start it again (WORK-14).
@@ -55,7 +55,7 @@ class Event(StrEnum):
     CREATE = "create"
     """A source has a pod that it did not have before, or had removed."""
     UPDATE = "update"
-    """The pod, live, changed or is due for another look."""
+    """The pod, live, changed or is due for another sync."""
     TERMINATE = "termination asked"
     """A kill or eviction; or the pod has a deletion timestamp or a terminal phase."""
     RUNTIME_KILL = "kill by the runtime's view"
@@ -82,7 +82,7 @@ class Guard(StrEnum):
 
 
 class Action(StrEnum):
-    """What the shell does as it takes a row, in the row's order."""
+    """What `PodWorkers` does when it takes a row, in the row's order."""
 
     QUEUE = "queue the update"
     """Make it the pending one, and wake the worker."""
@@ -194,7 +194,7 @@ ROWS: tuple[Row, ...] = (
 
 
 class WorkerTable:
-    """The rows, ready to be looked up."""
+    """The rows, indexed by state and event."""
 
     __slots__ = ("_index", "rows")
 

@@ -1,4 +1,4 @@
-"""When each pod is due for another look."""
+"""When each pod is to be synced again (upstream: `pkg/kubelet/util/queue`)."""
 
 from __future__ import annotations
 

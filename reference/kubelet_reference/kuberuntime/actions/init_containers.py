@@ -22,7 +22,7 @@ OOM_KILLED = "OOMKilled"
 
 
 class InitStep(StrEnum):
-    """How initialization goes on."""
+    """The next step of a pod's initialization."""
 
     DONE = "it is over"
     WAIT = "it is waited for"

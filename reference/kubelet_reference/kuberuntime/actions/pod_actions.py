@@ -1,4 +1,4 @@
-"""The decision of a pod sync: from the records and the spec to the actions.
+"""Which containers a sync starts, stops and resizes, and whether it needs a new sandbox.
 
 Nothing here acts: `compute_actions` is a pure function of a `SyncInput`. Each table is
 tried from the top, and the first row that fits decides. `NEW_SANDBOX` says what becomes of a pod whose
@@ -40,7 +40,7 @@ from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 
 
 class Next(Enum):
-    """How a stopped pod goes on."""
+    """What follows when a pod is stopped because its sandbox is no longer usable."""
 
     NOTHING = "it stays stopped"
     INIT = "a new sandbox, and the first init container in it"
@@ -49,7 +49,7 @@ class Next(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What decides how a stopped pod goes on.
+    """The facts that decide what follows when a pod is stopped.
 
     `had_its_run`: it is not to be restarted, and has had containers. `has_more`: an app container is left to
     run. `initialized`: its init containers were through. `has_inits`: it has init containers.
@@ -158,7 +158,7 @@ class ContainerDecision(msgspec.Struct, frozen=True):
 
 
 class ActionRules:
-    """The decision, each rule a method of its own that a subclass may override.
+    """`compute_actions` as methods: each rule may be overridden by a subclass.
 
     `sidecars` decides about the init containers of pods that have some.
     """

@@ -1,4 +1,4 @@
-"""Whether a pod needs another sandbox than those it has.
+"""Whether a pod needs a new sandbox (upstream: `PodSandboxChanged`).
 
 `SANDBOXES` is tried from the top, and the first row that fits decides. The newest sandbox is judged, by the
 time it was made (SANDBOX-03).

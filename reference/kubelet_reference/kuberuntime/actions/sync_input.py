@@ -1,4 +1,4 @@
-"""What a sync of a pod is decided from, and one part of what is decided: a container to stop."""
+"""The input of the decision of a sync, and a container that the decision says to stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubelet_reference.util.versions import Behaviour
 
 
 class SyncInput(msgspec.Struct, frozen=True):
-    """All that the decision depends on.
+    """Everything that `compute_actions` decides from.
 
     `liveness` and `startup` give the published outcome of a probe by container id, None if there is none.
     """

@@ -27,7 +27,7 @@ def restart_curve(configured: float, behaviour: Behaviour) -> tuple[float, float
 
 
 class CrashBackoff:
-    """Asked before each start of a container; a start that it lets through takes the next delay."""
+    """Refuses a start while the container is in CrashLoopBackOff; an allowed start doubles the delay."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         self._recorder = tools.recorder

@@ -72,7 +72,7 @@ class ContainerKill:
 
 
 class ContainerKiller:
-    """Stops what runs; every method returns the outcome and raises nothing."""
+    """Stops containers and sandboxes; every method returns the outcome and raises nothing."""
 
     def __init__(
         self,

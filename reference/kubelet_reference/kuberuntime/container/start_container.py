@@ -57,7 +57,7 @@ class StartContext(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StartParts:
-    """The parts that a start needs."""
+    """The components that a start uses."""
 
     images: ImageManager
     environment: Environment
@@ -222,7 +222,7 @@ def image_sources(pod: Pod) -> dict[str, ImageVolumeSource]:
 
 
 class ImageVolumes:
-    """Has the images of a pod's volumes pulled."""
+    """Pulls the images that volumes of a pod mount."""
 
     def __init__(self, images: ImageManager, behaviour: Behaviour) -> None:
         self._images = images

@@ -55,7 +55,7 @@ BASES = (
 
 
 class From(StrEnum):
-    """What a number of seconds begins with."""
+    """Which number of seconds a time is counted from."""
 
     BASE = "base"
     OVERRIDE = "override"

@@ -23,7 +23,7 @@ _log = logging.getLogger("kubelet_reference.records")
 
 
 class RecordRemover:
-    """Removes containers; what fails is tried again by the next caller."""
+    """Removes dead containers and their logs; a failed removal is left to the next caller."""
 
     def __init__(self, tools: RuntimeTools) -> None:
         self._client = tools.client
@@ -97,8 +97,8 @@ def superfluous(records: PodRecords, died_id: str, *, remove_all: bool) -> tuple
 class ContainerDeletor:
     """Removes containers one after another, in the background: no caller waits for that.
 
-    Several containers of a pod may die between two looks at the runtime. What one death has made due is not
-    due once more by the next one, whose records still show what may be gone by now.
+    Several containers of a pod may die between two readings of the runtime. A container that one death has
+    queued is not queued again by the next one, whose records may still show it.
     """
 
     def __init__(self, remove: Callable[[str], Awaitable[bool]]) -> None:

@@ -34,7 +34,7 @@ _log = logging.getLogger("kubelet_reference.garbage_collection")
 
 @dataclass(frozen=True, slots=True)
 class GarbageRules:
-    """What the collector asks before it removes all of a pod.
+    """What the garbage collector asks and calls outside the runtime.
 
     `sources_ready` says whether every source of pods was seen, `should_content_be_removed` whether a pod
     (by UID) is gone for good, with its containers stopped. `remove_images` removes all images that may go,
@@ -48,7 +48,7 @@ class GarbageRules:
 
 
 class GarbageCollector:
-    """Collects garbage; what fails is left for the next collection."""
+    """Removes dead containers, sandboxes and their logs; a failed removal is tried at the next collection."""
 
     def __init__(
         self,
