@@ -69,6 +69,9 @@ class LazyGroup(click.Group):
 def group() -> None:
     """Conformance tests for the kubelet and for the container runtime below it.
 
+    A contract is one rule that a kubelet or a runtime must keep. A scenario is a short test that exercises
+    contracts. Contracts judge the trace of a scenario, or one recorded on a node.
+
     `run` needs no cluster, root or container runtime. The help of each command shows an example.
     """
 

@@ -52,9 +52,9 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     form: str,
     output: str | None,
 ) -> None:
-    """List the contracts of the catalogue, each with its fate.
+    """List the contracts of the catalogue.
 
-    It is implemented (judged), planned, or excluded for the reason that is shown.
+    The fate of a contract is implemented (it is judged), planned, or excluded for the reason that is shown.
     """
     check_writable(output)
     listed = [

@@ -99,7 +99,7 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     "--histories",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Run N generated histories, drawn from --seed, instead of the scenarios.",
+    help="Run N histories of random pods, actions and faults, made from --seed, instead of the scenarios.",
 )
 @click.option("--shard", type=PART, metavar="I/N", help="Run only the I-th of N parts of the histories.")
 @click.option("--history", metavar="FILE", multiple=True, help="Run this kept history; may be repeated.")
