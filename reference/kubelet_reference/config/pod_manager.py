@@ -59,18 +59,6 @@ class PodManager:
         pod = self._wanted.by_full_name.get(pods.full_name(mirror))
         return pod if pod is not None and pods.is_static(pod) else None
 
-    def pod_of(self, uid: str) -> Pod | None:
-        """The desired pod that a UID of the API server means: its own, or its mirror's."""
-        mirror = self._mirrors.by_uid.get(uid)
-        return self.static_of(mirror) if mirror is not None else self.by_uid(uid)
-
-    def api_uid(self, pod: Pod) -> str | None:
-        """A pod's UID at the API server: a static pod has its mirror's, None without one (STATIC-16)."""
-        if not pods.is_static(pod):
-            return pods.uid(pod)
-        mirror = self.mirror_of(pod)
-        return pods.uid(mirror) if mirror is not None else None
-
     def mirrors(self) -> tuple[Pod, ...]:
         """All mirror pods, in the order they came."""
         return tuple(self._mirrors.by_uid.values())

@@ -84,13 +84,8 @@ class Credential:
         return record.credential_hash == self.digest
 
 
-def credentials_for(image: str, known: Sequence[Secret]) -> tuple[cri.AuthConfig, ...]:
-    """The credentials that fit an image, the most specific first; none means an anonymous pull."""
-    return tuple(one.auth for one in secret_credentials(image, known))
-
-
 def secret_credentials(image: str, known: Sequence[Secret]) -> tuple[Credential, ...]:
-    """The same, with the secrets that they are from."""
+    """The credentials that fit an image, the most specific first; none means an anonymous pull."""
     registry, repository = registry_of(image)
     fitting: list[tuple[int, Credential]] = []
     for secret in known:

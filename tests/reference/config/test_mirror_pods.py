@@ -142,9 +142,6 @@ def test_mirror_is_found_by_its_static_pod_and_never_listed() -> None:
     assert manager.mirror_of(STATIC) is mirror
     assert manager.static_of(mirror) is STATIC
     assert manager.by_uid("api-1") is None
-    assert manager.pod_of("api-1") is STATIC
-    assert manager.api_uid(STATIC) == "api-1"
-    assert manager.api_uid(a_pod("other", uid="2")) == "2"
     assert manager.by_full_name("web-node-1_default") is STATIC
     assert manager.orphaned_mirrors() == ()
 

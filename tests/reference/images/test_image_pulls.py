@@ -14,7 +14,7 @@ from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api.sync_result import Failure
-from kubelet_reference.images.keyring import credentials_for
+from kubelet_reference.images.keyring import secret_credentials
 from kubelet_reference.util.settings import Settings
 
 
@@ -234,10 +234,10 @@ def test_credentials() -> None:
     both = {"quay.io": {"username": "a", "password": "p"}, "quay.io/team": {"auth": "Yjpx"}}
     known = [_secret(both), _secret({"https://index.docker.io/v1/": {"username": "hub"}})]
 
-    assert [one.username for one in credentials_for("quay.io/team/app:1", known)] == ["b", "a"]
-    assert [one.username for one in credentials_for("quay.io/teams/app:1", known)] == ["a"]
-    assert [one.username for one in credentials_for("busybox", known)] == ["hub"]
-    assert credentials_for("gcr.io/app", known) == ()
+    assert [one.auth.username for one in secret_credentials("quay.io/team/app:1", known)] == ["b", "a"]
+    assert [one.auth.username for one in secret_credentials("quay.io/teams/app:1", known)] == ["a"]
+    assert [one.auth.username for one in secret_credentials("busybox", known)] == ["hub"]
+    assert secret_credentials("gcr.io/app", known) == ()
 
 
 def test_each_credential_is_tried() -> None:
