@@ -20,7 +20,7 @@ from kubelet_conformance.plugin.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
-from kubelet_conformance.reports.output import write_whole
+from kubelet_conformance.reports.output import record_folder, write_whole
 from kubelet_conformance.reports.played_run import Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.choice import UnknownTargetError
@@ -73,16 +73,11 @@ class Session:
         """The folder for the traces, without those of a record that was there before."""
         if self.options.record is None:
             return Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
-        record = Path(self.options.record)
-        folder = record / "traces"
+        record = self.options.record
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if (record / "run.json").exists():
-                for old in folder.glob("*.jsonl"):
-                    old.unlink()
+            return record_folder(record)
         except OSError as error:
             raise OptionsError(f"{record}: cannot hold a record: {error.strerror}; name a folder") from None
-        return folder
 
     def play(
         self, function: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]

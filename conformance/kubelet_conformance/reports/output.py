@@ -132,6 +132,16 @@ def _silence() -> None:
         os.close(nowhere)
 
 
+def record_folder(record: str) -> Path:
+    """The folder for the traces of a record, without those of an earlier one; raises OSError."""
+    folder = Path(record, "traces")
+    folder.mkdir(parents=True, exist_ok=True)
+    if Path(record, "run.json").exists():
+        for old in folder.glob("*.jsonl"):
+            old.unlink()
+    return folder
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write beside the file and rename; what is no regular file, such as a pipe, is written to directly.
 

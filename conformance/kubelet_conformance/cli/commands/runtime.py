@@ -28,7 +28,7 @@ from kubelet_conformance.cli.system_clock import system_time_ns
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.reports.forms import FORMS, in_form
-from kubelet_conformance.reports.output import check_writable, complain, deliver
+from kubelet_conformance.reports.output import check_writable, complain, deliver, record_folder
 from kubelet_conformance.reports.played_run import CalledRun, Played
 from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.runtime_checks import baselines
@@ -179,12 +179,8 @@ def _folder(record: str | None) -> Generator[Path]:
         with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as temporary:
             yield Path(temporary)
         return
-    folder = Path(record, "traces")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if Path(record, "run.json").exists():
-            for old in folder.glob("*.jsonl"):
-                old.unlink()
+        folder = record_folder(record)
     except OSError as error:
         raise click.ClickException(
             f"{record}: cannot hold a record: {error.strerror}; name a folder"
