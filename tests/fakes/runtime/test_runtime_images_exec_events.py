@@ -33,19 +33,6 @@ class Files:
         self.content[path] = self.content.get(path, b"") + content
 
 
-async def test_cri_24_pull(node: Node) -> None:
-    """A pull by tag and one by digest give the same id, which names the image everywhere."""
-    by_tag = await pull(node, "new:1")
-    by_digest = await pull(node, f"new@{by_tag}")
-    found = await image(node, by_tag)
-    sandbox = await node.sandbox()
-    await node.create(sandbox, image=cri.ImageSpec(image=by_tag))
-
-    assert by_tag == by_digest
-    assert found is not None
-    assert (found.id, list(found.repo_tags)) == (by_tag, ["new:1"])
-
-
 async def test_cri_24_container_of_an_absent_image(node: Node) -> None:
     """A container cannot be created from an image that the node does not have."""
     sandbox = await node.sandbox()

@@ -56,38 +56,12 @@ async def test_cri_09_sandbox_filters(node: Node) -> None:
     assert await node.sandboxes(id="unknown") == []
 
 
-async def test_cri_11_create_container(node: Node) -> None:
-    """A container is CREATED in a READY sandbox and does not run; another sandbox is an error."""
-    sandbox = await node.sandbox()
-    container = await node.create(sandbox, "exit 0 0")
-    await node.clock.sleep(10)
-    status = await node.status(container)
-    await node.stop_sandbox(sandbox)
-    await refused(node.create(sandbox, name="c2"), "FAILED_PRECONDITION")
-    await refused(node.create("unknown"), "NOT_FOUND")
-
-    assert (status.state, status.started_at) == (cri.CONTAINER_CREATED, 0)
-
-
 async def test_cri_11_a_name_is_taken_once(node: Node) -> None:
     """Two containers of one sandbox have not the same name and attempt, as runtimes in practice hold."""
     sandbox = await node.sandbox()
     await node.create(sandbox)
     await refused(node.create(sandbox), "ALREADY_EXISTS")
     await node.create(sandbox, attempt=1)
-
-
-async def test_cri_12_start_container(node: Node) -> None:
-    """A CREATED container starts once; started_at is then set."""
-    container = await node.running()
-    status = await node.status(container)
-    await refused(node.start(container), "FAILED_PRECONDITION")
-    await node.stop(container)
-    await refused(node.start(container), "FAILED_PRECONDITION")
-    await refused(node.start("unknown"), "NOT_FOUND")
-
-    assert status.state == cri.CONTAINER_RUNNING
-    assert status.started_at >= status.created_at
 
 
 @pytest.mark.parametrize(
