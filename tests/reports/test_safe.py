@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.safe import TEXT_CHARS_MAX, in_shell, safe, short
 
 
@@ -17,6 +18,13 @@ def test_nothing_unprintable_is_left(text: str) -> None:
     assert all(char.isprintable() or char.isspace() for char in safe(text))
     assert "\n" not in safe(text)
     assert "\x1b" not in safe(text)
+
+
+def test_later_lines_of_a_message_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a program wrote last is shown line by line, and no line looks like a message of its own."""
+    complain("it ended; it wrote:\n  boom\x1b\nerror: forged")
+
+    assert capsys.readouterr().err == "error: it ended; it wrote:\n  boom\\x1b\n  error: forged\n"
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,20 @@ _MESSAGE_CHARS_MAX = 2000
 
 
 def complain(text: str, *, plain: bool = False, note: bool = False) -> None:
-    """A message on standard error, on one line and without what a terminal would obey.
+    """A message on standard error, without what a terminal would obey.
 
-    A `note` reports something that may recover by itself.
+    A `note` reports something that may recover by itself. Where the text has several lines, those after the
+    first are indented, so that none of them looks like a message of its own.
     """
-    lines = text.splitlines() if plain else [f"{'note' if note else 'error'}: {text}"]
+    lines = text.splitlines() if plain else _indented(f"{'note' if note else 'error'}: {text}")
     with contextlib.suppress(OSError, ValueError):
         for line in lines:
             click.echo(safe(line, _MESSAGE_CHARS_MAX), err=True)
+
+
+def _indented(text: str) -> list[str]:
+    first, *more = text.split("\n")
+    return [first, *(f"  {line.strip()}" for line in more)]
 
 
 def drawn(draw: Callable[[Console], None], *, to_file: bool) -> str:
