@@ -8,15 +8,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
-from kubelet_conformance.reports.output import complain, report_internal_error
-from kubelet_conformance.reports.run import Exit
+_INTERRUPTED = 130
 
 try:
+    # `run` has blocked it until here: before, Python would end with a traceback.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     import pytest
+
+    from kubelet_conformance.reports.output import complain, report_internal_error
+    from kubelet_conformance.reports.run import Exit
 except KeyboardInterrupt:
-    complain("interrupted")
-    sys.exit(Exit.INTERRUPTED)
+    sys.stderr.write("error: interrupted\n")
+    sys.exit(_INTERRUPTED)
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 SCENARIOS = "kubelet_conformance.scenarios"
 _ARGUMENTS = (
@@ -41,11 +49,35 @@ _EXITS = {
 
 
 class _Ending:
-    """Takes down how the run ended; pytest's exit codes and ours have numbers in common."""
+    """Takes down how the run ended; pytest's exit codes and ours have numbers in common.
+
+    Ctrl-C that comes while Python cannot raise it, as in a callback of the garbage collector or of an import,
+    ends the run before the next module or scenario.
+    """
 
     def __init__(self, *, debug: bool) -> None:
         self._debug = debug
+        self._is_interrupted = False
         self.concluded: Exit | None = None
+
+    def unraisable(self, args: UnraisableHookArgs) -> None:
+        """Keep an interrupt that is ignored otherwise; in place of `sys.unraisablehook`."""
+        if issubclass(args.exc_type, KeyboardInterrupt):
+            self._is_interrupted = True
+        else:
+            sys.__unraisablehook__(args)
+
+    def pytest_collectstart(self) -> None:
+        """End here if the run was interrupted."""
+        self._end_if_interrupted()
+
+    def pytest_runtest_logstart(self) -> None:
+        """End here if the run was interrupted."""
+        self._end_if_interrupted()
+
+    def _end_if_interrupted(self) -> None:
+        if self._is_interrupted:
+            raise KeyboardInterrupt
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Say what ended it: Ctrl-C, or a scenario's module that cannot be imported."""
@@ -72,6 +104,7 @@ def main(arguments: list[str]) -> int:
     ending = _Ending(debug="--kc-debug" in arguments)
     # SIGTERM makes this process clean up, as Ctrl-C does.
     before = signal.signal(signal.SIGTERM, _interrupted)
+    unraisable, sys.unraisablehook = sys.unraisablehook, ending.unraisable
     try:
         ended = pytest.main([*_ARGUMENTS, *arguments], plugins=[ending])
     except KeyboardInterrupt:
@@ -79,6 +112,7 @@ def main(arguments: list[str]) -> int:
         return Exit.INTERRUPTED
     finally:
         signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = unraisable
     if ending.concluded is not None:
         return ending.concluded
     return _EXITS[pytest.ExitCode(ended).name]

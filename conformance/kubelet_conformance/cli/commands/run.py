@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from typing import cast
@@ -128,6 +129,8 @@ def run(kubernetes: tuple[int, int] | None, output: str | None, **options: objec
     sys.stdout.flush()
     # -P: a module in the user's folder must not stand in for one of ours.
     playing = [sys.executable, "-P", "-m", "kubelet_conformance.cli.pytest_process"]
+    # Ctrl-C waits until that process can end with our exit code.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     return os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
 
 
