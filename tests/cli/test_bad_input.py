@@ -56,7 +56,17 @@ FILES: dict[str, tuple[bytes, int, str]] = {
     "no UTF-8": (
         trace(call(1, "RunPodSandbox", {"config": {"hostname": "?"}}), end(2)).replace(b'"?"', b'"\xff"'),
         2,
-        "utf-8",
+        "the line is not UTF-8: byte",
+    ),
+    "no UTF-8 where nothing is read": (
+        trace(call(1, "RunPodSandbox", {"config": {"later": "?"}}), end(2)).replace(b'"?"', b'"\xff"'),
+        2,
+        "the line is not UTF-8: byte",
+    ),
+    "no UTF-8 in a key of the header": (
+        trace(end(1), header=HEADER | {"later?": 1}).replace(b"later?", b"later\xe9"),
+        1,
+        "the line is not UTF-8: byte",
     ),
     "escapes in a version": (
         trace(end(1), header=HEADER | {"kubernetes": ESCAPES}),

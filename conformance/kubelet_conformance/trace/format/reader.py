@@ -106,6 +106,7 @@ class Reader:
     def _decoded(self, block: bytes) -> Iterable[Line | Unknown]:
         """Its lines, decoded at once unless one of them is blank, too long, unknown or wrong."""
         try:
+            block.decode()  # What is not read of a line is not looked at below.
             lines = _DECODER.decode_lines(block)
         except _UNREADABLE:
             return self._one_by_one(block)
@@ -127,6 +128,7 @@ class Reader:
         try:
             if len(raw) > LINE_BYTES_MAX:
                 raise self._too_long()
+            raw.decode()
             line: Line | Unknown = _DECODER.decode(raw)
         except _UNREADABLE as error:
             line = self._unknown(raw, error)
@@ -152,6 +154,7 @@ class Reader:
             raise self.bad("the file is empty" if not raw else "there is no trace header", remedy)
         self._check_is_text(raw)
         try:
+            raw.decode()
             version = msgspec.json.decode(raw, type=_Version).trace
         except _UNREADABLE as error:
             problem = _no_utf8(raw) or f"this is no trace header ({_short(error)})"
@@ -275,6 +278,7 @@ class Reader:
         """A record of a kind of a later version; anything else that does not decode is bad input."""
         envelope: Unknown | None = None
         try:
+            raw.decode()
             envelope = msgspec.json.decode(raw, type=Unknown)
         except RecursionError as deeper:
             error = deeper
