@@ -31,6 +31,7 @@ async def test_probed(node: Node) -> None:
     await node.run(container("c1", readinessProbe=probe))
     await node.wait(20)
 '''
+UNKNOWN = GOOD.replace("SANDBOX-02", "SANDBOX-99")
 WRONG = "def test_wrong():\n    assert False\n"
 NEWER = GOOD.replace('@witness("SANDBOX-02")', '@witness("SANDBOX-02", kubernetes=(1, 29))')
 
@@ -109,6 +110,17 @@ def test_run_ends_as_expected(play: Any, case: str) -> None:
     ended.assert_outcomes(**expected.outcomes)
     assert [each for each in expected.printed if not re.search(each, text, re.MULTILINE)] == []
     assert not re.search(expected.hidden, text)
+
+
+def test_contract_that_does_not_exist_is_a_mistake(play: Any) -> None:
+    """A scenario that is to exercise what is not in the catalogue is refused, and named."""
+    ended = play([UNKNOWN])
+
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    assert re.search(
+        r"test_mine\.py::test_good: there is no contract SANDBOX-99; nearest: SANDBOX-\d\d",
+        ended.stderr.str(),
+    )
 
 
 def test_break_fails_its_scenario(play: Any) -> None:

@@ -7,6 +7,8 @@ SECONDS` or `xf FILE`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from difflib import get_close_matches
 from typing import Any
 
 Json = dict[str, Any]
@@ -14,11 +16,61 @@ Json = dict[str, Any]
 IMAGE = "img:1"
 _OF_POD = ("containers", "initContainers", "restartPolicy", "terminationGracePeriodSeconds")
 _OF_CONTAINER = ("name", "command", "image")
+_SCRIPTS = ("run", "exit", "seq", "nostart")
+_ALIKE = 0.8
+_CONTAINER_FIELDS = frozenset(
+    {
+        "args",
+        "command",
+        "env",
+        "envFrom",
+        "image",
+        "imagePullPolicy",
+        "lifecycle",
+        "livenessProbe",
+        "name",
+        "ports",
+        "readinessProbe",
+        "resizePolicy",
+        "resources",
+        "restartPolicy",
+        "restartPolicyRules",
+        "securityContext",
+        "startupProbe",
+        "stdin",
+        "stdinOnce",
+        "targetContainerName",
+        "terminationMessagePath",
+        "terminationMessagePolicy",
+        "tty",
+        "volumeDevices",
+        "volumeMounts",
+        "workingDir",
+    }
+)
+"""The fields of a container of any kind in the API."""
 
 
 def container(name: str = "c1", command: str = "run", *, image: str = IMAGE, **fields: Any) -> Json:  # noqa: ANN401 - fields of the Container type
-    """A container that runs `command`; other fields as the API names them."""
+    """A container that runs `command`; other fields as the API names them.
+
+    Raises:
+        TypeError: The API has no such field.
+        ValueError: The command looks like a misspelt script.
+    """
+    for field in fields:
+        if field not in _CONTAINER_FIELDS:
+            raise TypeError(f"a container has no field {field!r}{_meant(field, _CONTAINER_FIELDS)}")
+    script = command.partition(" ")[0]
+    if script not in _SCRIPTS and (hint := _meant(script, _SCRIPTS)):
+        raise ValueError(f"there is no script {script!r}{hint}")
     return {"name": name, "image": image, "command": command.split(), **fields}
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    """The known word that a misspelt one is most like, as a question; empty if there is none."""
+    near = get_close_matches(word, known, n=1, cutoff=_ALIKE)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def exec_probe(command: str, **fields: Any) -> Json:  # noqa: ANN401 - fields of the Probe type

@@ -14,6 +14,7 @@ import click
 import pytest
 
 from kubelet_conformance.contract.applicability import USUAL_VERSION
+from kubelet_conformance.contract.catalogue import UnknownContract, row
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.live_run import LiveRun, LiveScenario
 from kubelet_conformance.plugin.naming import Named, in_order, named
@@ -102,6 +103,7 @@ class Scenarios:
             item.stash[_FUNCTION] = item.obj
         options = self.session().options
         self._refuse_unknown(options.scenarios)
+        self._refuse_unknown_contracts(scenarios)
         wanted = {contract.id for contract in self.session().contracts} if options.ids else None
         dropped = [item for item in scenarios if self._is_idle(item, options, wanted)]
         if dropped:
@@ -116,6 +118,15 @@ class Scenarios:
                 hint = f"; nearest: {', '.join(near)}" if near else ""
                 shown = "`kubelet-conformance list --scenarios` shows them all"
                 self._refuse(f"there is no scenario {pattern}{hint}; {shown}")
+
+    def _refuse_unknown_contracts(self, scenarios: Iterable[pytest.Function]) -> None:
+        """A scenario that is to exercise what is not in the catalogue is a mistake."""
+        for item in scenarios:
+            for each in scenario_of(item.obj).witnesses:
+                try:
+                    row(each)
+                except UnknownContract as error:
+                    self._refuse(f"{item.nodeid}: {error}")
 
     def _is_idle(self, item: pytest.Function, options: Options, wanted: set[str] | None) -> bool:
         declared = scenario_of(item.obj)
