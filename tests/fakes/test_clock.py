@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncGenerator
 
 import pytest
+from on_loop import in_virtual_time
 
 from kubelet_fakes import clock
 from kubelet_fakes.clock import DeadlockError, LivelockError, LoopClock, TimeLimitError, VirtualLoop, run
@@ -41,34 +42,28 @@ def test_time_starts_at_0_and_jumps() -> None:
     assert run(main()) == [0.0, 1.0, 1.25, 2_592_001.25]
 
 
-def test_equal_deadlines_are_first_in_first_out() -> None:
+@in_virtual_time
+async def test_equal_deadlines_are_first_in_first_out() -> None:
     """Timers that are due at one moment fire in the order in which they were set, whatever else is set."""
     order: list[int] = []
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        for number in range(100):
-            loop.call_at(5, order.append, number)
-            loop.call_at(9 - number % 7, lambda: None)
-        await pause(6)
-
-    run(main())
+    loop = asyncio.get_running_loop()
+    for number in range(100):
+        loop.call_at(5, order.append, number)
+        loop.call_at(9 - number % 7, lambda: None)
+    await pause(6)
 
     assert order == list(range(100))
 
 
-def test_deadlines_that_mean_the_same_are_equal() -> None:
+@in_virtual_time
+async def test_deadlines_that_mean_the_same_are_equal() -> None:
     """0.1 s after 0.2 s is the same moment as 0.3 s: what was asked for first comes first."""
     order: list[str] = []
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        await pause(0.1)
-        loop.call_later(0.2, order.append, "0.1 + 0.2")
-        loop.call_at(0.3, order.append, "0.3")
-        await pause(1)
-
-    run(main())
+    loop = asyncio.get_running_loop()
+    await pause(0.1)
+    loop.call_later(0.2, order.append, "0.1 + 0.2")
+    loop.call_at(0.3, order.append, "0.3")
+    await pause(1)
 
     assert order == ["0.1 + 0.2", "0.3"]
 

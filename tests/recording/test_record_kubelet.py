@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from kubelet_command import manifest, on_machine
-from loop import in_a_loop
+from on_loop import on_loop
 from recorder_command import recording
 
 from kubelet_conformance.trace.format.header import Header
@@ -41,7 +41,7 @@ def kinds(trace: Path) -> dict[str, int]:
     return found
 
 
-@in_a_loop
+@on_loop
 async def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
     """A static pod that comes and goes: calls and pod are in the trace, judged with nothing broken."""
     async with on_machine(tmp_path) as machine:
@@ -66,7 +66,7 @@ async def test_a_folders_pods_are_recorded_and_judged(tmp_path: Path) -> None:
         assert machine.runtime.count("RunPodSandbox") == machine.runtime.count("StopPodSandbox") == 1
 
 
-@in_a_loop
+@on_loop
 async def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
     """Read from the kubelet itself, pods have their UID; nothing is broken either.
 
@@ -94,7 +94,7 @@ async def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
         assert all(pod["metadata"]["uid"] in file.read_text() for file in files)
 
 
-@in_a_loop
+@on_loop
 async def test_runtime_that_goes_and_comes_is_told(tmp_path: Path) -> None:
     """A runtime that is away, and back, is a fault that heals; pods go on, and nothing is broken."""
     async with on_machine(tmp_path) as machine:

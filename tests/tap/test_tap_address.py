@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from loop import in_a_loop
+from on_loop import on_loop
 
 from kubelet_conformance.tap.address import AddressError, ListeningSocket, socket_path
 from kubelet_conformance.tap.relay import Relay
@@ -168,7 +168,7 @@ def test_socket_that_somebody_replaced_is_left(tmp_path: Path) -> None:
     assert tap.path.read_text() == "another's"
 
 
-@in_a_loop
+@on_loop
 async def test_second_tap_at_one_place_is_refused(tmp_path: Path) -> None:
     """And the first one goes on."""
     path, upstream = tmp_path / "tap.sock", tmp_path / "cri.sock"

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
-from loop import in_a_loop
+from on_loop import on_loop
 
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.relay import Relay
@@ -81,7 +81,7 @@ async def close(*streams: Streams) -> None:
             await writer.wait_closed()
 
 
-@in_a_loop
+@on_loop
 async def test_bytes_pass_verbatim_and_the_sink_sees_them(tmp_path: Path) -> None:
     """Both ways at once, more than any buffer holds: what went in comes out, and is what the sink got."""
     up, down = bytes(range(256)) * 9000, bytes(reversed(range(256))) * 9000
@@ -101,7 +101,7 @@ async def test_bytes_pass_verbatim_and_the_sink_sees_them(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("client_first", [True, False])
-@in_a_loop
+@on_loop
 async def test_one_side_may_end_and_still_receive(*, client_first: bool, tmp_path: Path) -> None:
     """Each direction ends by itself; the connection is over when both have ended."""
     async with relayed(tmp_path) as world:
@@ -124,7 +124,7 @@ async def test_one_side_may_end_and_still_receive(*, client_first: bool, tmp_pat
         assert [each for each in world.given() if each in order] == order
 
 
-@in_a_loop
+@on_loop
 async def test_slow_reader_slows_the_writer(tmp_path: Path) -> None:
     """What no client reads is not read either: the tap holds less than a few hundred kilobytes of it."""
     flood = bytes(8 * MEGABYTE)
@@ -151,7 +151,7 @@ async def test_slow_reader_slows_the_writer(tmp_path: Path) -> None:
         assert received == flood
 
 
-@in_a_loop
+@on_loop
 async def test_runtime_that_is_not_there(tmp_path: Path) -> None:
     """The client's connection ends at once; the next one is tried anew; each change is reported once."""
     world = World(tmp_path)
@@ -174,7 +174,7 @@ async def test_runtime_that_is_not_there(tmp_path: Path) -> None:
     assert "No such file" in next(each.data for each in world.chunks if each.what is What.AWAY).decode()
 
 
-@in_a_loop
+@on_loop
 async def test_runtime_whose_connections_break_is_away(tmp_path: Path) -> None:
     """Not when one of several ends, but when the last one does; the client's end closes too."""
     async with relayed(tmp_path) as world:
@@ -195,7 +195,7 @@ async def test_runtime_whose_connections_break_is_away(tmp_path: Path) -> None:
         assert world.given().count(What.AWAY) == 1
 
 
-@in_a_loop
+@on_loop
 async def test_client_that_is_gone_takes_its_connection_along(tmp_path: Path) -> None:
     """The runtime sees the end, and is not taken to be away."""
     async with relayed(tmp_path) as world:
@@ -210,7 +210,7 @@ async def test_client_that_is_gone_takes_its_connection_along(tmp_path: Path) ->
         assert What.AWAY not in world.given()
 
 
-@in_a_loop
+@on_loop
 async def test_end_of_the_tap_ends_every_connection(tmp_path: Path) -> None:
     """Those who are connected get what is left, and see the end; nothing of the tap remains."""
     world = World(tmp_path)
@@ -229,7 +229,7 @@ async def test_end_of_the_tap_ends_every_connection(tmp_path: Path) -> None:
     assert What.AWAY not in world.given()
 
 
-@in_a_loop
+@on_loop
 async def test_sink_that_fails_does_not_stop_the_bytes(tmp_path: Path) -> None:
     """Its error goes to the loop's handler; the client gets its answer."""
 
@@ -251,7 +251,7 @@ async def test_sink_that_fails_does_not_stop_the_bytes(tmp_path: Path) -> None:
     assert failed[:2] == ["CONNECTED", "REQUESTS"]
 
 
-@in_a_loop
+@on_loop
 async def test_relay_that_is_left_while_nobody_reads(tmp_path: Path) -> None:
     """A client that takes nothing does not keep the tap from ending."""
     world = World(tmp_path)

@@ -13,7 +13,7 @@ from typing import Any
 import grpc.aio
 import pytest
 from cri_api.v1 import api_pb2 as cri
-from loop import in_a_loop
+from on_loop import on_loop
 from pod_life import stubs
 from tap_wire import V1, Peer, Talk
 from tapped import serving
@@ -294,7 +294,7 @@ def test_process_is_killed_when_nobody_waits_for_it(tmp_path: Path) -> None:
     assert asyncio.run(main()) == -9
 
 
-@in_a_loop
+@on_loop
 async def test_command_that_cannot_be_run(tmp_path: Path) -> None:
     """The system's word for it, and no pipe left open."""
     before = os.listdir("/proc/self/fd")  # noqa: PTH208 - only the number counts

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from api_world import ApiWorld, pod, refused
+from on_loop import in_virtual_time
 
 from kubelet_fakes.api import Answer, ApiStatusError, Change, Connection, Fault, Watch, WatchEvent
 from kubelet_fakes.clock import run
@@ -143,29 +144,26 @@ def test_listeners_hear_every_change() -> None:
     assert changes[1].before is changes[0].object
 
 
-def test_outage_stops_the_client_and_not_the_world() -> None:
+@in_virtual_time
+async def test_outage_stops_the_client_and_not_the_world() -> None:
     """While the line is down every request fails and watches break; others go on, and it all comes back."""
+    core = ApiWorld()
+    kubelet = Connection(core)
+    core.create("pods", pod())
+    watch = kubelet.watch("pods", "1")
+    with kubelet.outage():
+        core.create("pods", pod("b"))
+        errors = [refused(kubelet.get, "pods", "web"), refused(kubelet.watch, "pods")]
 
-    async def main() -> None:
-        core = ApiWorld()
-        kubelet = Connection(core)
-        core.create("pods", pod())
-        watch = kubelet.watch("pods", "1")
-        with kubelet.outage():
-            core.create("pods", pod("b"))
-            errors = [refused(kubelet.get, "pods", "web"), refused(kubelet.watch, "pods")]
+        assert [(each.code, each.reason) for each in errors] == [(0, "Unreachable")] * 2
+        with pytest.raises(ApiStatusError, match="connection refused"):
+            await rest(watch)
+    kubelet.go_down(503)
 
-            assert [(each.code, each.reason) for each in errors] == [(0, "Unreachable")] * 2
-            with pytest.raises(ApiStatusError, match="connection refused"):
-                await rest(watch)
-        kubelet.go_down(503)
-
-        assert kubelet.is_down
-        assert refused(kubelet.list_objects, "pods").code == 503
-        kubelet.come_up()
-        assert reported(kubelet.watch("pods", "1").taken()) == [("ADDED", "b")]
-
-    run(main())
+    assert kubelet.is_down
+    assert refused(kubelet.list_objects, "pods").code == 503
+    kubelet.come_up()
+    assert reported(kubelet.watch("pods", "1").taken()) == [("ADDED", "b")]
 
 
 def test_watches_can_end_cleanly() -> None:

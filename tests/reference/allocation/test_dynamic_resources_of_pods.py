@@ -17,6 +17,7 @@ from lightkube.models.core_v1 import (
     ResourceRequirements,
 )
 from lightkube.models.meta_v1 import ObjectMeta
+from on_loop import in_virtual_time
 
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
@@ -61,20 +62,17 @@ def pod(name: str = "web") -> Pod:
     return Pod(metadata=ObjectMeta(name=name, namespace="default", uid=f"uid-{name}"), spec=spec)
 
 
-def test_claim_is_prepared_once_and_given_back_with_its_last_pod() -> None:
+@in_virtual_time
+async def test_claim_is_prepared_once_and_given_back_with_its_last_pod() -> None:
     """Two pods share a claim: the plugin hears of the first and of the last, though the kubelet restarts."""
     plugin, disk = Plugin(), MemoryDisk()
-
-    async def story() -> None:
-        before = DynamicResources(plugin, disk, Settings())
-        await before.prepare(pod("one"))
-        await before.prepare(pod("two"))
-        after = DynamicResources(plugin, disk, Settings())
-        await after.unprepare(pod("one"))
-        await after.unprepare(pod("two"))
-        await after.unprepare(pod("two"))
-
-    run(story())
+    before = DynamicResources(plugin, disk, Settings())
+    await before.prepare(pod("one"))
+    await before.prepare(pod("two"))
+    after = DynamicResources(plugin, disk, Settings())
+    await after.unprepare(pod("one"))
+    await after.unprepare(pod("two"))
+    await after.unprepare(pod("two"))
 
     assert plugin.asked == ["prepare fast", "unprepare fast"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from config_doubles import SmallApi, a_node, a_pod
+from on_loop import in_virtual_time
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api import names, pods
 from kubelet_reference.config import Source, static_pod
 from kubelet_reference.config.mirror_client import MirrorClient, mirror_pod
@@ -38,98 +38,80 @@ def test_mirror_carries_hash_and_owner() -> None:
     assert not pods.is_mirror(STATIC)
 
 
-def test_missing_mirror_is_created_once() -> None:
+@in_virtual_time
+async def test_missing_mirror_is_created_once() -> None:
     """Without a mirror one is created; with one that fits nothing happens."""
+    api = an_api()
+    client = MirrorClient(api, "node-1")
+    await client.keep(STATIC, None)
+    asked = list(api.asked)
+    await client.keep(STATIC, api.pods[KEY])
 
-    async def story() -> None:
-        api = an_api()
-        client = MirrorClient(api, "node-1")
-        await client.keep(STATIC, None)
-        asked = list(api.asked)
-        await client.keep(STATIC, api.pods[KEY])
-
-        assert asked == ["node node-1", "create default/web-node-1"]
-        assert api.asked == asked
-
-    run(story())
+    assert asked == ["node node-1", "create default/web-node-1"]
+    assert api.asked == asked
 
 
 @pytest.mark.parametrize("outdated", [False, True], ids=["deleted", "outdated"])
-def test_deleted_or_outdated_mirror_is_replaced(*, outdated: bool) -> None:
+@in_virtual_time
+async def test_deleted_or_outdated_mirror_is_replaced(*, outdated: bool) -> None:
     """It is deleted at once, by its UID, and created anew (STATIC-13)."""
+    api = an_api()
+    client = MirrorClient(api, "node-1")
+    await client.create(STATIC)
+    old = api.pods[KEY]
+    if not outdated:
+        pods.metadata(old).deletionTimestamp = pods.metadata(
+            a_pod(deletionTimestamp="2030-01-01T00:00:00Z")
+        ).deletionTimestamp
+    await client.keep(EDITED if outdated else STATIC, old)
 
-    async def story() -> None:
-        api = an_api()
-        client = MirrorClient(api, "node-1")
-        await client.create(STATIC)
-        old = api.pods[KEY]
-        if not outdated:
-            pods.metadata(old).deletionTimestamp = pods.metadata(
-                a_pod(deletionTimestamp="2030-01-01T00:00:00Z")
-            ).deletionTimestamp
-        await client.keep(EDITED if outdated else STATIC, old)
-
-        assert f"delete default/web-node-1 0 {pods.uid(old)}" in api.asked
-        assert pods.uid(api.pods[KEY]) != pods.uid(old)
-
-    run(story())
+    assert f"delete default/web-node-1 0 {pods.uid(old)}" in api.asked
+    assert pods.uid(api.pods[KEY]) != pods.uid(old)
 
 
-def test_newer_mirror_is_not_deleted_for_an_old_one() -> None:
+@in_virtual_time
+async def test_newer_mirror_is_not_deleted_for_an_old_one() -> None:
     """News of a mirror that was replaced meanwhile do not harm the new one (STATIC-13)."""
+    api = an_api()
+    client = MirrorClient(api, "node-1")
+    await client.create(STATIC)
+    there = api.pods[KEY]
 
-    async def story() -> None:
-        api = an_api()
-        client = MirrorClient(api, "node-1")
-        await client.create(STATIC)
-        there = api.pods[KEY]
-
-        assert not await client.delete(mirror_pod(a_pod("web-node-1", uid="older"), a_node()))
-        assert api.pods[KEY] is there
-
-    run(story())
+    assert not await client.delete(mirror_pod(a_pod("web-node-1", uid="older"), a_node()))
+    assert api.pods[KEY] is there
 
 
-def test_mirror_that_is_there_already_is_success() -> None:
+@in_virtual_time
+async def test_mirror_that_is_there_already_is_success() -> None:
     """AlreadyExists is fine where the hash is ours, and only then (STATIC-14)."""
+    client = MirrorClient(an_api(), "node-1")
 
-    async def story() -> None:
-        client = MirrorClient(an_api(), "node-1")
-
-        assert await client.create(STATIC)
-        assert await client.create(STATIC)
-        assert not await client.create(EDITED)
-
-    run(story())
+    assert await client.create(STATIC)
+    assert await client.create(STATIC)
+    assert not await client.create(EDITED)
 
 
-def test_no_mirror_without_a_node() -> None:
+@in_virtual_time
+async def test_no_mirror_without_a_node() -> None:
     """A missing node has no mirrors, and one that is being deleted gets no new ones (STATIC-12)."""
+    missing, leaving = an_api(node=False), an_api()
+    leaving.nodes["node-1"] = a_node(deletionTimestamp="2030-01-01T00:00:00Z")
 
-    async def story() -> None:
-        missing, leaving = an_api(node=False), an_api()
-        leaving.nodes["node-1"] = a_node(deletionTimestamp="2030-01-01T00:00:00Z")
-
-        assert not await MirrorClient(missing, "node-1").create(STATIC)
-        assert not await MirrorClient(leaving, "node-1").create(STATIC)
-        assert not missing.pods
-        assert not leaving.pods
-
-    run(story())
+    assert not await MirrorClient(missing, "node-1").create(STATIC)
+    assert not await MirrorClient(leaving, "node-1").create(STATIC)
+    assert not missing.pods
+    assert not leaving.pods
 
 
-def test_mirrors_are_best_effort() -> None:
+@in_virtual_time
+async def test_mirrors_are_best_effort() -> None:
     """Neither an API server that is down nor none at all is an error (STATIC-10)."""
+    api = an_api()
+    api.down = ApiError(0, "", "unreachable")
 
-    async def story() -> None:
-        api = an_api()
-        api.down = ApiError(0, "", "unreachable")
-
-        for client in (MirrorClient(api, "node-1"), MirrorClient(None, "node-1")):
-            await client.keep(STATIC, None)
-            assert not await client.delete(STATIC)
-
-    run(story())
+    for client in (MirrorClient(api, "node-1"), MirrorClient(None, "node-1")):
+        await client.keep(STATIC, None)
+        assert not await client.delete(STATIC)
 
 
 def test_mirror_is_found_by_its_static_pod_and_never_listed() -> None:

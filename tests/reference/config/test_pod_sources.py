@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from config_doubles import Events, SmallApi, a_node, a_pod, drained
+from on_loop import in_virtual_time
 
-from kubelet_fakes.clock import LoopClock, run
+from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.web import MemoryUrl
 from kubelet_reference.config import ApiSource, FileSource, HttpSource, ManifestErrorReporter, Mux, Source
@@ -79,83 +80,71 @@ async def running(source: Coroutine[Any, Any, object]) -> AsyncGenerator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def test_folder_is_read_without_dotfiles_and_folders() -> None:
+@in_virtual_time
+async def test_folder_is_read_without_dotfiles_and_folders() -> None:
     """Files are read in the order of their names, whatever the names end in (STATIC-06)."""
+    world = World()
+    world.disk.make_folder(f"{FOLDER}/sub")
+    for name in ("z.yaml", "a.bak", ".hidden.yaml", "sub/deep.yaml"):
+        pod_name = name.strip(".").partition(".")[0].replace("/", "-")
+        world.disk.write(f"{FOLDER}/{name}", manifest(pod_name))
 
-    async def story() -> None:
-        world = World()
-        world.disk.make_folder(f"{FOLDER}/sub")
-        for name in ("z.yaml", "a.bak", ".hidden.yaml", "sub/deep.yaml"):
-            pod_name = name.strip(".").partition(".")[0].replace("/", "-")
-            world.disk.write(f"{FOLDER}/{name}", manifest(pod_name))
-
-        async with running(world.files().run()):
-            assert await world.after(0.1) == [("ADD", ["a-n1", "z-n1"])]
-
-    run(story())
+    async with running(world.files().run()):
+        assert await world.after(0.1) == [("ADD", ["a-n1", "z-n1"])]
 
 
-def test_missing_folder_is_heard_and_found_later() -> None:
+@in_virtual_time
+async def test_missing_folder_is_heard_and_found_later() -> None:
     """A path where nothing is wants no pods; when it appears its manifests run at once (STATIC-08)."""
+    world = World()
+    world.disk.make_folder("/etc/kubernetes")
 
-    async def story() -> None:
-        world = World()
-        world.disk.make_folder("/etc/kubernetes")
-
-        async with running(world.files().run()):
-            assert await world.after(30) == [("ADD", [])]
-            world.disk.make_folder(FOLDER)
-            world.disk.write(f"{FOLDER}/web.yaml", manifest())
-            assert await world.after(0.1) == [("ADD", ["web-n1"])]
-            await world.after(2)
-            world.disk.write(f"{FOLDER}/b.yaml", manifest("b"))
-            assert await world.after(0.1) == [("ADD", ["b-n1"])]
-
-    run(story())
-
-
-def test_changes_are_noticed_at_once() -> None:
-    """A file that is added, edited or removed is acted on without waiting for the listing (STATIC-09)."""
-
-    async def story() -> None:
-        world = World()
+    async with running(world.files().run()):
+        assert await world.after(30) == [("ADD", [])]
         world.disk.make_folder(FOLDER)
-
-        async with running(world.files().run()):
-            await world.after(1)
-            world.disk.write(f"{FOLDER}/web.yaml", manifest())
-            assert await world.after(0.1) == [("ADD", ["web-n1"])]
-            world.disk.write(f"{FOLDER}/web.yaml", manifest(image="img:2"))
-            assert await world.after(0.1) == [("REMOVE", ["web-n1"]), ("ADD", ["web-n1"])]
-            world.disk.remove(f"{FOLDER}/web.yaml")
-            assert await world.after(0.1) == [("REMOVE", ["web-n1"])]
-
-    run(story())
+        world.disk.write(f"{FOLDER}/web.yaml", manifest())
+        assert await world.after(0.1) == [("ADD", ["web-n1"])]
+        await world.after(2)
+        world.disk.write(f"{FOLDER}/b.yaml", manifest("b"))
+        assert await world.after(0.1) == [("ADD", ["b-n1"])]
 
 
-def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCaptureFixture) -> None:
+@in_virtual_time
+async def test_changes_are_noticed_at_once() -> None:
+    """A file that is added, edited or removed is acted on without waiting for the listing (STATIC-09)."""
+    world = World()
+    world.disk.make_folder(FOLDER)
+
+    async with running(world.files().run()):
+        await world.after(1)
+        world.disk.write(f"{FOLDER}/web.yaml", manifest())
+        assert await world.after(0.1) == [("ADD", ["web-n1"])]
+        world.disk.write(f"{FOLDER}/web.yaml", manifest(image="img:2"))
+        assert await world.after(0.1) == [("REMOVE", ["web-n1"]), ("ADD", ["web-n1"])]
+        world.disk.remove(f"{FOLDER}/web.yaml")
+        assert await world.after(0.1) == [("REMOVE", ["web-n1"])]
+
+
+@in_virtual_time
+async def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCaptureFixture) -> None:
     """A manifest that turned bad runs on until the next listing; others never notice (STATIC-07).
 
     The log names file and field, once, and the pod has an event.
     """
     caplog.set_level(logging.ERROR)
+    world = World()
+    world.disk.make_folder(FOLDER)
+    world.disk.write(f"{FOLDER}/good.yaml", manifest("good"))
+    world.disk.write(f"{FOLDER}/web.yaml", manifest())
 
-    async def story() -> None:
-        world = World()
-        world.disk.make_folder(FOLDER)
-        world.disk.write(f"{FOLDER}/good.yaml", manifest("good"))
-        world.disk.write(f"{FOLDER}/web.yaml", manifest())
+    async with running(world.files().run()):
+        await world.after(1)
+        world.disk.write(f"{FOLDER}/web.yaml", manifest(imagePullPolicy="Sometimes"))
+        assert await world.after(18) == []
+        assert await world.after(2) == [("REMOVE", ["web-n1"])]
+        await world.after(60)
 
-        async with running(world.files().run()):
-            await world.after(1)
-            world.disk.write(f"{FOLDER}/web.yaml", manifest(imagePullPolicy="Sometimes"))
-            assert await world.after(18) == []
-            assert await world.after(2) == [("REMOVE", ["web-n1"])]
-            await world.after(60)
-
-        assert world.events.told == [("Warning", "FailedValidation", "default/web-n1")]
-
-    run(story())
+    assert world.events.told == [("Warning", "FailedValidation", "default/web-n1")]
 
     field, message = (
         "spec.containers[0].imagePullPolicy",
@@ -164,197 +153,167 @@ def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCaptureFix
     assert [record.getMessage() for record in caplog.records] == [f"{FOLDER}/web.yaml: {field}: {message}"]
 
 
-def test_file_that_cannot_be_read_is_absent() -> None:
+@in_virtual_time
+async def test_file_that_cannot_be_read_is_absent() -> None:
     """A read error of one file is its own affair."""
+    world = World()
+    world.disk.make_folder(FOLDER)
+    world.disk.write(f"{FOLDER}/a.yaml", manifest("a"))
+    world.disk.write(f"{FOLDER}/b.yaml", manifest("b"))
 
-    async def story() -> None:
-        world = World()
-        world.disk.make_folder(FOLDER)
-        world.disk.write(f"{FOLDER}/a.yaml", manifest("a"))
-        world.disk.write(f"{FOLDER}/b.yaml", manifest("b"))
-
-        with world.disk.broken(f"{FOLDER}/a.yaml", errno.EACCES):
-            async with running(world.files().run()):
-                assert await world.after(0.1) == [("ADD", ["b-n1"])]
-
-    run(story())
+    with world.disk.broken(f"{FOLDER}/a.yaml", errno.EACCES):
+        async with running(world.files().run()):
+            assert await world.after(0.1) == [("ADD", ["b-n1"])]
 
 
-def test_folder_that_cannot_be_listed_changes_nothing() -> None:
+@in_virtual_time
+async def test_folder_that_cannot_be_listed_changes_nothing() -> None:
     """While the folder cannot be listed its pods stay."""
+    world = World()
+    world.disk.make_folder(FOLDER)
+    world.disk.write(f"{FOLDER}/a.yaml", manifest("a"))
 
-    async def story() -> None:
-        world = World()
-        world.disk.make_folder(FOLDER)
-        world.disk.write(f"{FOLDER}/a.yaml", manifest("a"))
-
-        async with running(world.files().run()):
-            await world.after(1)
-            with world.disk.broken(FOLDER):
-                assert await world.after(60) == []
+    async with running(world.files().run()):
+        await world.after(1)
+        with world.disk.broken(FOLDER):
             assert await world.after(60) == []
+        assert await world.after(60) == []
 
-    run(story())
 
-
-def test_single_manifest_that_turns_bad_stays_in_force() -> None:
+@in_virtual_time
+async def test_single_manifest_that_turns_bad_stays_in_force() -> None:
     """Where the path is one file, an error leaves its pod running; removing it does not (STATIC-07)."""
+    world = World()
+    world.disk.make_folder("/etc")
+    world.disk.write("/etc/web.yaml", manifest())
 
-    async def story() -> None:
-        world = World()
-        world.disk.make_folder("/etc")
-        world.disk.write("/etc/web.yaml", manifest())
-
-        async with running(world.files("/etc/web.yaml").run()):
-            assert await world.after(0.1) == [("ADD", ["web-n1"])]
-            world.disk.write("/etc/web.yaml", b"{")
-            assert await world.after(60) == []
-            world.disk.write("/etc/web.yaml", manifest("other"))
-            assert await world.after(0.1) == [("REMOVE", ["web-n1"]), ("ADD", ["other-n1"])]
-            world.disk.remove("/etc/web.yaml")
-            assert await world.after(0.1) == [("REMOVE", ["other-n1"])]
-
-    run(story())
+    async with running(world.files("/etc/web.yaml").run()):
+        assert await world.after(0.1) == [("ADD", ["web-n1"])]
+        world.disk.write("/etc/web.yaml", b"{")
+        assert await world.after(60) == []
+        world.disk.write("/etc/web.yaml", manifest("other"))
+        assert await world.after(0.1) == [("REMOVE", ["web-n1"]), ("ADD", ["other-n1"])]
+        world.disk.remove("/etc/web.yaml")
+        assert await world.after(0.1) == [("REMOVE", ["other-n1"])]
 
 
-def test_two_manifests_of_one_name_run_the_first() -> None:
+@in_virtual_time
+async def test_two_manifests_of_one_name_run_the_first() -> None:
     """Of two files with one pod name the first in order runs; when it goes, the other does (CONFIG-09)."""
+    world = World()
+    world.disk.make_folder(FOLDER)
+    world.disk.write(f"{FOLDER}/a.yaml", manifest())
+    world.disk.write(f"{FOLDER}/b.yaml", manifest())
 
-    async def story() -> None:
-        world = World()
-        world.disk.make_folder(FOLDER)
-        world.disk.write(f"{FOLDER}/a.yaml", manifest())
-        world.disk.write(f"{FOLDER}/b.yaml", manifest())
-
-        async with running(world.files().run()):
-            assert await world.after(0.1) == [("ADD", ["web-n1"])]
-            assert ("Warning", "FailedValidation", "default/web-n1") in world.events.told
-            world.disk.remove(f"{FOLDER}/a.yaml")
-            assert await world.after(0.1) == [("REMOVE", ["web-n1"]), ("ADD", ["web-n1"])]
-
-    run(story())
+    async with running(world.files().run()):
+        assert await world.after(0.1) == [("ADD", ["web-n1"])]
+        assert ("Warning", "FailedValidation", "default/web-n1") in world.events.told
+        world.disk.remove(f"{FOLDER}/a.yaml")
+        assert await world.after(0.1) == [("REMOVE", ["web-n1"]), ("ADD", ["web-n1"])]
 
 
-def test_url_that_fails_changes_nothing() -> None:
+@in_virtual_time
+async def test_url_that_fails_changes_nothing() -> None:
     """Errors, other statuses and garbage keep the pods; an empty body wants none (CONFIG-13)."""
+    world = World()
+    source = world.http()
+    world.web.serve(URL, manifest())
+    await source.fetch()
+    assert drained(world.mux) == [("ADD", ["web-n1"])]
 
-    async def story() -> None:
-        world = World()
-        source = world.http()
-        world.web.serve(URL, manifest())
+    for trouble in (b"", b"garbage", b'{"kind": "Service", "apiVersion": "v1"}'):
+        world.web.serve(URL, trouble, 200 if trouble else 500)
         await source.fetch()
-        assert drained(world.mux) == [("ADD", ["web-n1"])]
+    world.web.refuse(URL)
+    await source.fetch()
+    world.web.serve(URL, manifest())
+    await source.fetch()
+    assert drained(world.mux) == []
 
-        for trouble in (b"", b"garbage", b'{"kind": "Service", "apiVersion": "v1"}'):
-            world.web.serve(URL, trouble, 200 if trouble else 500)
-            await source.fetch()
-        world.web.refuse(URL)
-        await source.fetch()
-        world.web.serve(URL, manifest())
-        await source.fetch()
-        assert drained(world.mux) == []
-
-        world.web.serve(URL, b"")
-        await source.fetch()
-        assert drained(world.mux) == [("REMOVE", ["web-n1"])]
-
-    run(story())
+    world.web.serve(URL, b"")
+    await source.fetch()
+    assert drained(world.mux) == [("REMOVE", ["web-n1"])]
 
 
-def test_empty_body_is_heard() -> None:
+@in_virtual_time
+async def test_empty_body_is_heard() -> None:
     """An empty body marks the source as seen (CONFIG-13)."""
+    world = World()
+    world.web.serve(URL, b"")
+    await world.http().fetch()
 
-    async def story() -> None:
-        world = World()
-        world.web.serve(URL, b"")
-        await world.http().fetch()
-
-        assert drained(world.mux) == [("ADD", [])]
-
-    run(story())
+    assert drained(world.mux) == [("ADD", [])]
 
 
-def test_list_at_the_url_runs_all_that_is_good() -> None:
+@in_virtual_time
+async def test_list_at_the_url_runs_all_that_is_good() -> None:
     """Every good pod of a list runs; a refused one has its event (CONFIG-14)."""
+    world = World()
+    items = [json.loads(manifest("a")), json.loads(manifest("b", image="")), json.loads(manifest("c"))]
+    world.web.serve(URL, json.dumps({"apiVersion": "v1", "kind": "PodList", "items": items}).encode())
 
-    async def story() -> None:
-        world = World()
-        items = [json.loads(manifest("a")), json.loads(manifest("b", image="")), json.loads(manifest("c"))]
-        world.web.serve(URL, json.dumps({"apiVersion": "v1", "kind": "PodList", "items": items}).encode())
+    async with running(world.http().run()):
+        assert await world.after(50) == [("ADD", ["a-n1", "c-n1"])]
+        assert world.web.fetched == 3
 
-        async with running(world.http().run()):
-            assert await world.after(50) == [("ADD", ["a-n1", "c-n1"])]
-            assert world.web.fetched == 3
-
-        assert world.events.told == [("Warning", "FailedValidation", "default/b-n1")]
-
-    run(story())
+    assert world.events.told == [("Warning", "FailedValidation", "default/b-n1")]
 
 
-def test_pods_are_asked_for_once_the_node_is_there() -> None:
+@in_virtual_time
+async def test_pods_are_asked_for_once_the_node_is_there() -> None:
     """The node object is looked for every second, and pods only after it was found (CONFIG-11)."""
+    world = World()
+    world.api.pods["default", "web"] = a_pod(uid="1")
 
-    async def story() -> None:
-        world = World()
-        world.api.pods["default", "web"] = a_pod(uid="1")
-
-        async with running(world.api_source().run()):
-            assert await world.after(2.5) == []
-            assert world.api.asked == ["node node-1"] * 3
-            world.api.nodes["node-1"] = a_node()
-            assert await world.after(1) == [("ADD", ["web"])]
-
-    run(story())
-
-
-def test_watch_tells_each_change() -> None:
-    """What the watch brings is told as it comes; a name given anew is another pod."""
-
-    async def story() -> None:
-        world = World()
+    async with running(world.api_source().run()):
+        assert await world.after(2.5) == []
+        assert world.api.asked == ["node node-1"] * 3
         world.api.nodes["node-1"] = a_node()
+        assert await world.after(1) == [("ADD", ["web"])]
 
-        async with running(world.api_source().run()):
-            assert await world.after(0.1) == [("ADD", [])]
-            for kind, pod in (
-                ("ADDED", a_pod(uid="1", resourceVersion="2")),
-                ("MODIFIED", a_pod(uid="1", resourceVersion="3", labels={"a": "b"})),
-                ("MODIFIED", a_pod(uid="2", resourceVersion="4")),
-                ("DELETED", a_pod(uid="2", resourceVersion="5")),
-            ):
-                world.api.watch.put_nowait(WatchEvent(kind, pod))
-            assert await world.after(0.1) == [
-                ("ADD", ["web"]),
-                ("UPDATE", ["web"]),
-                ("REMOVE", ["web"]),
-                ("ADD", ["web"]),
-                ("REMOVE", ["web"]),
-            ]
-            world.api.watch.put_nowait(None)
-            await world.after(0.1)
 
-        assert world.api.asked[-1] == "watch node-1 5"
+@in_virtual_time
+async def test_watch_tells_each_change() -> None:
+    """What the watch brings is told as it comes; a name given anew is another pod."""
+    world = World()
+    world.api.nodes["node-1"] = a_node()
 
-    run(story())
+    async with running(world.api_source().run()):
+        assert await world.after(0.1) == [("ADD", [])]
+        for kind, pod in (
+            ("ADDED", a_pod(uid="1", resourceVersion="2")),
+            ("MODIFIED", a_pod(uid="1", resourceVersion="3", labels={"a": "b"})),
+            ("MODIFIED", a_pod(uid="2", resourceVersion="4")),
+            ("DELETED", a_pod(uid="2", resourceVersion="5")),
+        ):
+            world.api.watch.put_nowait(WatchEvent(kind, pod))
+        assert await world.after(0.1) == [
+            ("ADD", ["web"]),
+            ("UPDATE", ["web"]),
+            ("REMOVE", ["web"]),
+            ("ADD", ["web"]),
+            ("REMOVE", ["web"]),
+        ]
+        world.api.watch.put_nowait(None)
+        await world.after(0.1)
+
+    assert world.api.asked[-1] == "watch node-1 5"
 
 
 @pytest.mark.parametrize("code", [0, 410, 500])
-def test_outage_changes_nothing(code: int) -> None:
+@in_virtual_time
+async def test_outage_changes_nothing(code: int) -> None:
     """While watch and list fail the pods stay; afterwards all is listed anew (CONFIG-12)."""
+    world = World()
+    world.api.nodes["node-1"] = a_node()
+    world.api.pods["default", "web"] = a_pod(uid="1")
 
-    async def story() -> None:
-        world = World()
-        world.api.nodes["node-1"] = a_node()
-        world.api.pods["default", "web"] = a_pod(uid="1")
-
-        async with running(world.api_source().run()):
-            assert await world.after(0.1) == [("ADD", ["web"])]
-            world.api.down = ApiError(code, "", "down")
-            world.api.watch.put_nowait(world.api.down)
-            assert await world.after(300) == []
-            assert world.api.asked.count("list node-1") < 20
-            del world.api.pods["default", "web"]
-            world.api.down = None
-            assert await world.after(30) == [("REMOVE", ["web"])]
-
-    run(story())
+    async with running(world.api_source().run()):
+        assert await world.after(0.1) == [("ADD", ["web"])]
+        world.api.down = ApiError(code, "", "down")
+        world.api.watch.put_nowait(world.api.down)
+        assert await world.after(300) == []
+        assert world.api.asked.count("list node-1") < 20
+        del world.api.pods["default", "web"]
+        world.api.down = None
+        assert await world.after(30) == [("REMOVE", ["web"])]

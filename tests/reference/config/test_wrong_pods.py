@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubelet_world import MANIFESTS, World, in_world
+from on_loop import run_by
 from sayings import (
     CONTAINER,
     HOST_PROCESS,
@@ -262,22 +263,19 @@ MISTAKES = (
 
 @settings(max_examples=100)
 @given(st.lists(MISTAKES, min_size=1, max_size=5), st.integers(1, 3))
-def test_the_rest_of_the_node_goes_on(wrong: list[Saying], good: int) -> None:
+@run_by(in_world)
+async def test_the_rest_of_the_node_goes_on(world: World, wrong: list[Saying], good: int) -> None:
     """A kubelet refuses each wrong pod with an event that names the field, and runs the others."""
+    for number, one in enumerate(wrong):
+        world.disk.write(f"{MANIFESTS}/wrong-{number}.yaml", json.dumps(one.put(POD)).encode())
+    for number in range(good):
+        world.write(f"good-{number}")
+    await world.start()
+    await world.let(30)
 
-    async def story(world: World) -> None:
-        for number, one in enumerate(wrong):
-            world.disk.write(f"{MANIFESTS}/wrong-{number}.yaml", json.dumps(one.put(POD)).encode())
-        for number in range(good):
-            world.write(f"good-{number}")
-        await world.start()
-        await world.let(30)
-
-        refusals = [event.message for event in world.events if event.reason == "FailedValidation"]
-        for number, one in enumerate(wrong):
-            told = [text for text in refusals if f"wrong-{number}.yaml is refused" in text]
-            assert [f"{one.field}: " in text for text in told] == [True], one
-        assert [world.phase(f"good-{number}-node") for number in range(good)] == ["Running"] * good
-        assert len(world.calls("RunPodSandbox")) == good
-
-    in_world(story)
+    refusals = [event.message for event in world.events if event.reason == "FailedValidation"]
+    for number, one in enumerate(wrong):
+        told = [text for text in refusals if f"wrong-{number}.yaml is refused" in text]
+        assert [f"{one.field}: " in text for text in told] == [True], one
+    assert [world.phase(f"good-{number}-node") for number in range(good)] == ["Running"] * good
+    assert len(world.calls("RunPodSandbox")) == good

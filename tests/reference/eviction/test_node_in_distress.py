@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from config_doubles import Events, a_pod
 from lightkube.models.core_v1 import Pod, PodStatus
+from on_loop import run_by
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api import pods
@@ -113,171 +114,141 @@ def on_machine(story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:
     run(main(), limit_seconds=10_000)
 
 
-def test_one_pod_at_a_time() -> None:
+@run_by(on_machine)
+async def test_one_pod_at_a_time(machine: Machine) -> None:
     """Pods go one after another, each when the one before is gone, until there is enough (EVICT-01)."""
+    manager = machine.evictions()
+    machine.left = {"memory.available": Amount(SHORT, 1 << 30)}
+    looking = asyncio.ensure_future(manager.run())
+    await machine.clock.sleep(4)
+    machine.left = {"memory.available": Amount(ENOUGH, 1 << 30)}
+    await machine.clock.sleep(100)
+    looking.cancel()
 
-    async def story(machine: Machine) -> None:
-        manager = machine.evictions()
-        machine.left = {"memory.available": Amount(SHORT, 1 << 30)}
-        looking = asyncio.ensure_future(manager.run())
-        await machine.clock.sleep(4)
-        machine.left = {"memory.available": Amount(ENOUGH, 1 << 30)}
-        await machine.clock.sleep(100)
-        looking.cancel()
-
-        assert machine.killed == [(0, "a", 1), (3, "b", 1)]
-        assert manager.pressures() == {"MemoryPressure"}
-        assert [told[1] for told in machine.events.told] == ["Evicted", "Evicted"]
-
-    on_machine(story)
+    assert machine.killed == [(0, "a", 1), (3, "b", 1)]
+    assert manager.pressures() == {"MemoryPressure"}
+    assert [told[1] for told in machine.events.told] == ["Evicted", "Evicted"]
 
 
-def test_pressure_is_believed_for_a_while() -> None:
+@run_by(on_machine)
+async def test_pressure_is_believed_for_a_while(machine: Machine) -> None:
     """A pressure is over five minutes after it was seen last (ADMIT-09)."""
+    manager = machine.evictions()
+    manager.observe({"memory.available": Amount(SHORT, 1 << 30)})
+    await machine.clock.sleep(299)
+    before = manager.pressures()
+    await machine.clock.sleep(1)
 
-    async def story(machine: Machine) -> None:
-        manager = machine.evictions()
-        manager.observe({"memory.available": Amount(SHORT, 1 << 30)})
-        await machine.clock.sleep(299)
-        before = manager.pressures()
-        await machine.clock.sleep(1)
-
-        assert before == {"MemoryPressure"}
-        assert manager.pressures() == frozenset()
-
-    on_machine(story)
+    assert before == {"MemoryPressure"}
+    assert manager.pressures() == frozenset()
 
 
-def test_soft_threshold_has_its_time() -> None:
+@run_by(on_machine)
+async def test_soft_threshold_has_its_time(machine: Machine) -> None:
     """A soft threshold counts when it has been met for its grace period without a break."""
-
-    async def story(machine: Machine) -> None:
-        soft: Any = {"eviction_soft": {"memory.available": "300Mi"}, "eviction_max_pod_grace_period": 7}
-        manager = machine.evictions(**soft, eviction_soft_grace_period={"memory.available": 30})
-        low, high = Amount(200 << 20, 1 << 30), Amount(ENOUGH, 1 << 30)
-        for amount in (low, low, high, low, low, low):
-            machine.left = {"memory.available": amount}
-            await manager.check()
-            await machine.clock.sleep(10)
-        early = list(machine.killed)
+    soft: Any = {"eviction_soft": {"memory.available": "300Mi"}, "eviction_max_pod_grace_period": 7}
+    manager = machine.evictions(**soft, eviction_soft_grace_period={"memory.available": 30})
+    low, high = Amount(200 << 20, 1 << 30), Amount(ENOUGH, 1 << 30)
+    for amount in (low, low, high, low, low, low):
+        machine.left = {"memory.available": amount}
         await manager.check()
+        await machine.clock.sleep(10)
+    early = list(machine.killed)
+    await manager.check()
 
-        assert early == []
-        assert machine.killed == [(60, "a", 7)]
-
-    on_machine(story)
+    assert early == []
+    assert machine.killed == [(60, "a", 7)]
 
 
-def test_node_helps_itself_first() -> None:
+@run_by(on_machine)
+async def test_node_helps_itself_first(machine: Machine) -> None:
     """A full disk that can be cleared costs no pod its life; another one does (EVICT-01)."""
+    manager = machine.evictions()
+    machine.left = {"nodefs.available": FULL}
+    cleared = await manager.check()
+    machine.left, machine.helps = {"nodefs.available": FULL}, False
+    evicted = await manager.check()
 
-    async def story(machine: Machine) -> None:
-        manager = machine.evictions()
-        machine.left = {"nodefs.available": FULL}
-        cleared = await manager.check()
-        machine.left, machine.helps = {"nodefs.available": FULL}, False
-        evicted = await manager.check()
-
-        assert (list(cleared), machine.reclaimed) == ([], 2)
-        assert [pods.name(pod) for pod in evicted] == ["a"]
-
-    on_machine(story)
+    assert (list(cleared), machine.reclaimed) == ([], 2)
+    assert [pods.name(pod) for pod in evicted] == ["a"]
 
 
-def test_next_in_line_goes_for_a_critical_pod() -> None:
+@run_by(on_machine)
+async def test_next_in_line_goes_for_a_critical_pod(machine: Machine) -> None:
     """A pod that the node cannot do without is passed over, even if there is no other (EVICT-04)."""
+    manager = machine.evictions()
+    machine.left = {"memory.available": Amount(SHORT, 1 << 30)}
+    system = {"spec": {"priority": 2_000_000_000}}
+    machine.pods = [a_pod("system", uid="system", **system), a_pod("web", uid="web")]
+    machine.used = {"system": PodUsage({"memory": 9 << 30})}
+    first, second = await manager.check(), await manager.check()
 
-    async def story(machine: Machine) -> None:
-        manager = machine.evictions()
-        machine.left = {"memory.available": Amount(SHORT, 1 << 30)}
-        system = {"spec": {"priority": 2_000_000_000}}
-        machine.pods = [a_pod("system", uid="system", **system), a_pod("web", uid="web")]
-        machine.used = {"system": PodUsage({"memory": 9 << 30})}
-        first, second = await manager.check(), await manager.check()
-
-        assert [pods.name(pod) for pod in first] == ["web"]
-        assert list(second) == []
-
-    on_machine(story)
+    assert [pods.name(pod) for pod in first] == ["web"]
+    assert list(second) == []
 
 
-def test_shutdown_in_groups() -> None:
+@run_by(on_machine)
+async def test_shutdown_in_groups(machine: Machine) -> None:
     """Groups are ended one after another, each as soon as the one before is gone (SHUT-01, SHUT-03)."""
+    machine.pods.append(a_pod("high", uid="high", spec={"priority": 100, **GRACE}))
+    shutdown = machine.shutdown(shutdown_grace_period_by_pod_priority=((0, 40), (100, 10)))
+    ending = asyncio.ensure_future(shutdown.run())
+    await machine.clock.sleep(5)
+    before = shutdown.has_begun
+    machine.announcement.set()
+    await ending
 
-    async def story(machine: Machine) -> None:
-        machine.pods.append(a_pod("high", uid="high", spec={"priority": 100, **GRACE}))
-        shutdown = machine.shutdown(shutdown_grace_period_by_pod_priority=((0, 40), (100, 10)))
-        ending = asyncio.ensure_future(shutdown.run())
-        await machine.clock.sleep(5)
-        before = shutdown.has_begun
-        machine.announcement.set()
-        await ending
-
-        assert not before
-        assert shutdown.has_begun
-        assert machine.killed == [*((5, name, 30) for name in "abc"), (7, "high", 10)]
-        assert machine.free_at == 9
-
-    on_machine(story)
+    assert not before
+    assert shutdown.has_begun
+    assert machine.killed == [*((5, name, 30) for name in "abc"), (7, "high", 10)]
+    assert machine.free_at == 9
 
 
-def test_group_has_only_its_time() -> None:
+@run_by(on_machine)
+async def test_group_has_only_its_time(machine: Machine) -> None:
     """A group that is not gone when its time is over does not hold the next one up (SHUT-03)."""
+    machine.seconds = 60
+    machine.pods.append(a_pod("high", uid="high", spec={"priority": 100, **GRACE}))
+    shutdown = machine.shutdown(shutdown_grace_period_by_pod_priority=((0, 8), (100, 4)))
+    machine.announcement.set()
+    await shutdown.run()
 
-    async def story(machine: Machine) -> None:
-        machine.seconds = 60
-        machine.pods.append(a_pod("high", uid="high", spec={"priority": 100, **GRACE}))
-        shutdown = machine.shutdown(shutdown_grace_period_by_pod_priority=((0, 8), (100, 4)))
-        machine.announcement.set()
-        await shutdown.run()
-
-        assert machine.killed == [*((0, name, 8) for name in "abc"), (8, "high", 4)]
-        assert machine.free_at == 12
-
-    on_machine(story)
+    assert machine.killed == [*((0, name, 8) for name in "abc"), (8, "high", 4)]
+    assert machine.free_at == 12
 
 
 @pytest.mark.parametrize(("kubernetes", "begins"), [("1.31", 2), ("1.32", 8)])
-def test_group_is_gone_with_its_volumes(kubernetes: str, begins: float) -> None:
+@run_by(on_machine)
+async def test_group_is_gone_with_its_volumes(machine: Machine, kubernetes: str, begins: float) -> None:
     """From 1.32 on the next group waits for the volumes of the one before, in its time (SHUT-03)."""
+    machine.leaves_volumes = True
+    machine.pods.append(a_pod("high", uid="high", spec={"priority": 100, **GRACE}))
+    shutdown = machine.shutdown(kubernetes, shutdown_grace_period_by_pod_priority=((0, 8), (100, 4)))
+    machine.announcement.set()
+    await shutdown.run()
+    t, name, _ = machine.killed[-1]
 
-    async def story(machine: Machine) -> None:
-        machine.leaves_volumes = True
-        machine.pods.append(a_pod("high", uid="high", spec={"priority": 100, **GRACE}))
-        shutdown = machine.shutdown(kubernetes, shutdown_grace_period_by_pod_priority=((0, 8), (100, 4)))
-        machine.announcement.set()
-        await shutdown.run()
-        t, name, _ = machine.killed[-1]
-
-        assert (round(t, 1), name) == (begins, "high")
-
-    on_machine(story)
+    assert (round(t, 1), name) == (begins, "high")
 
 
 @pytest.mark.parametrize(("reported_at", "free_at"), [(2, 2), (5, 5), (1000, 30)])
-def test_shutdown_waits_for_the_statuses(reported_at: float, free_at: float) -> None:
+@run_by(on_machine)
+async def test_shutdown_waits_for_the_statuses(machine: Machine, reported_at: float, free_at: float) -> None:
     """The machine goes down when it is known how its pods ended, or the time is over (K8S-109531)."""
+    machine.reported_at = reported_at
+    shutdown = machine.shutdown(shutdown_grace_period=30)
+    machine.announcement.set()
+    await shutdown.run()
 
-    async def story(machine: Machine) -> None:
-        machine.reported_at = reported_at
-        shutdown = machine.shutdown(shutdown_grace_period=30)
-        machine.announcement.set()
-        await shutdown.run()
-
-        assert round(machine.free_at or 0, 1) == free_at
-
-    on_machine(story)
+    assert round(machine.free_at or 0, 1) == free_at
 
 
-def test_shutdown_without_time_is_nobodys_business() -> None:
+@run_by(on_machine)
+async def test_shutdown_without_time_is_nobodys_business(machine: Machine) -> None:
     """Where no time is given, nothing waits for a shutdown (SHUT-04)."""
+    shutdown = machine.shutdown()
+    machine.announcement.set()
+    await shutdown.run()
 
-    async def story(machine: Machine) -> None:
-        shutdown = machine.shutdown()
-        machine.announcement.set()
-        await shutdown.run()
-
-        assert machine.killed == []
-        assert not shutdown.has_begun
-
-    on_machine(story)
+    assert machine.killed == []
+    assert not shutdown.has_begun

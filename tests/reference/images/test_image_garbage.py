@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from on_loop import in_virtual_time
 from runtime_world import RuntimeWorld, a_pod
 
-from kubelet_fakes.clock import run
 from kubelet_reference.images.image_gc_manager import KnownImage, bytes_to_free, removable
 from kubelet_reference.util.ports import Amount, PodUsage
 
@@ -45,20 +45,17 @@ class FullDisk:
         return {}
 
 
-def test_image_of_a_container_stays() -> None:
+@in_virtual_time
+async def test_image_of_a_container_stays() -> None:
     """An image that a container was made from stays, dead or alive; another one goes after two minutes."""
     world: list[RuntimeWorld] = []
-
-    async def story() -> None:
-        w = RuntimeWorld(stats=FullDisk())
-        world.append(w)
-        await w.sync(a_pod())
-        w.runtime.core.images.add("spare:1")
-        await w.side.image_gc_manager.collect()
-        await w.clock.sleep(130)
-        await w.side.image_gc_manager.collect()
-
-    run(story())
+    w = RuntimeWorld(stats=FullDisk())
+    world.append(w)
+    await w.sync(a_pod())
+    w.runtime.core.images.add("spare:1")
+    await w.side.image_gc_manager.collect()
+    await w.clock.sleep(130)
+    await w.side.image_gc_manager.collect()
     tags = [tag for image in world[0].runtime.core.images.by_id.values() for tag in image.tags]
 
     assert "spare:1" not in tags

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from lightkube.models.core_v1 import Pod, Secret
+from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
@@ -34,29 +35,24 @@ def _absent(name: str = "new:1", **fields: Any) -> Pod:
     return a_pod(a_container("c1", image=name, **fields))
 
 
-def test_absent_image_is_pulled() -> None:
+@run_by(_play)
+async def test_absent_image_is_pulled(w: RuntimeWorld) -> None:
     """It is looked for, pulled, and used by the reference that the pull gave (IMAGE-02, 15, 18)."""
+    await w.sync(_absent())
 
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(_absent())
-
-        (pull,) = w.calls("PullImage")
-        assert [call.rpc for call in w.runtime.calls[4:9]] == [
-            "ImageStatus",
-            "PullImage",
-            "ImageStatus",
-            "ImageStatus",
-            "CreateContainer",
-        ]
-        assert pull.timeout is None
-        assert pull.request.sandbox_config == w.calls("RunPodSandbox")[0].request.config
-        assert w.calls("CreateContainer")[0].request.config.image.image.startswith("sha256:")
-        assert w.events("Pulling") == ['Pulling image "new:1"']
-        assert w.events("Pulled")[0].startswith(
-            'Successfully pulled image "new:1" in 0s (0s including waiting)'
-        )
-
-    _play(story)
+    (pull,) = w.calls("PullImage")
+    assert [call.rpc for call in w.runtime.calls[4:9]] == [
+        "ImageStatus",
+        "PullImage",
+        "ImageStatus",
+        "ImageStatus",
+        "CreateContainer",
+    ]
+    assert pull.timeout is None
+    assert pull.request.sandbox_config == w.calls("RunPodSandbox")[0].request.config
+    assert w.calls("CreateContainer")[0].request.config.image.image.startswith("sha256:")
+    assert w.events("Pulling") == ['Pulling image "new:1"']
+    assert w.events("Pulled")[0].startswith('Successfully pulled image "new:1" in 0s (0s including waiting)')
 
 
 def test_always_is_not_looked_for() -> None:
@@ -76,106 +72,84 @@ def test_always_is_not_looked_for() -> None:
     _play(last, version="1.26")
 
 
-def test_never() -> None:
+@run_by(_play)
+async def test_never(w: RuntimeWorld) -> None:
     """With Never nothing is pulled (IMAGE-02)."""
+    result = await w.sync(_absent(imagePullPolicy="Never"))
 
-    async def story(w: RuntimeWorld) -> None:
-        result = await w.sync(_absent(imagePullPolicy="Never"))
-
-        text = 'Container image "new:1" is not present with pull policy of Never'
-        assert [(one.reason, one.message) for one in result.failures] == [
-            (Failure.ERR_IMAGE_NEVER_PULL, text)
-        ]
-        assert w.events() == [f"ErrImageNeverPull: {text}", "Failed: Error: ErrImageNeverPull"]
-
-    _play(story)
+    text = 'Container image "new:1" is not present with pull policy of Never'
+    assert [(one.reason, one.message) for one in result.failures] == [(Failure.ERR_IMAGE_NEVER_PULL, text)]
+    assert w.events() == [f"ErrImageNeverPull: {text}", "Failed: Error: ErrImageNeverPull"]
 
 
-def test_failed_inspection() -> None:
+@run_by(_play)
+async def test_failed_inspection(w: RuntimeWorld) -> None:
     """An image that cannot be inspected is not pulled (IMAGE-06)."""
+    w.runtime.faults.add("ImageStatus", times=1)
 
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("ImageStatus", times=1)
+    result = await w.sync(_absent())
 
-        result = await w.sync(_absent())
-
-        assert [one.reason for one in result.failures] == [Failure.IMAGE_INSPECT]
-        assert w.calls("PullImage") == []
-        assert len(w.events("InspectFailed")) == 1
-
-    _play(story)
+    assert [one.reason for one in result.failures] == [Failure.IMAGE_INSPECT]
+    assert w.calls("PullImage") == []
+    assert len(w.events("InspectFailed")) == 1
 
 
-def test_failed_pull_backs_off() -> None:
+@run_by(_play)
+async def test_failed_pull_backs_off(w: RuntimeWorld) -> None:
     """Pulls come at 0, 10 and 30 s; in between the refusal tells the error before (IMAGE-07, IMAGE-09)."""
+    w.runtime.faults.add("PullImage", message="no route")
+    pod, messages = _absent(), list[str]()
+    for _ in range(32):
+        result = await w.sync(pod)
+        messages += [f"{one.reason}: {one.message}" for one in result.failures]
+        await w.clock.sleep(1)
 
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("PullImage", message="no route")
-        pod, messages = _absent(), list[str]()
-        for _ in range(32):
-            result = await w.sync(pod)
-            messages += [f"{one.reason}: {one.message}" for one in result.failures]
-            await w.clock.sleep(1)
-
-        assert [call.t for call in w.calls("PullImage")] == [0, 10, 30]
-        assert messages[0] == "ErrImagePull: no route"
-        assert messages[1] == 'ImagePullBackOff: Back-off pulling image "new:1": ErrImagePull: no route'
-        assert w.events("Failed")[:3] == [
-            'Failed to pull image "new:1": no route',
-            "Error: ErrImagePull",
-            "Error: ImagePullBackOff",
-        ]
-
-    _play(story)
+    assert [call.t for call in w.calls("PullImage")] == [0, 10, 30]
+    assert messages[0] == "ErrImagePull: no route"
+    assert messages[1] == 'ImagePullBackOff: Back-off pulling image "new:1": ErrImagePull: no route'
+    assert w.events("Failed")[:3] == [
+        'Failed to pull image "new:1": no route',
+        "Error: ErrImagePull",
+        "Error: ImagePullBackOff",
+    ]
 
 
-def test_old_texts() -> None:
+@run_by(_play, version="1.26")
+async def test_old_texts(w: RuntimeWorld) -> None:
     """Up to 1.26 pull errors kept their wrapper, and the refusal said little (START-03, IMAGE-09)."""
+    w.runtime.faults.add("PullImage", message="no route")
+    first, second = await w.sync(_absent()), await w.sync(_absent())
 
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("PullImage", message="no route")
-        first, second = await w.sync(_absent()), await w.sync(_absent())
-
-        assert first.failures[0].message == "rpc error: code = Unknown desc = no route"
-        assert second.failures[0].message == 'Back-off pulling image "new:1"'
-
-    _play(story, version="1.26")
+    assert first.failures[0].message == "rpc error: code = Unknown desc = no route"
+    assert second.failures[0].message == 'Back-off pulling image "new:1"'
 
 
-def test_known_prefix() -> None:
+@run_by(_play)
+async def test_known_prefix(w: RuntimeWorld) -> None:
     """Two well-known prefixes of the runtime's text become reasons (IMAGE-10)."""
+    w.runtime.faults.add("PullImage", message="RegistryUnavailable: 503")
 
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("PullImage", message="RegistryUnavailable: 503")
+    result = await w.sync(_absent())
 
-        result = await w.sync(_absent())
-
-        text = "image pull failed for new:1 because the registry is unavailable: 503"
-        assert [(one.reason, one.message) for one in result.failures] == [
-            (Failure.REGISTRY_UNAVAILABLE, text)
-        ]
-
-    _play(story)
+    text = "image pull failed for new:1 because the registry is unavailable: 503"
+    assert [(one.reason, one.message) for one in result.failures] == [(Failure.REGISTRY_UNAVAILABLE, text)]
 
 
-def test_back_off_is_the_pods() -> None:
+@run_by(_play)
+async def test_back_off_is_the_pods(w: RuntimeWorld) -> None:
     """It is shared by the containers of a pod, and no other pod's (IMAGE-08, IMAGE-23)."""
+    w.runtime.faults.add("PullImage")
+    twice = a_pod(a_container("c1", image="new:1"), a_container("c2", image="new:1"))
+    other = a_pod(a_container("c1", image="new:1"), uid="u2", metadata={"name": "other"})
 
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("PullImage")
-        twice = a_pod(a_container("c1", image="new:1"), a_container("c2", image="new:1"))
-        other = a_pod(a_container("c1", image="new:1"), uid="u2", metadata={"name": "other"})
+    result = await w.sync(twice)
+    await w.sync(other)
 
-        result = await w.sync(twice)
-        await w.sync(other)
-
-        assert [one.reason for one in result.failures] == [
-            Failure.ERR_IMAGE_PULL,
-            Failure.IMAGE_PULL_BACK_OFF,
-        ]
-        assert len(w.calls("PullImage")) == 2
-
-    _play(story)
+    assert [one.reason for one in result.failures] == [
+        Failure.ERR_IMAGE_PULL,
+        Failure.IMAGE_PULL_BACK_OFF,
+    ]
+    assert len(w.calls("PullImage")) == 2
 
 
 @pytest.mark.parametrize(("serial", "begun"), [(True, [0, 5]), (False, [0, 0])])
@@ -193,34 +167,28 @@ def test_one_pull_at_a_time(serial: bool, begun: list[int]) -> None:  # noqa: FB
     _play(story, settings=Settings(serialize_image_pulls=serial))
 
 
-def test_so_many_pulls_at_a_time() -> None:
+@run_by(_play, settings=Settings(serialize_image_pulls=False, max_parallel_image_pulls=2))
+async def test_so_many_pulls_at_a_time(w: RuntimeWorld) -> None:
     """Side by side no more images are pulled than the configuration allows (IMAGE-11)."""
+    w.runtime.faults.delay("PullImage", 2)
+    pods = [
+        a_pod(a_container("c1", image=f"new:{name}"), uid=name, metadata={"name": name}) for name in "abc"
+    ]
 
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.delay("PullImage", 2)
-        pods = [
-            a_pod(a_container("c1", image=f"new:{name}"), uid=name, metadata={"name": name}) for name in "abc"
-        ]
+    await asyncio.gather(*(w.sync(each) for each in pods))
 
-        await asyncio.gather(*(w.sync(each) for each in pods))
-
-        assert [call.t for call in w.calls("PullImage")] == [0, 0, 2]
-
-    _play(story, settings=Settings(serialize_image_pulls=False, max_parallel_image_pulls=2))
+    assert [call.t for call in w.calls("PullImage")] == [0, 0, 2]
 
 
-def test_too_many_pulls() -> None:
+@run_by(_play, settings=Settings(registry_burst=2))
+async def test_too_many_pulls(w: RuntimeWorld) -> None:
     """Beyond the registry's limit a pull fails at once, without a call (IMAGE-12)."""
+    many = [a_container(f"c{number}", image=f"new:{number}") for number in range(3)]
 
-    async def story(w: RuntimeWorld) -> None:
-        many = [a_container(f"c{number}", image=f"new:{number}") for number in range(3)]
+    result = await w.sync(a_pod(*many))
 
-        result = await w.sync(a_pod(*many))
-
-        assert len(w.calls("PullImage")) == 2
-        assert [one.message for one in result.failures] == ["pull QPS exceeded"]
-
-    _play(story, settings=Settings(registry_burst=2))
+    assert len(w.calls("PullImage")) == 2
+    assert [one.message for one in result.failures] == ["pull QPS exceeded"]
 
 
 def _secret(auths: dict[str, Any]) -> Secret:
@@ -240,17 +208,14 @@ def test_credentials() -> None:
     assert secret_credentials("gcr.io/app", known) == ()
 
 
-def test_each_credential_is_tried() -> None:
+@run_by(_play)
+async def test_each_credential_is_tried(w: RuntimeWorld) -> None:
     """A refused credential is followed by the next (IMAGE-13)."""
+    w.runtime.faults.add("PullImage", times=1)
+    auths = {"docker.io": {"username": "a"}, "docker.io/library": {"username": "b"}}
+    pod = _absent()
 
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("PullImage", times=1)
-        auths = {"docker.io": {"username": "a"}, "docker.io/library": {"username": "b"}}
-        pod = _absent()
+    result = await w.manager.sync_pod(pod, await w.records(pod), [_secret(auths)])
 
-        result = await w.manager.sync_pod(pod, await w.records(pod), [_secret(auths)])
-
-        assert result.error is None
-        assert [call.request.auth.username for call in w.calls("PullImage")] == ["b", "a"]
-
-    _play(story)
+    assert result.error is None
+    assert [call.request.auth.username for call in w.calls("PullImage")] == ["b", "a"]

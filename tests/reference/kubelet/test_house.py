@@ -6,6 +6,7 @@ import pytest
 from kubelet_world import EPOCH_NS, World, in_world, manifest
 from lightkube.models.core_v1 import Pod, PodSpec, PodStatus
 from lightkube.models.meta_v1 import ObjectMeta
+from on_loop import run_by
 
 from kubelet_reference.api.events import Recorder
 from kubelet_reference.kubelet.housekeeping import Housekeeping
@@ -45,76 +46,64 @@ def test_order(version: str, order: list[str]) -> None:
     in_world(story, parts=Parts(housekeeping=Noted), version=version)
 
 
-def test_folders_of_pods_that_are_gone() -> None:
+@run_by(in_world)
+async def test_folders_of_pods_that_are_gone(world: World) -> None:
     """A pod's folder stays as long as the pod is wanted, and goes after it (CLEANUP-03, CLEANUP-04)."""
+    world.disk.make_folder("/var/lib/kubelet/pods/unknown/volumes")
+    await world.start()
+    made = world.api.create(manifest(command="exit 0 1", restartPolicy="Never"))
+    folder = f"/var/lib/kubelet/pods/{made['metadata']['uid']}"
+    await world.let(10)
+    kept = world.disk.is_folder(folder)
+    world.api.delete("default", "web")
+    await world.let(10)
 
-    async def story(world: World) -> None:
-        world.disk.make_folder("/var/lib/kubelet/pods/unknown/volumes")
-        await world.start()
-        made = world.api.create(manifest(command="exit 0 1", restartPolicy="Never"))
-        folder = f"/var/lib/kubelet/pods/{made['metadata']['uid']}"
-        await world.let(10)
-        kept = world.disk.is_folder(folder)
-        world.api.delete("default", "web")
-        await world.let(10)
-
-        assert kept
-        assert not world.disk.is_folder(folder)
-        assert not world.disk.is_folder("/var/lib/kubelet/pods/unknown")
-
-    in_world(story)
+    assert kept
+    assert not world.disk.is_folder(folder)
+    assert not world.disk.is_folder("/var/lib/kubelet/pods/unknown")
 
 
-def test_mirror_stays_until_its_pod_has_stopped() -> None:
+@run_by(in_world)
+async def test_mirror_stays_until_its_pod_has_stopped(world: World) -> None:
     """The mirror of a removed static pod goes after the containers have stopped (STATIC-15)."""
+    world.write("web", command="run stopdelay=4")
+    await world.start()
+    await world.let(3)
+    world.unlink("web")
+    await world.let(3)
+    during = world.api.get("default", "web-node")
+    await world.let(5)
 
-    async def story(world: World) -> None:
-        world.write("web", command="run stopdelay=4")
-        await world.start()
-        await world.let(3)
-        world.unlink("web")
-        await world.let(3)
-        during = world.api.get("default", "web-node")
-        await world.let(5)
-
-        assert during is not None
-        assert world.api.get("default", "web-node") is None
-
-    in_world(story)
+    assert during is not None
+    assert world.api.get("default", "web-node") is None
 
 
-def test_empty_sources_are_sources() -> None:
+@run_by(in_world)
+async def test_empty_sources_are_sources(world: World) -> None:
     """Orphans are killed although no pod is wanted at all (LOOP-07, K8S-3355)."""
+    world.write("web")
+    await world.start()
+    await world.let(3)
+    await world.crash()
+    world.unlink("web")
+    await world.start()
+    await world.let(5)
 
-    async def story(world: World) -> None:
-        world.write("web")
-        await world.start()
-        await world.let(3)
-        await world.crash()
-        world.unlink("web")
-        await world.start()
-        await world.let(5)
-
-        assert world.changes(since=2)[:2] == ["StopContainer", "StopPodSandbox"]
-
-    in_world(story)
+    assert world.changes(since=2)[:2] == ["StopContainer", "StopPodSandbox"]
 
 
-def test_slow_stop_holds_up_nobody() -> None:
+@run_by(in_world)
+async def test_slow_stop_holds_up_nobody(world: World) -> None:
     """While one pod takes its time to stop, another one starts at once (LOOP-13)."""
+    await world.start()
+    world.api.create(manifest("slow", command="run stopdelay=60", terminationGracePeriodSeconds=60))
+    await world.let(3)
+    world.api.delete("default", "slow")
+    await world.let(5)
+    world.api.create(manifest("quick"))
+    await world.let(2)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest("slow", command="run stopdelay=60", terminationGracePeriodSeconds=60))
-        await world.let(3)
-        world.api.delete("default", "slow")
-        await world.let(5)
-        world.api.create(manifest("quick"))
-        await world.let(2)
-
-        assert world.phase("quick") == "Running"
-
-    in_world(story)
+    assert world.phase("quick") == "Running"
 
 
 def limited(seconds: int | None) -> Pod:
@@ -194,23 +183,20 @@ def _working(world: World) -> set[str]:
     return {line for line in lines if line.startswith("kubelet_working_pods{")}
 
 
-def test_workers_are_counted() -> None:
+@run_by(in_world)
+async def test_workers_are_counted(world: World) -> None:
     """The metric tells workers by lifecycle, by who wants the pod, and static pods from others."""
+    await world.start()
+    world.api.create(manifest())
+    world.write("own")
+    await world.let(6)
+    before = _working(world)
+    world.api.delete("default", "web")
+    world.unlink("own")
+    await world.let(70)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        world.write("own")
-        await world.let(6)
-        before = _working(world)
-        world.api.delete("default", "web")
-        world.unlink("own")
-        await world.let(70)
-
-        assert before == {
-            'kubelet_working_pods{config="desired",lifecycle="sync",static="false"} 1.0',
-            'kubelet_working_pods{config="desired",lifecycle="sync",static="true"} 1.0',
-        }
-        assert _working(world) == set()
-
-    in_world(story)
+    assert before == {
+        'kubelet_working_pods{config="desired",lifecycle="sync",static="false"} 1.0',
+        'kubelet_working_pods{config="desired",lifecycle="sync",static="true"} 1.0',
+    }
+    assert _working(world) == set()

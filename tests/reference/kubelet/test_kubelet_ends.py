@@ -2,6 +2,7 @@
 
 import pytest
 from kubelet_world import World, in_world, manifest
+from on_loop import run_by
 
 VERSIONS = pytest.mark.parametrize("version", ["1.26", "1.32"])
 
@@ -49,26 +50,23 @@ def test_forced_deletion(version: str, grace: int) -> None:
     in_world(story, version=version)
 
 
-def test_silent_api_server_keeps_its_pods() -> None:
+@run_by(in_world)
+async def test_silent_api_server_keeps_its_pods(world: World) -> None:
     """While a source has not spoken since the start, nothing is killed for not being wanted (LOOP-08)."""
+    await world.start()
+    world.api.create(manifest())
+    await world.let(5)
+    await world.crash()
+    outage = world.api.outage()
+    world.api.delete("default", "web", 0)
+    await world.start()
+    await world.let(60)
+    during = world.changes(since=4)
+    outage.heal()
+    await world.let(60)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        await world.let(5)
-        await world.crash()
-        outage = world.api.outage()
-        world.api.delete("default", "web", 0)
-        await world.start()
-        await world.let(60)
-        during = world.changes(since=4)
-        outage.heal()
-        await world.let(60)
-
-        assert during == []
-        assert world.changes(since=4)[:2] == ["StopContainer", "StopPodSandbox"]
-
-    in_world(story)
+    assert during == []
+    assert world.changes(since=4)[:2] == ["StopContainer", "StopPodSandbox"]
 
 
 @VERSIONS
@@ -135,23 +133,20 @@ def test_deadline(version: str) -> None:
     in_world(story, version=version)
 
 
-def test_deadline_outlives_the_kubelet() -> None:
+@run_by(in_world)
+async def test_deadline_outlives_the_kubelet(world: World) -> None:
     """A restarted kubelet counts from the same start (DEADLINE-02)."""
+    await world.start()
+    world.api.create(manifest(activeDeadlineSeconds=20))
+    await world.let(10)
+    await world.crash()
+    await world.start()
+    await world.let(8)
+    early = world.changes(since=9)
+    await world.let(5)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest(activeDeadlineSeconds=20))
-        await world.let(10)
-        await world.crash()
-        await world.start()
-        await world.let(8)
-        early = world.changes(since=9)
-        await world.let(5)
-
-        assert early == []
-        assert world.changes(since=9) == ["StopContainer", "StopPodSandbox"]
-
-    in_world(story)
+    assert early == []
+    assert world.changes(since=9) == ["StopContainer", "StopPodSandbox"]
 
 
 @VERSIONS
@@ -174,96 +169,81 @@ def test_rejected_pod(version: str) -> None:
     in_world(story, version=version)
 
 
-def test_rejected_pod_takes_no_room() -> None:
+@run_by(in_world, max_pods=1)
+async def test_rejected_pod_takes_no_room(world: World) -> None:
     """Pods that ended or were refused do not count; of two new ones the older gets the room (K8S-104577)."""
+    await world.start()
+    world.api.create(manifest("done", command="exit 0 1", restartPolicy="Never"))
+    await world.let(5)
+    world.api.create(manifest("first"))
+    world.api.create(manifest("second"))
+    await world.let(15)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest("done", command="exit 0 1", restartPolicy="Never"))
-        await world.let(5)
-        world.api.create(manifest("first"))
-        world.api.create(manifest("second"))
-        await world.let(15)
-
-        assert world.phase("first") == "Running"
-        assert world.phase("second") == "Failed"
-
-    in_world(story, max_pods=1)
+    assert world.phase("first") == "Running"
+    assert world.phase("second") == "Failed"
 
 
-def test_deletion_of_a_pod_that_never_started() -> None:
+@run_by(in_world)
+async def test_deletion_of_a_pod_that_never_started(world: World) -> None:
     """A pod that waits for a volume is deleted without any call to the runtime (TERM-24, SYNC-10)."""
+    await world.start()
+    volume = {"name": "v", "secret": {"secretName": "missing"}}
+    wanted = manifest(volumes=[volume])
+    wanted["spec"]["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+    world.api.create(wanted)
+    await world.let(30)
+    waiting = world.phase("web")
+    world.api.delete("default", "web")
+    await world.let(5)
 
-    async def story(world: World) -> None:
-        await world.start()
-        volume = {"name": "v", "secret": {"secretName": "missing"}}
-        wanted = manifest(volumes=[volume])
-        wanted["spec"]["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
-        world.api.create(wanted)
-        await world.let(30)
-        waiting = world.phase("web")
-        world.api.delete("default", "web")
-        await world.let(5)
-
-        assert waiting == "Pending"
-        assert world.changes() == []
-        assert "FailedMount" in world.reasons()
-        assert world.api.get("default", "web") is None
-
-    in_world(story)
+    assert waiting == "Pending"
+    assert world.changes() == []
+    assert "FailedMount" in world.reasons()
+    assert world.api.get("default", "web") is None
 
 
-def test_failed_stop_is_repeated() -> None:
+@run_by(in_world)
+async def test_failed_stop_is_repeated(world: World) -> None:
     """A pod whose sandbox cannot be stopped stays until that succeeds, though nobody wants it (WORK-10)."""
+    await world.start()
+    world.api.create(manifest())
+    await world.let(3)
+    world.runtime.faults.add("StopPodSandbox", times=2)
+    world.api.delete("default", "web", 0)
+    await world.let(40)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        await world.let(3)
-        world.runtime.faults.add("StopPodSandbox", times=2)
-        world.api.delete("default", "web", 0)
-        await world.let(40)
-
-        assert world.changes().count("StopPodSandbox") == 3
-        assert "FailedKillPod" in world.reasons()
-
-    in_world(story)
+    assert world.changes().count("StopPodSandbox") == 3
+    assert "FailedKillPod" in world.reasons()
 
 
-def test_runtime_that_is_not_ready() -> None:
+@run_by(in_world)
+async def test_runtime_that_is_not_ready(world: World) -> None:
     """While the runtime is not ready nothing is done to any pod; afterwards all goes on (LOOP-03)."""
+    world.runtime.set_conditions(runtime_ready=False)
+    await world.start()
+    world.api.create(manifest())
+    await world.let(20)
+    during, phase = world.changes(), world.phase("web")
+    world.runtime.set_conditions()
+    await world.let(6)
 
-    async def story(world: World) -> None:
-        world.runtime.set_conditions(runtime_ready=False)
-        await world.start()
-        world.api.create(manifest())
-        await world.let(20)
-        during, phase = world.changes(), world.phase("web")
-        world.runtime.set_conditions()
-        await world.let(6)
-
-        assert during == []
-        assert phase == "Pending"
-        assert world.changes()[-1] == "StartContainer"
-
-    in_world(story)
+    assert during == []
+    assert phase == "Pending"
+    assert world.changes()[-1] == "StartContainer"
 
 
-def test_network_that_is_not_ready() -> None:
+@run_by(in_world)
+async def test_network_that_is_not_ready(world: World) -> None:
     """Without a network only pods on the host's network start; the others follow later (SYNC-09)."""
+    world.runtime.set_conditions(network_ready=False)
+    await world.start()
+    world.api.create(manifest("own"))
+    world.api.create(manifest("host", hostNetwork=True))
+    await world.let(10)
+    during = [request.config.metadata.name for request in world.calls("RunPodSandbox")]
+    world.runtime.set_conditions()
+    await world.let(7)
 
-    async def story(world: World) -> None:
-        world.runtime.set_conditions(network_ready=False)
-        await world.start()
-        world.api.create(manifest("own"))
-        world.api.create(manifest("host", hostNetwork=True))
-        await world.let(10)
-        during = [request.config.metadata.name for request in world.calls("RunPodSandbox")]
-        world.runtime.set_conditions()
-        await world.let(7)
-
-        assert during == ["host"]
-        assert "NetworkNotReady" in world.reasons()
-        assert world.phase("own") == "Running"
-
-    in_world(story)
+    assert during == ["host"]
+    assert "NetworkNotReady" in world.reasons()
+    assert world.phase("own") == "Running"

@@ -2,6 +2,7 @@
 
 import pytest
 from kubelet_world import World, in_world, manifest
+from on_loop import run_by
 
 STARTED = ["RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"]
 VERSIONS = pytest.mark.parametrize("version", ["1.26", "1.32"])
@@ -50,19 +51,16 @@ def test_pod_from_the_api_server(version: str) -> None:
     in_world(story, version=version)
 
 
-def test_pod_without_an_api_server() -> None:
+@run_by(in_world, with_api_server=False)
+async def test_pod_without_an_api_server(world: World) -> None:
     """A static pod needs no API server: it starts, and ends with its manifest (STATIC-10)."""
+    world.write("web")
+    await world.start()
+    await world.let(3)
+    world.unlink("web")
+    await world.let(5)
 
-    async def story(world: World) -> None:
-        world.write("web")
-        await world.start()
-        await world.let(3)
-        world.unlink("web")
-        await world.let(5)
-
-        assert world.changes()[:6] == [*STARTED, "StopContainer", "StopPodSandbox"]
-
-    in_world(story, with_api_server=False)
+    assert world.changes()[:6] == [*STARTED, "StopContainer", "StopPodSandbox"]
 
 
 @VERSIONS
@@ -105,57 +103,48 @@ def test_crash_changes_nothing(version: str) -> None:
     in_world(story, version=version)
 
 
-def test_stop_changes_nothing() -> None:
+@run_by(in_world)
+async def test_stop_changes_nothing(world: World) -> None:
     """A kubelet that is asked to end does so at once, and leaves its containers running."""
+    await world.start()
+    world.api.create(manifest())
+    await world.let(5)
+    await world.stop()
+    await world.let(5)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        await world.let(5)
-        await world.stop()
-        await world.let(5)
-
-        assert world.changes() == STARTED
-        assert not world.is_running
-
-    in_world(story)
+    assert world.changes() == STARTED
+    assert not world.is_running
 
 
-def test_crash_in_the_middle_of_a_kill() -> None:
+@run_by(in_world)
+async def test_crash_in_the_middle_of_a_kill(world: World) -> None:
     """A kill that a crash interrupted begins again with the whole recorded grace (TERM-23)."""
+    await world.start()
+    world.api.create(manifest(command="run stopdelay=4"))
+    await world.let(3)
+    world.api.delete("default", "web")
+    await world.let(1)
+    await world.crash()
+    await world.start()
+    await world.let(10)
 
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest(command="run stopdelay=4"))
-        await world.let(3)
-        world.api.delete("default", "web")
-        await world.let(1)
-        await world.crash()
-        await world.start()
-        await world.let(10)
-
-        assert [request.timeout for request in world.calls("StopContainer")] == [5, 5]
-        assert world.api.get("default", "web") is None
-
-    in_world(story)
+    assert [request.timeout for request in world.calls("StopContainer")] == [5, 5]
+    assert world.api.get("default", "web") is None
 
 
-def test_hook_that_outlives_the_kubelet() -> None:
+@run_by(in_world)
+async def test_hook_that_outlives_the_kubelet(world: World) -> None:
     """Even a preStop hook that nobody waits for any more ends with the kubelet."""
+    await world.start()
+    pod = manifest(command="run stopdelay=60", terminationGracePeriodSeconds=2)
+    hook = {"preStop": {"exec": {"command": ["x", "0", "600"]}}}
+    pod["spec"]["containers"][0]["lifecycle"] = hook
+    world.api.create(pod)
+    await world.let(3)
+    world.api.delete("default", "web")
+    await world.let(3)
 
-    async def story(world: World) -> None:
-        await world.start()
-        pod = manifest(command="run stopdelay=60", terminationGracePeriodSeconds=2)
-        hook = {"preStop": {"exec": {"command": ["x", "0", "600"]}}}
-        pod["spec"]["containers"][0]["lifecycle"] = hook
-        world.api.create(pod)
-        await world.let(3)
-        world.api.delete("default", "web")
-        await world.let(3)
-
-        assert len(world.calls("StopContainer")) == 1
-
-    in_world(story)
+    assert len(world.calls("StopContainer")) == 1
 
 
 def test_same_story_twice_is_the_same() -> None:

@@ -1,8 +1,8 @@
 """The kubelet's metrics."""
 
 from observation import ScriptedRuntime, clock, failure, listed
+from on_loop import in_virtual_time
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pleg.generic import Pleg
@@ -49,21 +49,18 @@ def test_two_kubelets_do_not_share_metrics() -> None:
     assert "kubelet_started_pods_total 0.0" in _lines(other)
 
 
-def test_the_pleg_is_measured() -> None:
+@in_virtual_time
+async def test_the_pleg_is_measured() -> None:
     """Relists, their interval, and what they found to be running."""
     metrics = Metrics()
-
-    async def story() -> None:
-        found = (listed("u", a="RUNNING", b="EXITED"), listed("v", sandbox="EXITED", c="EXITED"))
-        runtime, time = ScriptedRuntime(*found), clock()
-        pleg = Pleg(runtime, PodCache(), time, metrics)
-        await pleg.relist()
-        await time.sleep(2)
-        await pleg.relist()
-        runtime.list_error = failure()
-        await pleg.relist()
-
-    run(story())
+    found = (listed("u", a="RUNNING", b="EXITED"), listed("v", sandbox="EXITED", c="EXITED"))
+    runtime, time = ScriptedRuntime(*found), clock()
+    pleg = Pleg(runtime, PodCache(), time, metrics)
+    await pleg.relist()
+    await time.sleep(2)
+    await pleg.relist()
+    runtime.list_error = failure()
+    await pleg.relist()
     lines = _lines(metrics)
 
     assert "kubelet_running_pods 1.0" in lines

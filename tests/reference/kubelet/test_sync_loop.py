@@ -5,6 +5,7 @@ import asyncio
 import grpc
 from cri_api.v1 import api_pb2 as cri
 from kubelet_world import World, in_world, manifest
+from on_loop import in_virtual_time, run_by
 
 from kubelet_fakes.clock import run
 from kubelet_reference.cri.client import CriClient
@@ -112,59 +113,50 @@ def state_of(runtime: Runtime, version: str = "1.32") -> tuple[RuntimeState, Loo
     return RuntimeState(runtime, clock, Behaviour.of(version), lambda: None), clock
 
 
-def test_runtime_is_unfit_until_it_said_otherwise() -> None:
+@in_virtual_time
+async def test_runtime_is_unfit_until_it_said_otherwise() -> None:
     """Before the first good Status, and while RuntimeReady is false, the runtime is unfit (LOOP-03)."""
+    runtime = Runtime()
+    state, _ = state_of(runtime)
+    before = state.errors()
+    await state.poll()
+    fit = state.errors()
+    runtime.ready = False
+    await state.poll()
 
-    async def main() -> None:
-        runtime = Runtime()
-        state, _ = state_of(runtime)
-        before = state.errors()
-        await state.poll()
-        fit = state.errors()
-        runtime.ready = False
-        await state.poll()
-
-        assert before == ["container runtime status check may not have completed yet"]
-        assert fit == []
-        assert state.errors() == ["container runtime not ready: Broken"]
-
-    run(main())
+    assert before == ["container runtime status check may not have completed yet"]
+    assert fit == []
+    assert state.errors() == ["container runtime not ready: Broken"]
 
 
-def test_runtime_without_answer_is_down_after_30_seconds() -> None:
+@in_virtual_time
+async def test_runtime_without_answer_is_down_after_30_seconds() -> None:
     """A poll that fails is no error by itself: the runtime counts as down 30 s after the last good one."""
+    runtime = Runtime()
+    state, clock = state_of(runtime)
+    await state.poll()
+    runtime.ready = None
+    await clock.sleep(30)
+    await state.poll()
+    failed = state.errors()
+    await clock.sleep(1)
 
-    async def main() -> None:
-        runtime = Runtime()
-        state, clock = state_of(runtime)
-        await state.poll()
-        runtime.ready = None
-        await clock.sleep(30)
-        await state.poll()
-        failed = state.errors()
-        await clock.sleep(1)
-
-        assert failed == []
-        assert state.errors() == ["container runtime is down"]
-
-    run(main())
+    assert failed == []
+    assert state.errors() == ["container runtime is down"]
 
 
-def test_network_is_no_matter_of_the_runtime() -> None:
+@in_virtual_time
+async def test_network_is_no_matter_of_the_runtime() -> None:
     """NetworkReady false leaves the runtime fit (LOOP-04)."""
+    runtime = Runtime()
+    state, _ = state_of(runtime)
+    unknown = state.network_error()
+    runtime.network = False
+    await state.poll()
 
-    async def main() -> None:
-        runtime = Runtime()
-        state, _ = state_of(runtime)
-        unknown = state.network_error()
-        runtime.network = False
-        await state.poll()
-
-        assert unknown == "network state unknown"
-        assert state.errors() == []
-        assert state.network_error() == "container runtime network not ready:"
-
-    run(main())
+    assert unknown == "network state unknown"
+    assert state.errors() == []
+    assert state.network_error() == "container runtime network not ready:"
 
 
 def test_runtime_is_asked_often_until_it_is_ready() -> None:
@@ -205,39 +197,33 @@ def test_lost_events_are_repaired_by_the_resync() -> None:
     in_world(story, parts=Parts(sync_loop=Deaf))
 
 
-def test_house_is_not_kept_with_a_runtime_that_does_not_list() -> None:
+@run_by(in_world)
+async def test_house_is_not_kept_with_a_runtime_that_does_not_list(world: World) -> None:
     """A list that fails ends housekeeping for that time, and kills nobody (CLEANUP-06)."""
-
-    async def story(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        await world.let(5)
-        with world.runtime.faults.add("ListContainers", code=grpc.StatusCode.UNAVAILABLE):
-            await world.let(20)
+    await world.start()
+    world.api.create(manifest())
+    await world.let(5)
+    with world.runtime.faults.add("ListContainers", code=grpc.StatusCode.UNAVAILABLE):
         await world.let(20)
+    await world.let(20)
 
-        assert world.changes(since=4) == []
-
-    in_world(story)
+    assert world.changes(since=4) == []
 
 
-def test_readiness_is_published_before_the_pod_is_looked_at() -> None:
+@run_by(in_world)
+async def test_readiness_is_published_before_the_pod_is_looked_at(world: World) -> None:
     """A readiness probe that succeeds makes the pod Ready at once (LOOP-12)."""
+    await world.start()
+    pod = manifest()
+    probe = {"exec": {"command": ["xf", "ready"]}, "periodSeconds": 1, "failureThreshold": 1}
+    pod["spec"]["containers"][0]["readinessProbe"] = probe
+    world.api.create(pod)
+    await world.let(5)
+    before = ready(world)
+    world.core.files.add("ready")
+    await world.let(1.5)
 
-    async def story(world: World) -> None:
-        await world.start()
-        pod = manifest()
-        probe = {"exec": {"command": ["xf", "ready"]}, "periodSeconds": 1, "failureThreshold": 1}
-        pod["spec"]["containers"][0]["readinessProbe"] = probe
-        world.api.create(pod)
-        await world.let(5)
-        before = ready(world)
-        world.core.files.add("ready")
-        await world.let(1.5)
-
-        assert (before, ready(world)) == ("False", "True")
-
-    in_world(story)
+    assert (before, ready(world)) == ("False", "True")
 
 
 def ready(world: World) -> str:
@@ -247,19 +233,16 @@ def ready(world: World) -> str:
     return str(conditions["Ready"])
 
 
-def test_health() -> None:
+@run_by(in_world)
+async def test_health(world: World) -> None:
     """A kubelet is healthy while its loop turns and its relists succeed (LOOP-19, PLEG-08)."""
+    kubelet = await world.start()
+    await world.let(5)
+    well = kubelet.healthy()
+    with world.runtime.faults.add("ListContainers", code=grpc.StatusCode.UNAVAILABLE):
+        await world.let(600)
+        ill = kubelet.healthy()
+    await world.let(30)
 
-    async def story(world: World) -> None:
-        kubelet = await world.start()
-        await world.let(5)
-        well = kubelet.healthy()
-        with world.runtime.faults.add("ListContainers", code=grpc.StatusCode.UNAVAILABLE):
-            await world.let(600)
-            ill = kubelet.healthy()
-        await world.let(30)
-
-        assert (well, ill, kubelet.healthy()) == (True, False, True)
-        assert "kubelet_running_pods" in kubelet.metrics_text()
-
-    in_world(story)
+    assert (well, ill, kubelet.healthy()) == (True, False, True)
+    assert "kubelet_running_pods" in kubelet.metrics_text()

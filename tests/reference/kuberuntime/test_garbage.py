@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lightkube.models.core_v1 import Pod
+from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
@@ -34,155 +35,128 @@ async def _crashed(w: RuntimeWorld, times: int, *containers: dict[str, Any]) -> 
     return pod
 
 
-def test_newest_dead_one_stays() -> None:
+@run_by(_play)
+async def test_newest_dead_one_stays(w: RuntimeWorld) -> None:
     """Of one container's dead instances all but the newest go, the oldest first (GC-01)."""
+    await _crashed(w, 4)
 
-    async def story(w: RuntimeWorld) -> None:
-        await _crashed(w, 4)
+    await w.side.garbage_collector.collect()
 
-        await w.side.garbage_collector.collect()
-
-        assert w.done == ["RemoveContainer c1#0", "RemoveContainer c1#1", "RemoveContainer c1#2"]
-
-    _play(story)
+    assert w.done == ["RemoveContainer c1#0", "RemoveContainer c1#1", "RemoveContainer c1#2"]
 
 
-def test_gone_pod() -> None:
+@run_by(_play)
+async def test_gone_pod(w: RuntimeWorld) -> None:
     """Of a pod that is gone all goes: containers, the sandbox after one more stop, logs (GC-02, 05, 07)."""
+    pod = await _crashed(w, 1)
+    await w.kill(pod)
+    w.disk.make_folder(LOGS)
+    w.gone.append("u1")
+    w.forget()
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = await _crashed(w, 1)
-        await w.kill(pod)
-        w.disk.make_folder(LOGS)
-        w.gone.append("u1")
-        w.forget()
+    await w.side.garbage_collector.collect()
 
-        await w.side.garbage_collector.collect()
-
-        assert w.done == ["RemoveContainer c1#0", "StopPodSandbox", "RemovePodSandbox"]
-        assert not w.disk.is_folder(LOGS)
-
-    _play(story)
+    assert w.done == ["RemoveContainer c1#0", "StopPodSandbox", "RemovePodSandbox"]
+    assert not w.disk.is_folder(LOGS)
 
 
-def test_full_disk() -> None:
+@run_by(_play)
+async def test_full_disk(w: RuntimeWorld) -> None:
     """On a full disk pods that have ended keep nothing, though they are not gone (EVICT-01)."""
+    await _crashed(w, 2)
+    collector = w.side.garbage_collector
 
-    async def story(w: RuntimeWorld) -> None:
-        await _crashed(w, 2)
-        collector = w.side.garbage_collector
+    await collector.reclaim(lambda _: False)
+    lives_on = w.done.copy()
+    await collector.reclaim(lambda uid: uid == "u1")
 
-        await collector.reclaim(lambda _: False)
-        lives_on = w.done.copy()
-        await collector.reclaim(lambda uid: uid == "u1")
-
-        assert [one for one in lives_on if "Remove" in one] == ["RemoveContainer c1#0"]
-        assert [one for one in w.done if "c1" in one] == ["RemoveContainer c1#0", "RemoveContainer c1#1"]
-
-    _play(story)
+    assert [one for one in lives_on if "Remove" in one] == ["RemoveContainer c1#0"]
+    assert [one for one in w.done if "c1" in one] == ["RemoveContainer c1#0", "RemoveContainer c1#1"]
 
 
-def test_sources_not_ready() -> None:
+@run_by(_play)
+async def test_sources_not_ready(w: RuntimeWorld) -> None:
     """Before all sources have spoken nobody knows which pods are gone (GC-02, GC-07)."""
+    await _crashed(w, 1)
+    w.disk.make_folder(LOGS)
+    w.gone.append("u1")
+    w.sources_ready = False
 
-    async def story(w: RuntimeWorld) -> None:
-        await _crashed(w, 1)
-        w.disk.make_folder(LOGS)
-        w.gone.append("u1")
-        w.sources_ready = False
+    await w.side.garbage_collector.collect()
 
-        await w.side.garbage_collector.collect()
-
-        assert w.done == []
-        assert w.disk.is_folder(LOGS)
-
-    _play(story)
+    assert w.done == []
+    assert w.disk.is_folder(LOGS)
 
 
-def test_running_ones_stay() -> None:
+@run_by(_play)
+async def test_running_ones_stay(w: RuntimeWorld) -> None:
     """What runs is never removed, nor is a ready sandbox (GC-09)."""
+    await w.sync(a_pod())
+    w.gone.append("u1")
+    w.forget()
 
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(a_pod())
-        w.gone.append("u1")
-        w.forget()
+    await w.side.garbage_collector.collect()
 
-        await w.side.garbage_collector.collect()
-
-        assert w.done == []
-
-    _play(story)
+    assert w.done == []
 
 
-def test_created_ones_go() -> None:
+@run_by(_play)
+async def test_created_ones_go(w: RuntimeWorld) -> None:
     """A container that was never started is garbage too (GC-08)."""
+    pod = a_pod()
+    w.runtime.faults.add("StartContainer", times=1)
+    await w.sync(pod)
+    w.gone.append("u1")
+    w.forget()
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod()
-        w.runtime.faults.add("StartContainer", times=1)
-        await w.sync(pod)
-        w.gone.append("u1")
-        w.forget()
+    await w.side.garbage_collector.collect()
 
-        await w.side.garbage_collector.collect()
-
-        assert w.done == ["RemoveContainer c1#0"]
-
-    _play(story)
+    assert w.done == ["RemoveContainer c1#0"]
 
 
-def test_unknown_one_is_stopped_first() -> None:
+@run_by(_play)
+async def test_unknown_one_is_stopped_first(w: RuntimeWorld) -> None:
     """A container in an unknown state is stopped by what its annotations tell (GC-04, TERM-12)."""
+    hook = {"preStop": {"exec": {"command": ["x", "0", "2"]}}}
+    pod = a_pod(a_container("c1", lifecycle=hook), terminationGracePeriodSeconds=10)
+    await w.sync(pod)
+    w.runtime.lose_track((await w.newest(pod, "c1")).id)
+    w.gone.append("u1")
+    w.forget()
 
-    async def story(w: RuntimeWorld) -> None:
-        hook = {"preStop": {"exec": {"command": ["x", "0", "2"]}}}
-        pod = a_pod(a_container("c1", lifecycle=hook), terminationGracePeriodSeconds=10)
-        await w.sync(pod)
-        w.runtime.lose_track((await w.newest(pod, "c1")).id)
-        w.gone.append("u1")
-        w.forget()
+    await w.side.garbage_collector.collect()
 
-        await w.side.garbage_collector.collect()
-
-        stop = next(told for told in w.done if told.startswith("Stop"))
-        assert w.done[0] == "ExecSync c1#0 x 0 2"
-        assert stop.startswith("StopContainer c1#0")
-        assert w.done[-1] == "RemoveContainer c1#0"
-
-    _play(story)
+    stop = next(told for told in w.done if told.startswith("Stop"))
+    assert w.done[0] == "ExecSync c1#0 x 0 2"
+    assert stop.startswith("StopContainer c1#0")
+    assert w.done[-1] == "RemoveContainer c1#0"
 
 
-def test_log_that_stays_keeps_its_container() -> None:
+@run_by(_play)
+async def test_log_that_stays_keeps_its_container(w: RuntimeWorld) -> None:
     """Logs go first; without that the container stays for the next round (GC-06)."""
+    pod = await _crashed(w, 1)
+    path = f"{LOGS}/c1/0.log"
+    w.disk.make_folder(f"{LOGS}/c1")
+    w.disk.write(path, b"")
+    dead = await w.newest(pod, "c1")
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = await _crashed(w, 1)
-        path = f"{LOGS}/c1/0.log"
-        w.disk.make_folder(f"{LOGS}/c1")
-        w.disk.write(path, b"")
-        dead = await w.newest(pod, "c1")
+    with w.disk.broken(path):
+        kept = await RecordRemover(w.tools).remove(dead.id)
+    gone = await RecordRemover(w.tools).remove(dead.id)
 
-        with w.disk.broken(path):
-            kept = await RecordRemover(w.tools).remove(dead.id)
-        gone = await RecordRemover(w.tools).remove(dead.id)
-
-        assert (kept, gone) == (False, True)
-        assert w.disk.names(f"{LOGS}/c1") == []
-
-    _play(story)
+    assert (kept, gone) == (False, True)
+    assert w.disk.names(f"{LOGS}/c1") == []
 
 
-def test_failed_list() -> None:
+@run_by(_play)
+async def test_failed_list(w: RuntimeWorld) -> None:
     """A round whose list fails does nothing, and says so (GC-11)."""
+    await _crashed(w, 3)
+    w.runtime.faults.add("ListContainers")
 
-    async def story(w: RuntimeWorld) -> None:
-        await _crashed(w, 3)
-        w.runtime.faults.add("ListContainers")
-
-        assert not await w.side.garbage_collector.collect()
-        assert w.done == []
-
-    _play(story)
+    assert not await w.side.garbage_collector.collect()
+    assert w.done == []
 
 
 def _records() -> PodRecords:

@@ -9,6 +9,7 @@ import pytest
 from lightkube.models.core_v1 import Container, Pod, PodSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from observation import clock, failure
+from on_loop import in_virtual_time
 
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
@@ -83,19 +84,16 @@ def test_only_running_containers_are_looked_after() -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "real"])
-def test_a_long_log_is_put_aside_and_packed_later(kind: str, tmp_path: Path) -> None:
+@in_virtual_time
+async def test_a_long_log_is_put_aside_and_packed_later(kind: str, tmp_path: Path) -> None:
     """At the size it is renamed and opened anew; at the next rotation the older file is packed."""
     root = "/logs" if kind == "memory" else str(tmp_path)
     bench = Bench(MemoryDisk() if kind == "memory" else OsDisk(clock(), guarded=(root,)), root)
-
-    async def twice() -> None:
-        bench.disk.write(bench.log, b"first line\n")
-        await bench.rotation.rotate_all()
-        await clock().sleep(20)
-        bench.disk.write(bench.log, b"second line\n")
-        await bench.rotation.rotate_all()
-
-    run(twice())
+    bench.disk.write(bench.log, b"first line\n")
+    await bench.rotation.rotate_all()
+    await clock().sleep(20)
+    bench.disk.write(bench.log, b"second line\n")
+    await bench.rotation.rotate_all()
 
     assert bench.names() == ["2.log.20260101-000000.gz", "2.log.20260101-000020"]
     assert gzip.decompress(bench.disk.read(f"{bench.folder}/{bench.names()[0]}")) == b"first line\n"
@@ -103,17 +101,14 @@ def test_a_long_log_is_put_aside_and_packed_later(kind: str, tmp_path: Path) -> 
     assert bench.disk.read(bench.log) == b""
 
 
-def test_the_oldest_files_go() -> None:
+@in_virtual_time
+async def test_the_oldest_files_go() -> None:
     """One log has at most its number of files, the one being written included."""
     bench = Bench(MemoryDisk(), "/logs", files=3)
-
-    async def often() -> None:
-        for number in range(5):
-            bench.disk.write(bench.log, b"number %d....\n" % number)
-            await bench.rotation.rotate_all()
-            await clock().sleep(10)
-
-    run(often())
+    for number in range(5):
+        bench.disk.write(bench.log, b"number %d....\n" % number)
+        await bench.rotation.rotate_all()
+        await clock().sleep(10)
 
     assert bench.names() == ["2.log.20260101-000030.gz", "2.log.20260101-000040"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from lightkube.models.core_v1 import Pod
+from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
@@ -42,95 +43,77 @@ def _rpcs(w: RuntimeWorld) -> list[str]:
     ]
 
 
-def test_each_change_is_a_call() -> None:
+@run_by(_play)
+async def test_each_change_is_a_call(w: RuntimeWorld) -> None:
     """What grows and what shrinks is changed as it runs, the smaller first, and then watched (RESIZE-04)."""
+    await w.sync(sized("500m", "1"))
+    w.forget()
+    result = await w.sync(sized("1", "500m"))
 
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(sized("500m", "1"))
-        w.forget()
+    names = [one.target for one in result.results]
+    assert result.error is None
+    assert names == ["c2", "c1"]
+    assert _rpcs(w) == ["UpdateContainerResources"] * 2
+    assert {name for _, name in w.watched} == {"c1:cpu", "c2:cpu"}
+    records = await w.records(sized("1", "500m"))
+    assert all(met(records) for met in w.watched.values())
+
+
+@run_by(_play)
+async def test_memory_in_use_is_not_taken(w: RuntimeWorld) -> None:
+    """A limit below what the container uses is refused, and the pass has failed (RESIZE-05)."""
+    await w.sync(sized("1"))
+    w.forget()
+    result = await w.sync(sized("1", memory="4Mi"))
+
+    assert [one.reason for one in result.results] == [Failure.RESIZE]
+    assert _rpcs(w) == ["ContainerStats"]
+    assert w.watched == {}
+
+
+@run_by(_play)
+async def test_memory_that_is_free_is_taken(w: RuntimeWorld) -> None:
+    """A limit above what the container uses is set."""
+    await w.sync(sized("1"))
+    w.forget()
+    result = await w.sync(sized("1", memory="32Mi"))
+
+    assert result.error is None
+    assert _rpcs(w) == ["ContainerStats", "UpdateContainerResources"]
+
+
+@run_by(_play)
+async def test_failed_change_ends_the_resize(w: RuntimeWorld) -> None:
+    """What comes after a change that failed waits for the next pass."""
+    await w.sync(sized("500m", "1"))
+    w.forget()
+    with w.runtime.faults.add("UpdateContainerResources", code="UNAVAILABLE"):
         result = await w.sync(sized("1", "500m"))
 
-        names = [one.target for one in result.results]
-        assert result.error is None
-        assert names == ["c2", "c1"]
-        assert _rpcs(w) == ["UpdateContainerResources"] * 2
-        assert {name for _, name in w.watched} == {"c1:cpu", "c2:cpu"}
-        records = await w.records(sized("1", "500m"))
-        assert all(met(records) for met in w.watched.values())
-
-    _play(story)
+    assert [(one.target, one.reason) for one in result.results] == [("c2", Failure.RESIZE)]
 
 
-def test_memory_in_use_is_not_taken() -> None:
-    """A limit below what the container uses is refused, and the pass has failed (RESIZE-05)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(sized("1"))
-        w.forget()
-        result = await w.sync(sized("1", memory="4Mi"))
-
-        assert [one.reason for one in result.results] == [Failure.RESIZE]
-        assert _rpcs(w) == ["ContainerStats"]
-        assert w.watched == {}
-
-    _play(story)
-
-
-def test_memory_that_is_free_is_taken() -> None:
-    """A limit above what the container uses is set."""
-
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(sized("1"))
-        w.forget()
-        result = await w.sync(sized("1", memory="32Mi"))
-
-        assert result.error is None
-        assert _rpcs(w) == ["ContainerStats", "UpdateContainerResources"]
-
-    _play(story)
-
-
-def test_failed_change_ends_the_resize() -> None:
-    """What comes after a change that failed waits for the next pass."""
-
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(sized("500m", "1"))
-        w.forget()
-        with w.runtime.faults.add("UpdateContainerResources", code="UNAVAILABLE"):
-            result = await w.sync(sized("1", "500m"))
-
-        assert [(one.target, one.reason) for one in result.results] == [("c2", Failure.RESIZE)]
-
-    _play(story)
-
-
-def test_policy_makes_the_container_anew() -> None:
+@run_by(_play)
+async def test_policy_makes_the_container_anew(w: RuntimeWorld) -> None:
     """A container that has to restart for a resource is stopped and made again in one pass (RESIZE-03)."""
+    policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    await w.sync(sized("1", resizePolicy=policy))
+    w.forget()
+    await w.sync(sized("2", resizePolicy=policy))
 
-    async def story(w: RuntimeWorld) -> None:
-        policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
-        await w.sync(sized("1", resizePolicy=policy))
-        w.forget()
-        await w.sync(sized("2", resizePolicy=policy))
-
-        rpcs = [call.rpc for call in w.runtime.calls]
-        assert rpcs.index("StopContainer") < rpcs.index("CreateContainer")
-        assert "UpdateContainerResources" not in rpcs
-
-    _play(story)
+    rpcs = [call.rpc for call in w.runtime.calls]
+    assert rpcs.index("StopContainer") < rpcs.index("CreateContainer")
+    assert "UpdateContainerResources" not in rpcs
 
 
-def test_without_the_feature_nothing_is_changed() -> None:
+@run_by(_play, version="1.32")
+async def test_without_the_feature_nothing_is_changed(w: RuntimeWorld) -> None:
     """Before the gate is on other resources are none of the kubelet's business."""
+    await w.sync(sized("1"))
+    w.forget()
+    await w.sync(sized("2"))
 
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(sized("1"))
-        w.forget()
-        await w.sync(sized("2"))
-
-        assert _rpcs(w) == []
-
-    _play(story, version="1.32")
+    assert _rpcs(w) == []
 
 
 @pytest.mark.parametrize(("version", "watched"), [("1.30", False), ("1.31", False), ("1.32", True)])

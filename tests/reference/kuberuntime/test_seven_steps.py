@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import grpc
+from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
@@ -19,343 +20,289 @@ def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1
     run(play())
 
 
-def test_new_pod() -> None:
+@run_by(_play)
+async def test_new_pod(w: RuntimeWorld) -> None:
     """A new pod gets a sandbox, its status is read, and each container is looked up, made and started."""
+    result = await w.sync(a_pod(a_container("c1"), a_container("c2")))
 
-    async def story(w: RuntimeWorld) -> None:
-        result = await w.sync(a_pod(a_container("c1"), a_container("c2")))
-
-        assert result.error is None
-        assert [call.rpc for call in w.runtime.calls[2:]] == [
-            "RunPodSandbox",
-            "PodSandboxStatus",
-            *("ImageStatus", "ImageStatus", "CreateContainer", "StartContainer"),
-            *("ImageStatus", "ImageStatus", "CreateContainer", "StartContainer"),
-        ]
-        assert w.done[0] == "RunPodSandbox #0"
-        assert w.events()[:3] == [
-            'Pulled: Container image "img:1" already present on machine',
-            "Created: Created container: c1",
-            "Started: Started container c1",
-        ]
-
-    _play(story)
+    assert result.error is None
+    assert [call.rpc for call in w.runtime.calls[2:]] == [
+        "RunPodSandbox",
+        "PodSandboxStatus",
+        *("ImageStatus", "ImageStatus", "CreateContainer", "StartContainer"),
+        *("ImageStatus", "ImageStatus", "CreateContainer", "StartContainer"),
+    ]
+    assert w.done[0] == "RunPodSandbox #0"
+    assert w.events()[:3] == [
+        'Pulled: Container image "img:1" already present on machine',
+        "Created: Created container: c1",
+        "Started: Started container c1",
+    ]
 
 
-def test_steady_state() -> None:
+@run_by(_play)
+async def test_steady_state(w: RuntimeWorld) -> None:
     """Where nothing is to be done nothing is called (SYNC-13)."""
+    pod = a_pod()
+    await w.sync(pod)
+    records = await w.records(pod)
+    w.forget()
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod()
-        await w.sync(pod)
-        records = await w.records(pod)
-        w.forget()
+    result = await w.manager.sync_pod(pod, records)
 
-        result = await w.manager.sync_pod(pod, records)
-
-        assert result.error is None
-        assert w.runtime.calls == []
-
-    _play(story)
+    assert result.error is None
+    assert w.runtime.calls == []
 
 
-def test_init_containers_one_a_pass() -> None:
+@run_by(_play)
+async def test_init_containers_one_a_pass(w: RuntimeWorld) -> None:
     """Each pass starts at most one init container; apps come when all have ended well (INIT-01, INIT-02)."""
+    inits = [a_container("i1", "exit", "0", "1"), a_container("i2", "exit", "0", "1")]
+    pod = a_pod(a_container("c1"), a_container("c2"), initContainers=inits)
+    starts: list[list[str]] = []
+    for _ in range(3):
+        w.forget()
+        await w.sync(pod)
+        await w.clock.sleep(2)
+        starts.append([told for told in w.done if told.startswith("Create")])
 
-    async def story(w: RuntimeWorld) -> None:
-        inits = [a_container("i1", "exit", "0", "1"), a_container("i2", "exit", "0", "1")]
-        pod = a_pod(a_container("c1"), a_container("c2"), initContainers=inits)
-        starts: list[list[str]] = []
-        for _ in range(3):
-            w.forget()
-            await w.sync(pod)
-            await w.clock.sleep(2)
-            starts.append([told for told in w.done if told.startswith("Create")])
-
-        assert starts == [
-            ["CreateContainer i1#0"],
-            ["CreateContainer i2#0"],
-            ["CreateContainer c1#0", "CreateContainer c2#0"],
-        ]
-
-    _play(story)
+    assert starts == [
+        ["CreateContainer i1#0"],
+        ["CreateContainer i2#0"],
+        ["CreateContainer c1#0", "CreateContainer c2#0"],
+    ]
 
 
-def test_dead_sandbox_is_replaced() -> None:
+@run_by(_play)
+async def test_dead_sandbox_is_replaced(w: RuntimeWorld) -> None:
     """Containers are stopped, then the sandbox; init records go, and all begins anew (SANDBOX-04, 05)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
-        for _ in range(2):
-            await w.sync(pod)
-            await w.clock.sleep(1)
-        await w.sandbox_dies(pod)
-        w.forget()
-
-        await w.sync(pod)
-
-        assert w.done == [
-            "StopContainer c1#0 30",
-            "StopPodSandbox",
-            "RemoveContainer i1#0",
-            "RunPodSandbox #1",
-            "CreateContainer i1#1",
-            "StartContainer i1#1",
-        ]
-        assert w.events("SandboxChanged") == ["Pod sandbox changed, it will be killed and re-created."]
-
-    _play(story)
-
-
-def test_never_pod_is_not_run_again() -> None:
-    """Under Never a lost sandbox ends the pod once a container has been made (SANDBOX-06)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(restartPolicy="Never")
-        await w.sync(pod)
-        await w.sandbox_dies(pod)
-        w.forget()
-
-        await w.sync(pod)
-
-        assert w.done == ["StopContainer c1#0 30", "StopPodSandbox"]
-
-    _play(story)
-
-
-def test_failed_kill_ends_the_pass() -> None:
-    """After a failed stop nothing is made in that pass (SYNC-06, SYNC-24)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(a_container("c1"), a_container("c2"))
-        await w.sync(pod)
-        w.probes[(await w.newest(pod, "c1")).id] = ProbeOutcome.FAILURE
-        w.forget()
-        w.runtime.faults.add("StopContainer", times=1)
-
-        result = await w.sync(pod)
-
-        assert w.done == ["StopContainer c1#0 30"]
-        assert result.error == (
-            'failed to "KillContainer" for "c1" with KillContainerError: '
-            '"rpc error: code = Unknown desc = injected"'
-        )
-
-    _play(story)
-
-
-def test_sandbox_is_stopped_after_a_failed_stop() -> None:
-    """A kill of the whole pod goes on after a failure, and has failed all the same (SANDBOX-26)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod()
-        await w.sync(pod)
-        await w.sandbox_dies(pod)
-        w.forget()
-        w.runtime.faults.add("StopContainer", times=1)
-
-        result = await w.sync(pod)
-
-        assert w.done == ["StopContainer c1#0 30", "StopPodSandbox"]
-        assert [one.reason for one in result.failures] == [Failure.KILL_CONTAINER]
-
-    _play(story)
-
-
-def test_restart_after_a_probe_is_immediate() -> None:
-    """Stop and new instance come in one pass, without a back-off (RESTART-11, RESTART-12)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod()
-        await w.sync(pod)
-        w.probes[(await w.newest(pod, "c1")).id] = ProbeOutcome.FAILURE
-        w.forget()
-
-        await w.sync(pod)
-
-        assert w.done == ["StopContainer c1#0 30", "CreateContainer c1#1", "StartContainer c1#1"]
-        assert w.events("Killing") == ["Container c1 failed liveness probe, will be restarted"]
-
-    _play(story)
-
-
-def test_failed_app_keeps_no_other() -> None:
-    """An app container that cannot be started keeps the next from nothing (SYNC-04)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(a_container("c1", image=":::"), a_container("c2"))
-
-        result = await w.sync(pod)
-
-        assert w.done[1:] == ["CreateContainer c2#0", "StartContainer c2#0"]
-        assert [(one.target, one.reason) for one in result.failures] == [("c1", Failure.INVALID_IMAGE_NAME)]
-
-    _play(story)
-
-
-def test_failed_init_ends_the_pass() -> None:
-    """After an init container that cannot be started nothing follows (SYNC-05)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
-        w.runtime.faults.add("CreateContainer", times=1)
-
-        result = await w.sync(pod)
-
-        assert w.done == ["RunPodSandbox #0", "CreateContainer i1#0"]
-        assert [one.reason for one in result.failures] == [Failure.CREATE_CONTAINER]
-
-    _play(story)
-
-
-def test_failed_sandbox() -> None:
-    """A failed RunPodSandbox is told; nothing else is tried, and the attempt stays 0 (SANDBOX-10)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("RunPodSandbox", times=1)
-
-        result = await w.sync(a_pod())
-
-        assert w.done == ["RunPodSandbox #0"]
-        assert w.events("FailedCreatePodSandBox") == [
-            "Failed to create pod sandbox: rpc error: code = Unknown desc = injected"
-        ]
-        assert [one.reason for one in result.failures] == [Failure.CREATE_SANDBOX]
-
-    _play(story)
-
-
-def test_failed_sandbox_of_an_ending_pod() -> None:
-    """If the pod is to end anyway, a failed RunPodSandbox is nobody's concern (SYNC-14, SYNC-19)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        w.runtime.faults.add("RunPodSandbox", times=1)
-        w.ending.append("u1")
-
-        result = await w.sync(a_pod())
-
-        assert result.error is None
-        assert w.events() == []
-        assert w.metrics.registry.get_sample_value("kubelet_started_pods_errors_total") == 0
-
-    _play(story)
-
-
-def test_unread_sandbox() -> None:
-    """Without the new sandbox's status no container is made; the sandbox is used later (SYNC-07, SYNC-20)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod()
-        w.runtime.faults.add("PodSandboxStatus", times=1, code=grpc.StatusCode.INTERNAL)
-
-        result = await w.sync(pod)
-        await w.sync(pod)
-
-        assert result.error is not None
-        assert len(w.events("FailedPodSandBoxStatus")) == 1
-        assert w.done == ["RunPodSandbox #0", "CreateContainer c1#0", "StartContainer c1#0"]
-
-    _play(story)
-
-
-def test_ephemeral_first_and_once() -> None:
-    """An ephemeral container starts before others, sees its target, and starts once (EPH-01, 03, 07)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(a_pod())
-        debug = a_container("dbg", "exit", "3", "0", targetContainerName="c1")
-        pod = a_pod(ephemeralContainers=[debug])
-        await w.exits(pod, "c1", 1)
-        w.forget()
-
+    pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
+    for _ in range(2):
         await w.sync(pod)
         await w.clock.sleep(1)
-        await w.sync(pod)
+    await w.sandbox_dies(pod)
+    w.forget()
 
-        made = [told for told in w.done if told.startswith("Create")]
+    await w.sync(pod)
 
-        assert made == ["CreateContainer dbg#0", "CreateContainer c1#1"]
-        options = w.calls("CreateContainer")[0].request.config.linux.security_context.namespace_options
-        assert w.runtime.instances[options.target_id] == "c1#0"
+    assert w.done == [
+        "StopContainer c1#0 30",
+        "StopPodSandbox",
+        "RemoveContainer i1#0",
+        "RunPodSandbox #1",
+        "CreateContainer i1#1",
+        "StartContainer i1#1",
+    ]
+    assert w.events("SandboxChanged") == ["Pod sandbox changed, it will be killed and re-created."]
 
-    _play(story)
+
+@run_by(_play)
+async def test_never_pod_is_not_run_again(w: RuntimeWorld) -> None:
+    """Under Never a lost sandbox ends the pod once a container has been made (SANDBOX-06)."""
+    pod = a_pod(restartPolicy="Never")
+    await w.sync(pod)
+    await w.sandbox_dies(pod)
+    w.forget()
+
+    await w.sync(pod)
+
+    assert w.done == ["StopContainer c1#0 30", "StopPodSandbox"]
 
 
-def test_old_init_instances_go() -> None:
+@run_by(_play)
+async def test_failed_kill_ends_the_pass(w: RuntimeWorld) -> None:
+    """After a failed stop nothing is made in that pass (SYNC-06, SYNC-24)."""
+    pod = a_pod(a_container("c1"), a_container("c2"))
+    await w.sync(pod)
+    w.probes[(await w.newest(pod, "c1")).id] = ProbeOutcome.FAILURE
+    w.forget()
+    w.runtime.faults.add("StopContainer", times=1)
+
+    result = await w.sync(pod)
+
+    assert w.done == ["StopContainer c1#0 30"]
+    assert result.error == (
+        'failed to "KillContainer" for "c1" with KillContainerError: '
+        '"rpc error: code = Unknown desc = injected"'
+    )
+
+
+@run_by(_play)
+async def test_sandbox_is_stopped_after_a_failed_stop(w: RuntimeWorld) -> None:
+    """A kill of the whole pod goes on after a failure, and has failed all the same (SANDBOX-26)."""
+    pod = a_pod()
+    await w.sync(pod)
+    await w.sandbox_dies(pod)
+    w.forget()
+    w.runtime.faults.add("StopContainer", times=1)
+
+    result = await w.sync(pod)
+
+    assert w.done == ["StopContainer c1#0 30", "StopPodSandbox"]
+    assert [one.reason for one in result.failures] == [Failure.KILL_CONTAINER]
+
+
+@run_by(_play)
+async def test_restart_after_a_probe_is_immediate(w: RuntimeWorld) -> None:
+    """Stop and new instance come in one pass, without a back-off (RESTART-11, RESTART-12)."""
+    pod = a_pod()
+    await w.sync(pod)
+    w.probes[(await w.newest(pod, "c1")).id] = ProbeOutcome.FAILURE
+    w.forget()
+
+    await w.sync(pod)
+
+    assert w.done == ["StopContainer c1#0 30", "CreateContainer c1#1", "StartContainer c1#1"]
+    assert w.events("Killing") == ["Container c1 failed liveness probe, will be restarted"]
+
+
+@run_by(_play)
+async def test_failed_app_keeps_no_other(w: RuntimeWorld) -> None:
+    """An app container that cannot be started keeps the next from nothing (SYNC-04)."""
+    pod = a_pod(a_container("c1", image=":::"), a_container("c2"))
+
+    result = await w.sync(pod)
+
+    assert w.done[1:] == ["CreateContainer c2#0", "StartContainer c2#0"]
+    assert [(one.target, one.reason) for one in result.failures] == [("c1", Failure.INVALID_IMAGE_NAME)]
+
+
+@run_by(_play)
+async def test_failed_init_ends_the_pass(w: RuntimeWorld) -> None:
+    """After an init container that cannot be started nothing follows (SYNC-05)."""
+    pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
+    w.runtime.faults.add("CreateContainer", times=1)
+
+    result = await w.sync(pod)
+
+    assert w.done == ["RunPodSandbox #0", "CreateContainer i1#0"]
+    assert [one.reason for one in result.failures] == [Failure.CREATE_CONTAINER]
+
+
+@run_by(_play)
+async def test_failed_sandbox(w: RuntimeWorld) -> None:
+    """A failed RunPodSandbox is told; nothing else is tried, and the attempt stays 0 (SANDBOX-10)."""
+    w.runtime.faults.add("RunPodSandbox", times=1)
+
+    result = await w.sync(a_pod())
+
+    assert w.done == ["RunPodSandbox #0"]
+    assert w.events("FailedCreatePodSandBox") == [
+        "Failed to create pod sandbox: rpc error: code = Unknown desc = injected"
+    ]
+    assert [one.reason for one in result.failures] == [Failure.CREATE_SANDBOX]
+
+
+@run_by(_play)
+async def test_failed_sandbox_of_an_ending_pod(w: RuntimeWorld) -> None:
+    """If the pod is to end anyway, a failed RunPodSandbox is nobody's concern (SYNC-14, SYNC-19)."""
+    w.runtime.faults.add("RunPodSandbox", times=1)
+    w.ending.append("u1")
+
+    result = await w.sync(a_pod())
+
+    assert result.error is None
+    assert w.events() == []
+    assert w.metrics.registry.get_sample_value("kubelet_started_pods_errors_total") == 0
+
+
+@run_by(_play)
+async def test_unread_sandbox(w: RuntimeWorld) -> None:
+    """Without the new sandbox's status no container is made; the sandbox is used later (SYNC-07, SYNC-20)."""
+    pod = a_pod()
+    w.runtime.faults.add("PodSandboxStatus", times=1, code=grpc.StatusCode.INTERNAL)
+
+    result = await w.sync(pod)
+    await w.sync(pod)
+
+    assert result.error is not None
+    assert len(w.events("FailedPodSandBoxStatus")) == 1
+    assert w.done == ["RunPodSandbox #0", "CreateContainer c1#0", "StartContainer c1#0"]
+
+
+@run_by(_play)
+async def test_ephemeral_first_and_once(w: RuntimeWorld) -> None:
+    """An ephemeral container starts before others, sees its target, and starts once (EPH-01, 03, 07)."""
+    await w.sync(a_pod())
+    debug = a_container("dbg", "exit", "3", "0", targetContainerName="c1")
+    pod = a_pod(ephemeralContainers=[debug])
+    await w.exits(pod, "c1", 1)
+    w.forget()
+
+    await w.sync(pod)
+    await w.clock.sleep(1)
+    await w.sync(pod)
+
+    made = [told for told in w.done if told.startswith("Create")]
+
+    assert made == ["CreateContainer dbg#0", "CreateContainer c1#1"]
+    options = w.calls("CreateContainer")[0].request.config.linux.security_context.namespace_options
+    assert w.runtime.instances[options.target_id] == "c1#0"
+
+
+@run_by(_play)
+async def test_old_init_instances_go(w: RuntimeWorld) -> None:
     """Of each init container the newest dead instance stays (INIT-14)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(initContainers=[a_container("i1", "exit", "1", "0")])
-        for _ in range(3):
-            await w.sync(pod)
-            await w.clock.sleep(31)
-        w.forget()
-
+    pod = a_pod(initContainers=[a_container("i1", "exit", "1", "0")])
+    for _ in range(3):
         await w.sync(pod)
+        await w.clock.sleep(31)
+    w.forget()
 
-        assert w.done == ["RemoveContainer i1#1", "CreateContainer i1#3", "StartContainer i1#3"]
+    await w.sync(pod)
 
-    _play(story)
+    assert w.done == ["RemoveContainer i1#1", "CreateContainer i1#3", "StartContainer i1#3"]
 
 
-def test_crash_loop() -> None:
+@run_by(_play)
+async def test_crash_loop(w: RuntimeWorld) -> None:
     """The first restart is immediate, the second waits 10 s from the end, and says so (BACKOFF-01, 06)."""
-
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(a_container("c1", "exit", "1", "1"))
-        for _ in range(2):
-            await w.sync(pod)
-            await w.clock.sleep(2)
-
-        refused = await w.sync(pod)
-        await w.clock.sleep(9.5)
+    pod = a_pod(a_container("c1", "exit", "1", "1"))
+    for _ in range(2):
         await w.sync(pod)
+        await w.clock.sleep(2)
 
-        assert refused.error == (
-            'failed to "StartContainer" for "c1" with CrashLoopBackOff: '
-            '"back-off 10s restarting failed container=c1 pod=web_default(u1)"'
-        )
-        assert refused.backing_off_only
-        assert w.events("BackOff") == ["Back-off restarting failed container c1 in pod web_default(u1)"]
-        assert [told for told in w.done if told.startswith("Create")] == [
-            "CreateContainer c1#0",
-            "CreateContainer c1#1",
-            "CreateContainer c1#2",
-        ]
-        count = w.metrics.registry.get_sample_value
-        assert count("kubelet_started_containers_total", {"container_type": "container"}) == 3
+    refused = await w.sync(pod)
+    await w.clock.sleep(9.5)
+    await w.sync(pod)
 
-    _play(story)
+    assert refused.error == (
+        'failed to "StartContainer" for "c1" with CrashLoopBackOff: '
+        '"back-off 10s restarting failed container=c1 pod=web_default(u1)"'
+    )
+    assert refused.backing_off_only
+    assert w.events("BackOff") == ["Back-off restarting failed container c1 in pod web_default(u1)"]
+    assert [told for told in w.done if told.startswith("Create")] == [
+        "CreateContainer c1#0",
+        "CreateContainer c1#1",
+        "CreateContainer c1#2",
+    ]
+    count = w.metrics.registry.get_sample_value
+    assert count("kubelet_started_containers_total", {"container_type": "container"}) == 3
 
 
-def test_changed_image_starts_at_once() -> None:
+@run_by(_play)
+async def test_changed_image_starts_at_once(w: RuntimeWorld) -> None:
     """Another image has a back-off of its own (BACKOFF-05)."""
+    pod = a_pod(a_container("c1", "exit", "1", "1"))
+    for _ in range(3):
+        await w.sync(pod)
+        await w.clock.sleep(2)
+    w.forget()
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = a_pod(a_container("c1", "exit", "1", "1"))
-        for _ in range(3):
-            await w.sync(pod)
-            await w.clock.sleep(2)
-        w.forget()
+    await w.sync(a_pod(a_container("c1", "exit", "1", "1", image="img:2")))
 
-        await w.sync(a_pod(a_container("c1", "exit", "1", "1", image="img:2")))
-
-        assert w.done == ["CreateContainer c1#2", "StartContainer c1#2"]
-
-    _play(story)
+    assert w.done == ["CreateContainer c1#2", "StartContainer c1#2"]
 
 
-def test_lists_are_the_same_while_nothing_changes() -> None:
+@run_by(_play)
+async def test_lists_are_the_same_while_nothing_changes(w: RuntimeWorld) -> None:
     """An unchanged runtime gives the very same tuple of pods."""
+    await w.sync(a_pod())
+    first, second = await w.side.reader.list_pods(), await w.side.reader.list_pods()
+    await w.sync(a_pod(uid="u2", metadata={"name": "other"}))
+    third = await w.side.reader.list_pods()
 
-    async def story(w: RuntimeWorld) -> None:
-        await w.sync(a_pod())
-        first, second = await w.side.reader.list_pods(), await w.side.reader.list_pods()
-        await w.sync(a_pod(uid="u2", metadata={"name": "other"}))
-        third = await w.side.reader.list_pods()
-
-        assert first is second
-        assert [pod.uid for pod in third] == ["u1", "u2"]
-        assert [pod.uid for pod in await w.side.reader.list_running_pods()] == ["u1", "u2"]
-
-    _play(story)
+    assert first is second
+    assert [pod.uid for pod in third] == ["u1", "u2"]
+    assert [pod.uid for pod in await w.side.reader.list_running_pods()] == ["u1", "u2"]

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lightkube.models.core_v1 import Pod
+from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod
 
 from kubelet_fakes.clock import run
@@ -41,60 +42,48 @@ def _stops(w: RuntimeWorld, began: float) -> list[tuple[str, float, int]]:
     return [(name, call.t - began, call.request.timeout) for name, call in zip(names, calls, strict=True)]
 
 
-def test_sidecars_go_after_the_apps_and_in_reverse() -> None:
+@run_by(_play)
+async def test_sidecars_go_after_the_apps_and_in_reverse(w: RuntimeWorld) -> None:
     """Each sidecar waits for its turn, which is off its grace; all kills are told at once (SIDECAR-12)."""
+    pod = _served("run", "stopdelay=3")
+    began = await _started(w, pod)
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = _served("run", "stopdelay=3")
-        began = await _started(w, pod)
+    await w.kill(pod, 10)
 
-        await w.kill(pod, 10)
-
-        assert _stops(w, began) == [("c1", 0, 10), ("s2", 3, 7), ("s1", 4, 6)]
-        assert sorted(w.events("Killing")) == [f"Stopping container {name}" for name in ("c1", "s1", "s2")]
-
-    _play(story)
+    assert _stops(w, began) == [("c1", 0, 10), ("s2", 3, 7), ("s1", 4, 6)]
+    assert sorted(w.events("Killing")) == [f"Stopping container {name}" for name in ("c1", "s1", "s2")]
 
 
-def test_turns_are_cut_short_by_the_grace() -> None:
+@run_by(_play)
+async def test_turns_are_cut_short_by_the_grace(w: RuntimeWorld) -> None:
     """When the app containers use up the grace, sidecars wait no longer and have 2 s (SIDECAR-14)."""
+    pod = _served("run", "stopdelay=60")
+    began = await _started(w, pod)
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = _served("run", "stopdelay=60")
-        began = await _started(w, pod)
+    await w.kill(pod, 4)
 
-        await w.kill(pod, 4)
-
-        assert sorted(_stops(w, began)) == [("c1", 0, 4), ("s1", 4, 2), ("s2", 4, 2)]
-
-    _play(story)
+    assert sorted(_stops(w, began)) == [("c1", 0, 4), ("s1", 4, 2), ("s2", 4, 2)]
 
 
-def test_what_does_not_run_holds_up_nobody() -> None:
+@run_by(_play)
+async def test_what_does_not_run_holds_up_nobody(w: RuntimeWorld) -> None:
     """A sidecar does not wait for an app container that has ended (SIDECAR-16)."""
+    pod = _served("exit", "0", "1")
+    await _started(w, pod)
+    await w.clock.sleep(2)
+    began = w.clock.monotonic()
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = _served("exit", "0", "1")
-        await _started(w, pod)
-        await w.clock.sleep(2)
-        began = w.clock.monotonic()
+    await w.kill(pod, 10)
 
-        await w.kill(pod, 10)
-
-        assert _stops(w, began) == [("s2", 0, 10), ("s1", 1, 9)]
-
-    _play(story)
+    assert _stops(w, began) == [("s2", 0, 10), ("s1", 1, 9)]
 
 
-def test_all_at_one_time_in_1_28() -> None:
+@run_by(_play, version="1.28")
+async def test_all_at_one_time_in_1_28(w: RuntimeWorld) -> None:
     """Before 1.29 nobody waits for anybody."""
+    pod = _served("run", "stopdelay=3")
+    began = await _started(w, pod)
 
-    async def story(w: RuntimeWorld) -> None:
-        pod = _served("run", "stopdelay=3")
-        began = await _started(w, pod)
+    await w.kill(pod, 10)
 
-        await w.kill(pod, 10)
-
-        assert sorted(_stops(w, began)) == [("c1", 0, 10), ("s1", 0, 10), ("s2", 0, 10)]
-
-    _play(story, version="1.28")
+    assert sorted(_stops(w, began)) == [("c1", 0, 10), ("s1", 0, 10), ("s2", 0, 10)]

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import grpc
 import pytest
 from observation import START_NS, ScriptedRuntime, clock, failure, listed
+from on_loop import run_by
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api.metrics import Metrics
@@ -146,69 +147,54 @@ def test_pod_whose_sandbox_went_is_empty() -> None:
     assert ear.records() == ["c1 Started", "s1 Died", "s1 Removed"]
 
 
-def test_while_it_hears_it_lists_seldom() -> None:
+@run_by(listening)
+async def test_while_it_hears_it_lists_seldom(ear: Ear) -> None:
     """The runtime is listed every five minutes, and counts as unseen after ten (PLEG-14)."""
-
-    async def story(ear: Ear) -> None:
-        await asyncio.sleep(290)  # noqa: TID251 - virtual time
-        assert ear.runtime.calls.count("list") == 1
-        await asyncio.sleep(20)  # noqa: TID251 - virtual time
-        assert ear.runtime.calls.count("list") == 2
-        assert ear.pleg.pace == SLOW
-
-    listening(story)
+    await asyncio.sleep(290)  # noqa: TID251 - virtual time
+    assert ear.runtime.calls.count("list") == 1
+    await asyncio.sleep(20)  # noqa: TID251 - virtual time
+    assert ear.runtime.calls.count("list") == 2
+    assert ear.pleg.pace == SLOW
 
 
-def test_silence_is_news_as_well() -> None:
+@run_by(listening)
+async def test_silence_is_news_as_well(ear: Ear) -> None:
     """A worker of a pod of which nothing is heard goes on within five seconds (PLEG-06)."""
-
-    async def story(ear: Ear) -> None:
-        await asyncio.wait_for(ear.cache.get_newer_than("u", 0.5), 6)
-
-    listening(story)
+    await asyncio.wait_for(ear.cache.get_newer_than("u", 0.5), 6)
 
 
-def test_each_break_is_followed_by_a_look() -> None:
+@run_by(listening)
+async def test_each_break_is_followed_by_a_look(ear: Ear) -> None:
     """When the stream breaks the runtime is listed, and the stream is opened again (PLEG-15)."""
-
-    async def story(ear: Ear) -> None:
-        ear.queue.put_nowait(failure())
-        await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
-        assert (ear.opened, ear.runtime.calls.count("list")) == (2, 2)
-        ear.queue.put_nowait(an_event(STOPPED, at=0.6))
-        await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
-        assert ear.records() == ["c1 Died"]
-
-    listening(story)
+    ear.queue.put_nowait(failure())
+    await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
+    assert (ear.opened, ear.runtime.calls.count("list")) == (2, 2)
+    ear.queue.put_nowait(an_event(STOPPED, at=0.6))
+    await asyncio.sleep(0.1)  # noqa: TID251 - virtual time
+    assert ear.records() == ["c1 Died"]
 
 
-def test_stream_is_given_up_after_five_breaks() -> None:
+@run_by(listening)
+async def test_stream_is_given_up_after_five_breaks(ear: Ear) -> None:
     """From then on the runtime is listed each second (PLEG-15, K8S-129827)."""
-
-    async def story(ear: Ear) -> None:
-        for _ in range(5):
-            ear.queue.put_nowait(failure())
-        await asyncio.sleep(10)  # noqa: TID251 - virtual time
-        assert (ear.opened, ear.pleg.pace) == (5, USUAL)
-        assert ear.runtime.calls.count("list") > 10
-        ear.runtime.pods = (listed("u", c1="EXITED"),)
-        await asyncio.sleep(1.1)  # noqa: TID251 - virtual time
-        assert "c1 Died" in ear.records()
-
-    listening(story)
+    for _ in range(5):
+        ear.queue.put_nowait(failure())
+    await asyncio.sleep(10)  # noqa: TID251 - virtual time
+    assert (ear.opened, ear.pleg.pace) == (5, USUAL)
+    assert ear.runtime.calls.count("list") > 10
+    ear.runtime.pods = (listed("u", c1="EXITED"),)
+    await asyncio.sleep(1.1)  # noqa: TID251 - virtual time
+    assert "c1 Died" in ear.records()
 
 
-def test_relist_overwrites_older_news() -> None:
+@run_by(listening)
+async def test_relist_overwrites_older_news(ear: Ear) -> None:
     """What a relist finds later than an event overwrites it."""
-
-    async def story(ear: Ear) -> None:
-        ear.evented.take(an_event(STARTED, at=0.5))
-        ear.runtime.pods = (listed("u", c1="EXITED"),)
-        await ear.pleg.relist()
-        assert ear.states() == {"c1": "EXITED"}
-        assert PodLifeCycleEventType.DIED in {event.kind for event in _taken(ear)}
-
-    listening(story)
+    ear.evented.take(an_event(STARTED, at=0.5))
+    ear.runtime.pods = (listed("u", c1="EXITED"),)
+    await ear.pleg.relist()
+    assert ear.states() == {"c1": "EXITED"}
+    assert PodLifeCycleEventType.DIED in {event.kind for event in _taken(ear)}
 
 
 def _taken(ear: Ear) -> list[PodLifecycleEvent]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import grpc
 import pytest
 from observation import ScriptedRuntime, clock, failure, listed, records
+from on_loop import run_by
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api.metrics import Metrics
@@ -98,27 +99,21 @@ def test_a_pod_that_vanished_has_lost_everything() -> None:
     ]
 
 
-def test_only_what_others_can_rely_on_is_told() -> None:
+@run_by(on_watch)
+async def test_only_what_others_can_rely_on_is_told(watch: Watch) -> None:
     """A created container leads to an inspection and to no event (PLEG-03)."""
-
-    async def story(watch: Watch) -> None:
-        assert await watch.relist(listed("u", c1="CREATED")) == ["s-u Started"]
-        assert await watch.relist(listed("u", c1="UNKNOWN")) == []
-        assert await watch.relist(listed("u", c1="RUNNING")) == ["c1 Started"]
-        assert watch.runtime.calls == ["list", "u", "list", "list", "u"]
-
-    on_watch(story)
+    assert await watch.relist(listed("u", c1="CREATED")) == ["s-u Started"]
+    assert await watch.relist(listed("u", c1="UNKNOWN")) == []
+    assert await watch.relist(listed("u", c1="RUNNING")) == ["c1 Started"]
+    assert watch.runtime.calls == ["list", "u", "list", "list", "u"]
 
 
-def test_the_death_of_a_sandbox_is_told() -> None:
+@run_by(on_watch)
+async def test_the_death_of_a_sandbox_is_told(watch: Watch) -> None:
     """A sandbox counts as a container (PLEG-04)."""
+    await watch.relist(listed("u", c1="RUNNING"))
 
-    async def story(watch: Watch) -> None:
-        await watch.relist(listed("u", c1="RUNNING"))
-
-        assert await watch.relist(listed("u", sandbox="EXITED", c1="RUNNING")) == ["s-u Died"]
-
-    on_watch(story)
+    assert await watch.relist(listed("u", sandbox="EXITED", c1="RUNNING")) == ["s-u Died"]
 
 
 def test_the_first_relist_inspects_every_pod() -> None:
@@ -133,35 +128,29 @@ def test_the_first_relist_inspects_every_pod() -> None:
     on_watch(story, listed("u", c1="RUNNING"), listed("v", c2="EXITED"))
 
 
-def test_only_changed_pods_are_inspected() -> None:
+@run_by(on_watch)
+async def test_only_changed_pods_are_inspected(watch: Watch) -> None:
     """Of many pods the one that changed is read, and no other (PLEG-02)."""
+    others = [listed(f"u{number}", c="RUNNING") for number in range(100)]
+    await watch.relist(*others, listed("u", c1="RUNNING"))
+    watch.runtime.calls.clear()
+    await watch.relist(*others, listed("u", c1="EXITED"))
 
-    async def story(watch: Watch) -> None:
-        others = [listed(f"u{number}", c="RUNNING") for number in range(100)]
-        await watch.relist(*others, listed("u", c1="RUNNING"))
-        watch.runtime.calls.clear()
-        await watch.relist(*others, listed("u", c1="EXITED"))
-
-        assert watch.runtime.calls == ["list", "u"]
-
-    on_watch(story)
+    assert watch.runtime.calls == ["list", "u"]
 
 
-def test_a_failed_list_changes_nothing() -> None:
+@run_by(on_watch)
+async def test_a_failed_list_changes_nothing(watch: Watch) -> None:
     """From a list that fails no death is concluded, and time stands still (PLEG-01, K8S-29012)."""
+    await watch.relist(listed("u", c1="RUNNING"))
+    watch.runtime.list_error = failure()
+    await watch.clock.sleep(1)
 
-    async def story(watch: Watch) -> None:
-        await watch.relist(listed("u", c1="RUNNING"))
-        watch.runtime.list_error = failure()
-        await watch.clock.sleep(1)
-
-        assert await watch.relist() == []
-        assert watch.cache.get("u").is_running
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1):
-                await watch.cache.get_newer_than("u", 0.5)
-
-    on_watch(story)
+    assert await watch.relist() == []
+    assert watch.cache.get("u").is_running
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await watch.cache.get_newer_than("u", 0.5)
 
 
 def test_the_cache_is_written_before_the_event_is_told() -> None:
@@ -182,106 +171,88 @@ def test_the_cache_is_written_before_the_event_is_told() -> None:
     on_watch(story, listed("u", c1="RUNNING"))
 
 
-def test_a_failed_inspection_holds_the_event_back() -> None:
+@run_by(on_watch)
+async def test_a_failed_inspection_holds_the_event_back(watch: Watch) -> None:
     """The event comes with the relist that can read the pod, though the lists are the same (PLEG-05)."""
+    await watch.relist(listed("u", c1="RUNNING"))
+    watch.runtime.errors["u"] = failure()
+    died = (listed("u", c1="EXITED"),)
 
-    async def story(watch: Watch) -> None:
-        await watch.relist(listed("u", c1="RUNNING"))
-        watch.runtime.errors["u"] = failure()
-        died = (listed("u", c1="EXITED"),)
+    assert await watch.relist(*died) == []
+    assert watch.cache.error("u") is not None
+    assert await watch.relist(*watch.runtime.pods) == []
 
-        assert await watch.relist(*died) == []
-        assert watch.cache.error("u") is not None
-        assert await watch.relist(*watch.runtime.pods) == []
+    watch.runtime.errors.clear()
+    watch.runtime.pods = died
+    await watch.pleg.relist()
 
-        watch.runtime.errors.clear()
-        watch.runtime.pods = died
-        await watch.pleg.relist()
-
-        assert watch.events() == ["c1 Died"]
-        assert watch.cache.error("u") is None
-
-    on_watch(story)
+    assert watch.events() == ["c1 Died"]
+    assert watch.cache.error("u") is None
 
 
-def test_a_pod_that_is_again_what_it_was_is_inspected_all_the_same() -> None:
+@run_by(on_watch)
+async def test_a_pod_that_is_again_what_it_was_is_inspected_all_the_same(watch: Watch) -> None:
     """A failed inspection is repeated even if nothing is left to tell: the error must go (K8S-53207)."""
+    running = listed("u", c1="RUNNING")
+    await watch.relist(running)
+    watch.runtime.errors["u"] = failure()
+    await watch.relist(listed("u", c1="UNKNOWN"))
+    watch.runtime.errors.clear()
 
-    async def story(watch: Watch) -> None:
-        running = listed("u", c1="RUNNING")
-        await watch.relist(running)
-        watch.runtime.errors["u"] = failure()
-        await watch.relist(listed("u", c1="UNKNOWN"))
-        watch.runtime.errors.clear()
-
-        assert await watch.relist(running) == []
-        assert watch.cache.error("u") is None
-        watch.runtime.calls.clear()
-        await watch.relist(running)
-        assert watch.runtime.calls == ["list"]
-
-    on_watch(story)
+    assert await watch.relist(running) == []
+    assert watch.cache.error("u") is None
+    watch.runtime.calls.clear()
+    await watch.relist(running)
+    assert watch.runtime.calls == ["list"]
 
 
-def test_a_failing_pod_holds_up_no_other() -> None:
+@run_by(on_watch)
+async def test_a_failing_pod_holds_up_no_other(watch: Watch) -> None:
     """One pod that cannot be read keeps neither events nor time from the others (K8S-94829)."""
+    watch.runtime.errors["u"] = failure(grpc.StatusCode.DEADLINE_EXCEEDED)
 
-    async def story(watch: Watch) -> None:
-        watch.runtime.errors["u"] = failure(grpc.StatusCode.DEADLINE_EXCEEDED)
-
-        assert await watch.relist(listed("u", c1="RUNNING"), listed("v", c2="RUNNING")) == [
-            "c2 Started",
-            "s-v Started",
-        ]
-        assert (await watch.cache.get_newer_than("w", -1)) == PodRecords("w")
-
-    on_watch(story)
+    assert await watch.relist(listed("u", c1="RUNNING"), listed("v", c2="RUNNING")) == [
+        "c2 Started",
+        "s-v Started",
+    ]
+    assert (await watch.cache.get_newer_than("w", -1)) == PodRecords("w")
 
 
-def test_a_pod_that_is_gone_leaves_the_cache() -> None:
+@run_by(on_watch)
+async def test_a_pod_that_is_gone_leaves_the_cache(watch: Watch) -> None:
     """Records that were there and went between two relists are told and forgotten (PLEG-07, K8S-22155)."""
+    await watch.relist(listed("u", c1="RUNNING"))
 
-    async def story(watch: Watch) -> None:
-        await watch.relist(listed("u", c1="RUNNING"))
-
-        assert await watch.relist() == ["c1 Died", "c1 Removed", "s-u Died", "s-u Removed"]
-        assert watch.cache.get("u") == PodRecords("u")
-        assert watch.runtime.calls == ["list", "u", "list"]
-
-    on_watch(story)
+    assert await watch.relist() == ["c1 Died", "c1 Removed", "s-u Died", "s-u Removed"]
+    assert watch.cache.get("u") == PodRecords("u")
+    assert watch.runtime.calls == ["list", "u", "list"]
 
 
-def test_a_full_queue_drops_events() -> None:
+@run_by(on_watch, capacity=5)
+async def test_a_full_queue_drops_events(watch: Watch) -> None:
     """When nobody takes events the relist goes on, and what is dropped is counted (PLEG-09, K8S-72482)."""
+    pods = [listed(f"u{number}", c="RUNNING") for number in range(10)]
+    watch.runtime.pods = tuple(pods)
+    await watch.pleg.relist()
 
-    async def story(watch: Watch) -> None:
-        pods = [listed(f"u{number}", c="RUNNING") for number in range(10)]
-        watch.runtime.pods = tuple(pods)
-        await watch.pleg.relist()
-
-        assert watch.pleg.events.qsize() == 5
-        assert b"kubelet_pleg_discard_events 15.0" in watch.metrics.exposition()
-        assert all(watch.cache.get(pod.uid).is_running for pod in pods)
-
-    on_watch(story, capacity=5)
+    assert watch.pleg.events.qsize() == 5
+    assert b"kubelet_pleg_discard_events 15.0" in watch.metrics.exposition()
+    assert all(watch.cache.get(pod.uid).is_running for pod in pods)
 
 
-def test_an_ended_pod_keeps_its_addresses() -> None:
+@run_by(on_watch)
+async def test_an_ended_pod_keeps_its_addresses(watch: Watch) -> None:
     """Without a ready sandbox the last known IPs stay; a ready sandbox without any has none."""
+    watch.runtime.ips["u"] = ("10.0.0.1",)
+    await watch.relist(listed("u", c1="RUNNING"))
+    watch.runtime.ips.clear()
+    await watch.relist(listed("u", sandbox="EXITED", c1="EXITED"))
 
-    async def story(watch: Watch) -> None:
-        watch.runtime.ips["u"] = ("10.0.0.1",)
-        await watch.relist(listed("u", c1="RUNNING"))
-        watch.runtime.ips.clear()
-        await watch.relist(listed("u", sandbox="EXITED", c1="EXITED"))
+    assert watch.cache.get("u").ips == ("10.0.0.1",)
 
-        assert watch.cache.get("u").ips == ("10.0.0.1",)
+    await watch.relist(listed("u", sandbox="RUNNING", c1="EXITED"))
 
-        await watch.relist(listed("u", sandbox="RUNNING", c1="EXITED"))
-
-        assert watch.cache.get("u").ips == ()
-
-    on_watch(story)
+    assert watch.cache.get("u").ips == ()
 
 
 def test_relists_are_a_second_apart() -> None:
@@ -308,22 +279,19 @@ def test_relists_are_a_second_apart() -> None:
     on_watch(story)
 
 
-def test_health() -> None:
+@run_by(on_watch)
+async def test_health(watch: Watch) -> None:
     """Unhealthy before the first success, and again when none came for three minutes (PLEG-08)."""
+    assert watch.pleg.healthy() == "pleg has yet to be successful"
 
-    async def story(watch: Watch) -> None:
-        assert watch.pleg.healthy() == "pleg has yet to be successful"
+    await watch.pleg.relist()
+    await watch.clock.sleep(180)
+    assert watch.pleg.healthy() is None
 
-        await watch.pleg.relist()
-        await watch.clock.sleep(180)
-        assert watch.pleg.healthy() is None
-
-        watch.runtime.list_error = failure()
-        await watch.clock.sleep(1)
-        await watch.pleg.relist()
-        assert watch.pleg.healthy() == "pleg was last seen active 3m1s ago; threshold is 3m0s"
-
-    on_watch(story)
+    watch.runtime.list_error = failure()
+    await watch.clock.sleep(1)
+    await watch.pleg.relist()
+    assert watch.pleg.healthy() == "pleg was last seen active 3m1s ago; threshold is 3m0s"
 
 
 def test_states_of_lists_are_those_of_the_cri() -> None:
@@ -331,36 +299,30 @@ def test_states_of_lists_are_those_of_the_cri() -> None:
     assert {state.value for state in ContainerState} == {CREATED, RUNNING, EXITED, UNKNOWN}
 
 
-def test_a_watched_pod_is_inspected_until_what_is_awaited_holds() -> None:
+@run_by(on_watch)
+async def test_a_watched_pod_is_inspected_until_what_is_awaited_holds(watch: Watch) -> None:
     """A pod that is watched is read at each relist, and is told once when that has come (PLEG-17)."""
-
-    async def story(watch: Watch) -> None:
-        await watch.relist(listed("u", c1="RUNNING"))
-        holds: list[bool] = []
-        watch.pleg.watch("u", "c1:cpu", lambda _: bool(holds))
-        watch.runtime.calls.clear()
-        for _ in range(2):
-            assert await watch.relist(*watch.runtime.pods) == []
-        holds.append(True)
-        await watch.pleg.relist()
-        assert [event.kind for event in taken(watch)] == [MET]
-        await watch.pleg.relist()
-        assert watch.runtime.calls == ["list", "u", "list", "u", "list", "u", "list"]
-
-    on_watch(story)
+    await watch.relist(listed("u", c1="RUNNING"))
+    holds: list[bool] = []
+    watch.pleg.watch("u", "c1:cpu", lambda _: bool(holds))
+    watch.runtime.calls.clear()
+    for _ in range(2):
+        assert await watch.relist(*watch.runtime.pods) == []
+    holds.append(True)
+    await watch.pleg.relist()
+    assert [event.kind for event in taken(watch)] == [MET]
+    await watch.pleg.relist()
+    assert watch.runtime.calls == ["list", "u", "list", "u", "list", "u", "list"]
 
 
-def test_nobody_is_told_of_a_watched_pod_that_is_gone() -> None:
+@run_by(on_watch)
+async def test_nobody_is_told_of_a_watched_pod_that_is_gone(watch: Watch) -> None:
     """A pod without records keeps nobody waiting: it is forgotten."""
-
-    async def story(watch: Watch) -> None:
-        watch.pleg.watch("u", "c1:cpu", lambda _: False)
-        await watch.relist()
-        await watch.relist()
-        assert watch.runtime.calls == ["list", "list"]
-        assert taken(watch) == []
-
-    on_watch(story)
+    watch.pleg.watch("u", "c1:cpu", lambda _: False)
+    await watch.relist()
+    await watch.relist()
+    assert watch.runtime.calls == ["list", "list"]
+    assert taken(watch) == []
 
 
 def taken(watch: Watch) -> list[PodLifecycleEvent]:

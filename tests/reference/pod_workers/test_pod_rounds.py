@@ -9,6 +9,7 @@ import pytest
 from lightkube.models.core_v1 import Container, Pod, PodIP, PodSpec, PodStatus, Volume
 from lightkube.models.meta_v1 import ObjectMeta
 from msgspec.structs import replace
+from on_loop import in_virtual_time
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api import names
@@ -251,40 +252,34 @@ def test_no_volumes() -> None:
     assert world.told() == [("FailedMount", "Unable to attach or mount volumes: no secret")]
 
 
-def test_wait_for_volumes_is_cut() -> None:
+@in_virtual_time
+async def test_wait_for_volumes_is_cut() -> None:
     """A termination ends the wait for volumes without an event (WORK-06)."""
     world = Everything()
     waits = Waits()
+    world.volumes_seconds = asyncio.Event()
+    asyncio.get_running_loop().call_later(5, waits.cancel)
+    with pytest.raises(WaitCancelled):
+        await world.syncer().sync_pod(Update(UpdateKind.SYNC, pod()), RECORDS, waits)
 
-    async def story() -> None:
-        world.volumes_seconds = asyncio.Event()
-        asyncio.get_running_loop().call_later(5, waits.cancel)
-        with pytest.raises(WaitCancelled):
-            await world.syncer().sync_pod(Update(UpdateKind.SYNC, pod()), RECORDS, waits)
-
-        assert asyncio.get_running_loop().time() == 5
-
-    run(story())
+    assert asyncio.get_running_loop().time() == 5
 
     assert world.steps[-1] == "volumes"
     assert world.events == []
 
 
-def test_crash_passes_through_a_wait() -> None:
+@in_virtual_time
+async def test_crash_passes_through_a_wait() -> None:
     """A round that is cancelled while it waits is cancelled, and its wait with it."""
     world = Everything()
+    world.volumes_seconds = asyncio.Event()
+    update = Update(UpdateKind.SYNC, pod())
+    task = asyncio.ensure_future(world.syncer().sync_pod(update, RECORDS, Waits()))
+    asyncio.get_running_loop().call_later(5, task.cancel)
+    await asyncio.wait([task])
 
-    async def story() -> None:
-        world.volumes_seconds = asyncio.Event()
-        update = Update(UpdateKind.SYNC, pod())
-        task = asyncio.ensure_future(world.syncer().sync_pod(update, RECORDS, Waits()))
-        asyncio.get_running_loop().call_later(5, task.cancel)
-        await asyncio.wait([task])
-
-        assert task.cancelled()
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    run(story())
+    assert task.cancelled()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 def test_reasons_are_remembered() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from on_loop import run_by
 from workers_bench import Bench, a_pod, failure, on_bench, running_records
 
 from kubelet_reference.api.records import ListedPod
@@ -11,303 +12,252 @@ from kubelet_reference.pod_workers.worker_table import State
 from kubelet_reference.util.ports import ApiError
 
 
-def test_whole_life() -> None:
+@run_by(on_bench)
+async def test_whole_life(bench: Bench) -> None:
     """A pod that is wanted and then deleted is synced, stopped, cleaned up and finished, in that order."""
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod(deletion=30))
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod(deletion=30))
-        await bench.let(1)
-
-        assert bench.story == ["sync", "terminating", "terminated"]
-        assert bench.syncer.rounds[1].grace == 30
-        assert bench.workers.should_be_finished("u1")
-
-    on_bench(story)
+    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.syncer.rounds[1].grace == 30
+    assert bench.workers.should_be_finished("u1")
 
 
-def test_rounds_of_one_pod_are_serial_and_of_two_are_not() -> None:
+@run_by(on_bench)
+async def test_rounds_of_one_pod_are_serial_and_of_two_are_not(bench: Bench) -> None:
     """The rounds of one UID never overlap, and a slow pod holds up no other one (WORK-01)."""
+    bench.syncer.seconds["sync"] = 10
+    bench.tell(a_pod("u1", "one"), UpdateKind.CREATE)
+    bench.tell(a_pod("u2", "two"), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod("u1", "one", version="2"))
+    await bench.let(20)
+    begun = [(one.uid, one.begun) for one in bench.syncer.rounds]
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["sync"] = 10
-        bench.tell(a_pod("u1", "one"), UpdateKind.CREATE)
-        bench.tell(a_pod("u2", "two"), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod("u1", "one", version="2"))
-        await bench.let(20)
-        begun = [(one.uid, one.begun) for one in bench.syncer.rounds]
-
-        assert begun == [("u1", 0), ("u2", 0), ("u1", 10)]
-
-    on_bench(story)
+    assert begun == [("u1", 0), ("u2", 0), ("u1", 10)]
 
 
-def test_only_the_newest_update_waits() -> None:
+@run_by(on_bench)
+async def test_only_the_newest_update_waits(bench: Bench) -> None:
     """Of updates that come during a round only the newest is synced (WORK-02)."""
+    bench.syncer.seconds["sync"] = 5
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(1)
+    for version in "23456":
+        bench.tell(a_pod(version=version))
+    await bench.let(10)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["sync"] = 5
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(1)
-        for version in "23456":
-            bench.tell(a_pod(version=version))
-        await bench.let(10)
-
-        assert [one.version for one in bench.syncer.rounds] == ["1", "6"]
-
-    on_bench(story)
+    assert [one.version for one in bench.syncer.rounds] == ["1", "6"]
 
 
-def test_kill_is_never_overwritten() -> None:
+@run_by(on_bench)
+async def test_kill_is_never_overwritten(bench: Bench) -> None:
     """An update that comes after a kill does not take it back (WORK-03, WORK-04)."""
+    bench.syncer.seconds["sync"] = 5
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod(), UpdateKind.KILL)
+    bench.tell(a_pod(version="2"))
+    await bench.let(10)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["sync"] = 5
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod(), UpdateKind.KILL)
-        bench.tell(a_pod(version="2"))
-        await bench.let(10)
-
-        assert bench.story == ["sync", "terminating", "terminated"]
-
-    on_bench(story)
+    assert bench.story == ["sync", "terminating", "terminated"]
 
 
-def test_each_way_into_termination() -> None:
+@run_by(on_bench)
+async def test_each_way_into_termination(bench: Bench) -> None:
     """Deletion, terminal phase, kill and the pod's own end each lead to a terminating round (WORK-05)."""
+    for uid in ("deleted", "failed", "killed", "ended"):
+        bench.tell(a_pod(uid, uid), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.syncer.rounds.clear()
+    bench.tell(a_pod("deleted", "deleted", deletion=7))
+    bench.tell(a_pod("failed", "failed", phase="Failed"))
+    bench.tell(a_pod("killed", "killed"), UpdateKind.KILL, kill=KillOptions(grace_override=3))
+    await bench.let(1)
+    bench.syncer.has_ended = True
+    bench.tell(a_pod("ended", "ended"))
+    await bench.let(1)
+    graces = {one.uid: one.grace for one in bench.syncer.rounds if one.kind == "terminating"}
 
-    async def story(bench: Bench) -> None:
-        for uid in ("deleted", "failed", "killed", "ended"):
-            bench.tell(a_pod(uid, uid), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.syncer.rounds.clear()
-        bench.tell(a_pod("deleted", "deleted", deletion=7))
-        bench.tell(a_pod("failed", "failed", phase="Failed"))
-        bench.tell(a_pod("killed", "killed"), UpdateKind.KILL, kill=KillOptions(grace_override=3))
-        await bench.let(1)
-        bench.syncer.has_ended = True
-        bench.tell(a_pod("ended", "ended"))
-        await bench.let(1)
-        graces = {one.uid: one.grace for one in bench.syncer.rounds if one.kind == "terminating"}
-
-        assert graces == {"deleted": 7, "failed": 30, "killed": 3, "ended": None}
-
-    on_bench(story)
+    assert graces == {"deleted": 7, "failed": 30, "killed": 3, "ended": None}
 
 
-def test_waits_are_cut_by_termination() -> None:
+@run_by(on_bench)
+async def test_waits_are_cut_by_termination(bench: Bench) -> None:
     """A round that waits for volumes is ended by a deletion; the kill follows at once (WORK-06)."""
+    bench.syncer.waits_for = asyncio.Event()
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(5)
+    bench.tell(a_pod(deletion=30))
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.waits_for = asyncio.Event()
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(5)
-        bench.tell(a_pod(deletion=30))
-        await bench.let(1)
-
-        assert [(one.kind, one.begun) for one in bench.syncer.rounds] == [
-            ("sync", 0),
-            ("terminating", 5),
-            ("terminated", 5),
-        ]
-
-    on_bench(story)
+    assert [(one.kind, one.begun) for one in bench.syncer.rounds] == [
+        ("sync", 0),
+        ("terminating", 5),
+        ("terminated", 5),
+    ]
 
 
-def test_grace_shrinks_between_attempts() -> None:
+@run_by(on_bench)
+async def test_grace_shrinks_between_attempts(bench: Bench) -> None:
     """The next attempt carries the shorter grace; a longer one is ignored (WORK-07, WORK-09)."""
+    bench.syncer.seconds["terminating"] = 20
+    bench.syncer.failures["terminating"] = [failure(), failure()]
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    bench.tell(a_pod(deletion=60))
+    await bench.let(1)
+    bench.tell(a_pod(deletion=5))
+    await bench.let(25)
+    bench.tell(a_pod(deletion=30))
+    await bench.let(60)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["terminating"] = 20
-        bench.syncer.failures["terminating"] = [failure(), failure()]
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        bench.tell(a_pod(deletion=60))
-        await bench.let(1)
-        bench.tell(a_pod(deletion=5))
-        await bench.let(25)
-        bench.tell(a_pod(deletion=30))
-        await bench.let(60)
-
-        assert [one.grace for one in bench.syncer.rounds if one.kind == "terminating"] == [60, 5, 5]
-
-    on_bench(story)
+    assert [one.grace for one in bench.syncer.rounds if one.kind == "terminating"] == [60, 5, 5]
 
 
-def test_failed_termination_is_repeated() -> None:
+@run_by(on_bench)
+async def test_failed_termination_is_repeated(bench: Bench) -> None:
     """A terminating round that fails is repeated every 10 to 15 s until it succeeds (WORK-10)."""
+    bench.syncer.failures["terminating"] = [failure(), failure()]
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod(deletion=30))
+    await bench.let(60)
+    rounds = [(one.kind, one.begun) for one in bench.syncer.rounds]
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.failures["terminating"] = [failure(), failure()]
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod(deletion=30))
-        await bench.let(60)
-        rounds = [(one.kind, one.begun) for one in bench.syncer.rounds]
-
-        assert rounds == [
-            ("sync", 0),
-            ("terminating", 1),
-            ("terminating", 11),
-            ("terminating", 21),
-            ("terminated", 21),
-        ]
-
-    on_bench(story)
+    assert rounds == [
+        ("sync", 0),
+        ("terminating", 1),
+        ("terminating", 11),
+        ("terminating", 21),
+        ("terminated", 21),
+    ]
 
 
-def test_cadence() -> None:
+@run_by(on_bench)
+async def test_cadence(bench: Bench) -> None:
     """The next look is a minute after success, 10 s after failure, 1 s without network (WORK-15)."""
+    bench.syncer.failures["sync"] = [NetworkNotReady("network is not ready"), failure()]
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(80)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.failures["sync"] = [NetworkNotReady("network is not ready"), failure()]
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(80)
-
-        assert [one.begun for one in bench.syncer.rounds] == [0, 1, 11, 71]
-
-    on_bench(story)
+    assert [one.begun for one in bench.syncer.rounds] == [0, 1, 11, 71]
 
 
-def test_records_are_newer_than_the_last_round() -> None:
+@run_by(on_bench)
+async def test_records_are_newer_than_the_last_round(bench: Bench) -> None:
     """Each round asks for records read after the round before it (WORK-17)."""
+    bench.syncer.seconds["sync"] = 2
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    bench.tell(a_pod(version="2"))
+    await bench.let(5)
+    bench.tell(a_pod(version="3"))
+    await bench.let(5)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["sync"] = 2
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        bench.tell(a_pod(version="2"))
-        await bench.let(5)
-        bench.tell(a_pod(version="3"))
-        await bench.let(5)
-
-        assert bench.cache.asked == [float("-inf"), 2]
-
-    on_bench(story)
+    assert bench.cache.asked == [float("-inf"), 2]
 
 
-def test_unreadable_records() -> None:
+@run_by(on_bench)
+async def test_unreadable_records(bench: Bench) -> None:
     """If the runtime cannot be read, an event says so and nothing is done until the next try (WORK-18)."""
+    bench.cache.errors = [ApiError(0, "", "no answer")]
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(15)
 
-    async def story(bench: Bench) -> None:
-        bench.cache.errors = [ApiError(0, "", "no answer")]
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(15)
-
-        assert [(one.kind, one.begun) for one in bench.syncer.rounds] == [("sync", 10)]
-        assert [(event.reason, event.message) for event in bench.events] == [
-            ("FailedSync", "error determining status: no answer")
-        ]
-
-    on_bench(story)
+    assert [(one.kind, one.begun) for one in bench.syncer.rounds] == [("sync", 10)]
+    assert [(event.reason, event.message) for event in bench.events] == [
+        ("FailedSync", "error determining status: no answer")
+    ]
 
 
-def test_finished_pod_ignores_news() -> None:
+@run_by(on_bench)
+async def test_finished_pod_ignores_news(bench: Bench) -> None:
     """What is finished stays so until housekeeping finds it in no source (WORK-14)."""
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    bench.tell(a_pod(deletion=1))
+    await bench.let(1)
+    bench.syncer.rounds.clear()
+    bench.tell(a_pod(version="2"))
+    bench.tell(a_pod(), UpdateKind.KILL)
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        bench.tell(a_pod(deletion=1))
-        await bench.let(1)
-        bench.syncer.rounds.clear()
-        bench.tell(a_pod(version="2"))
-        bench.tell(a_pod(), UpdateKind.KILL)
-        await bench.let(1)
-
-        assert bench.story == []
-        assert bench.workers.sync_known_pods([a_pod()])["u1"].state is State.FINISHED
-        assert bench.workers.sync_known_pods([]) == {}
-
-    on_bench(story)
+    assert bench.story == []
+    assert bench.workers.sync_known_pods([a_pod()])["u1"].state is State.FINISHED
+    assert bench.workers.sync_known_pods([]) == {}
 
 
-def test_restart_while_stopping() -> None:
+@run_by(on_bench)
+async def test_restart_while_stopping(bench: Bench) -> None:
     """A pod created while it is being stopped is stopped to the end, then begins afresh (WORK-22)."""
+    bench.syncer.seconds["terminating"] = 5
+    bench.tell(a_pod(static=True), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod(static=True), UpdateKind.KILL)
+    await bench.let(1)
+    bench.tell(a_pod(static=True), UpdateKind.CREATE)
+    during = bench.workers.sync_known_pods([a_pod(static=True)])
+    await bench.let(5)
+    after = bench.workers.sync_known_pods([a_pod(static=True)])
+    bench.tell(a_pod(static=True), UpdateKind.CREATE)
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["terminating"] = 5
-        bench.tell(a_pod(static=True), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod(static=True), UpdateKind.KILL)
-        await bench.let(1)
-        bench.tell(a_pod(static=True), UpdateKind.CREATE)
-        during = bench.workers.sync_known_pods([a_pod(static=True)])
-        await bench.let(5)
-        after = bench.workers.sync_known_pods([a_pod(static=True)])
-        bench.tell(a_pod(static=True), UpdateKind.CREATE)
-        await bench.let(1)
-
-        assert during["u1"].state is State.TERMINATING
-        assert after == {}
-        assert bench.story == ["sync", "terminating", "terminated", "sync"]
-
-    on_bench(story)
+    assert during["u1"].state is State.TERMINATING
+    assert after == {}
+    assert bench.story == ["sync", "terminating", "terminated", "sync"]
 
 
-def test_first_create_is_no_restart() -> None:
+@run_by(on_bench)
+async def test_first_create_is_no_restart(bench: Bench) -> None:
     """A pod that is ending when it is first seen is not started again afterwards."""
+    bench.tell(a_pod(deletion=5), UpdateKind.CREATE)
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod(deletion=5), UpdateKind.CREATE)
-        await bench.let(1)
-
-        assert bench.story == ["terminating", "terminated"]
-        assert "u1" in bench.workers.sync_known_pods([a_pod(deletion=5)])
-
-    on_bench(story)
+    assert bench.story == ["terminating", "terminated"]
+    assert "u1" in bench.workers.sync_known_pods([a_pod(deletion=5)])
 
 
-def test_pod_that_only_the_runtime_knows() -> None:
+@run_by(on_bench)
+async def test_pod_that_only_the_runtime_knows(bench: Bench) -> None:
     """An orphan is killed by what the runtime lists of it, then forgotten (WORK-24, WORK-25)."""
+    orphan = ListedPod("u9", "lost", "default")
+    bench.workers.update_pod(Update(UpdateKind.SYNC, running=orphan))
+    await bench.let(1)
+    ignored = bench.story
+    bench.workers.update_pod(Update(UpdateKind.KILL, running=orphan))
+    during = bench.workers.sync_known_pods([])
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        orphan = ListedPod("u9", "lost", "default")
-        bench.workers.update_pod(Update(UpdateKind.SYNC, running=orphan))
-        await bench.let(1)
-        ignored = bench.story
-        bench.workers.update_pod(Update(UpdateKind.KILL, running=orphan))
-        during = bench.workers.sync_known_pods([])
-        await bench.let(1)
-
-        assert ignored == []
-        assert during["u9"].state is State.TERMINATING
-        assert bench.story == ["runtime"]
-        assert bench.workers.sync_known_pods([]) == {}
-
-    on_bench(story)
+    assert ignored == []
+    assert during["u9"].state is State.TERMINATING
+    assert bench.story == ["runtime"]
+    assert bench.workers.sync_known_pods([]) == {}
 
 
-def test_orphan_whose_spec_is_known() -> None:
+@run_by(on_bench)
+async def test_orphan_whose_spec_is_known(bench: Bench) -> None:
     """If the kubelet knows the spec after all, the pod is ended by it, with its own grace (WORK-26)."""
+    bench.tell(a_pod(grace=20), UpdateKind.CREATE)
+    await bench.let(1)
+    listed = ListedPod("u1", "web", "default")
+    bench.workers.update_pod(Update(UpdateKind.KILL, running=listed))
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod(grace=20), UpdateKind.CREATE)
-        await bench.let(1)
-        listed = ListedPod("u1", "web", "default")
-        bench.workers.update_pod(Update(UpdateKind.KILL, running=listed))
-        await bench.let(1)
-
-        assert bench.story == ["sync", "terminating", "terminated"]
-        assert bench.syncer.rounds[1].grace == 20
-
-    on_bench(story)
+    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.syncer.rounds[1].grace == 20
 
 
-def test_dropped_pod_is_ended_by_housekeeping() -> None:
+@run_by(on_bench)
+async def test_dropped_pod_is_ended_by_housekeeping(bench: Bench) -> None:
     """A pod that its source dropped without a word is terminated with its own grace (WORK-27, WORK-33)."""
+    bench.tell(a_pod(grace=20), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.workers.sync_known_pods([])
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod(grace=20), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.workers.sync_known_pods([])
-        await bench.let(1)
-
-        assert bench.story == ["sync", "terminating", "terminated"]
-        assert bench.syncer.rounds[1].grace == 20
-        assert bench.workers.should_content_be_removed("u1")
-
-    on_bench(story)
+    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.syncer.rounds[1].grace == 20
+    assert bench.workers.should_content_be_removed("u1")
 
 
 def test_over_before_it_was_seen() -> None:
@@ -332,107 +282,89 @@ def test_over_before_it_was_seen() -> None:
     on_bench(old_story, version="1.26")
 
 
-def test_terminal_phase_but_something_runs() -> None:
+@run_by(on_bench)
+async def test_terminal_phase_but_something_runs(bench: Bench) -> None:
     """A pod with a terminal phase of which something still runs is terminated as any other (WORK-30)."""
+    bench.cache.records["u1"] = running_records()
+    bench.tell(a_pod(phase="Failed"), UpdateKind.CREATE)
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.cache.records["u1"] = running_records()
-        bench.tell(a_pod(phase="Failed"), UpdateKind.CREATE)
-        await bench.let(1)
-
-        assert bench.story == ["terminating", "terminated"]
-
-    on_bench(story)
+    assert bench.story == ["terminating", "terminated"]
 
 
-def test_killers_are_released() -> None:
+@run_by(on_bench)
+async def test_killers_are_released(bench: Bench) -> None:
     """Who waits for a kill goes on when nothing runs, at once if that is so already (WORK-32)."""
+    first, second = asyncio.Event(), asyncio.Event()
+    bench.syncer.seconds["terminating"] = 5
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=first))
+    await bench.let(4)
+    early = first.is_set()
+    await bench.let(2)
+    bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=second))
 
-    async def story(bench: Bench) -> None:
-        first, second = asyncio.Event(), asyncio.Event()
-        bench.syncer.seconds["terminating"] = 5
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=first))
-        await bench.let(4)
-        early = first.is_set()
-        await bench.let(2)
-        bench.tell(a_pod(), UpdateKind.KILL, kill=KillOptions(done=second))
-
-        assert not early
-        assert first.is_set()
-        assert second.is_set()
-
-    on_bench(story)
+    assert not early
+    assert first.is_set()
+    assert second.is_set()
 
 
-def test_evicted_pod_may_be_cleared_away() -> None:
+@run_by(on_bench)
+async def test_evicted_pod_may_be_cleared_away(bench: Bench) -> None:
     """Content of an evicted pod may go, though nobody deleted it; its status is changed (WORK-31)."""
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    bench.tell(a_pod("u2", "other"), UpdateKind.CREATE)
+    await bench.let(1)
+    kill = KillOptions(evict=True, status=lambda status: status)
+    bench.tell(a_pod(), UpdateKind.KILL, kill=kill)
+    bench.tell(a_pod("u2", "other"), UpdateKind.KILL)
+    await bench.let(1)
+    changed = [one.uid for one in bench.syncer.rounds if one.changes_status]
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        bench.tell(a_pod("u2", "other"), UpdateKind.CREATE)
-        await bench.let(1)
-        kill = KillOptions(evict=True, status=lambda status: status)
-        bench.tell(a_pod(), UpdateKind.KILL, kill=kill)
-        bench.tell(a_pod("u2", "other"), UpdateKind.KILL)
-        await bench.let(1)
-        changed = [one.uid for one in bench.syncer.rounds if one.changes_status]
-
-        assert changed == ["u1"]
-        assert bench.workers.should_content_be_removed("u1")
-        assert not bench.workers.should_content_be_removed("u2")
-
-    on_bench(story)
+    assert changed == ["u1"]
+    assert bench.workers.should_content_be_removed("u1")
+    assert not bench.workers.should_content_be_removed("u2")
 
 
-def test_killer_waits_and_gives_up() -> None:
+@run_by(on_bench)
+async def test_killer_waits_and_gives_up(bench: Bench) -> None:
     """A killer is released by the kill, or after one and a half times the grace with an event (WORK-20)."""
+    killer = PodKiller(bench.workers, bench.recorder)
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    bench.tell(a_pod("u2", "stuck", grace=20), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.syncer.seconds["terminating"] = 5
+    quick = await killer.kill(a_pod(), lambda status: status, 2, evict=True)
+    released = bench.clock.monotonic()
+    bench.syncer.seconds["terminating"] = 100
+    stuck = await killer.kill(a_pod("u2", "stuck", grace=20), lambda status: status, None, evict=True)
 
-    async def story(bench: Bench) -> None:
-        killer = PodKiller(bench.workers, bench.recorder)
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        bench.tell(a_pod("u2", "stuck", grace=20), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.syncer.seconds["terminating"] = 5
-        quick = await killer.kill(a_pod(), lambda status: status, 2, evict=True)
-        released = bench.clock.monotonic()
-        bench.syncer.seconds["terminating"] = 100
-        stuck = await killer.kill(a_pod("u2", "stuck", grace=20), lambda status: status, None, evict=True)
-
-        assert (quick, released) == (True, 6)
-        assert (stuck, bench.clock.monotonic()) == (False, 36)
-        assert [event.reason for event in bench.events] == ["ExceededGracePeriod"]
-
-    on_bench(story)
+    assert (quick, released) == (True, 6)
+    assert (stuck, bench.clock.monotonic()) == (False, 36)
+    assert [event.reason for event in bench.events] == ["ExceededGracePeriod"]
 
 
-def test_overtaken_sync_does_nothing() -> None:
+@run_by(on_bench)
+async def test_overtaken_sync_does_nothing(bench: Bench) -> None:
     """A sync that still waits for news of the runtime when the kill comes is not begun any more (WORK-04)."""
+    bench.cache.delay = 5
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod(deletion=30))
+    await bench.let(20)
 
-    async def story(bench: Bench) -> None:
-        bench.cache.delay = 5
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod(deletion=30))
-        await bench.let(20)
-
-        assert bench.story == ["terminating", "terminated"]
-
-    on_bench(story)
+    assert bench.story == ["terminating", "terminated"]
 
 
-def test_late_orphan_kill_is_ignored() -> None:
+@run_by(on_bench)
+async def test_late_orphan_kill_is_ignored(bench: Bench) -> None:
     """A kill from a stale list of the runtime changes nothing about a pod that has stopped (K8S-103668)."""
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    bench.tell(a_pod(deletion=1))
+    await bench.let(1)
+    before = list(bench.story)
+    bench.workers.update_pod(Update(UpdateKind.KILL, running=ListedPod("u1", "web", "default")))
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        bench.tell(a_pod(deletion=1))
-        await bench.let(1)
-        before = list(bench.story)
-        bench.workers.update_pod(Update(UpdateKind.KILL, running=ListedPod("u1", "web", "default")))
-        await bench.let(1)
-
-        assert bench.story == before
-        assert bench.workers.should_be_finished("u1")
-
-    on_bench(story)
+    assert bench.story == before
+    assert bench.workers.should_be_finished("u1")

@@ -1,97 +1,83 @@
 """Static pods of one full name take turns."""
 
+from on_loop import run_by
 from workers_bench import Bench, a_pod, on_bench
 
 from kubelet_reference.pod_workers.pod_state_queries import StaticNames
 from kubelet_reference.pod_workers.worker import UpdateKind
 
 
-def test_next_version_waits_for_the_last() -> None:
+@run_by(on_bench)
+async def test_next_version_waits_for_the_last(bench: Bench) -> None:
     """The pod of an edited manifest starts only after the one before it is cleaned up (STATIC-18)."""
+    bench.syncer.seconds["terminating"] = 20
+    bench.tell(a_pod("old", static=True), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod("old", static=True), UpdateKind.KILL)
+    bench.tell(a_pod("new", static=True), UpdateKind.CREATE)
+    await bench.let(60)
+    rounds = [(one.uid, one.kind) for one in bench.syncer.rounds]
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["terminating"] = 20
-        bench.tell(a_pod("old", static=True), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod("old", static=True), UpdateKind.KILL)
-        bench.tell(a_pod("new", static=True), UpdateKind.CREATE)
-        await bench.let(60)
-        rounds = [(one.uid, one.kind) for one in bench.syncer.rounds]
-
-        assert rounds == [("old", "sync"), ("old", "terminating"), ("old", "terminated"), ("new", "sync")]
-        assert 21 <= bench.syncer.rounds[-1].begun <= 36
-
-    on_bench(story)
+    assert rounds == [("old", "sync"), ("old", "terminating"), ("old", "terminated"), ("new", "sync")]
+    assert 21 <= bench.syncer.rounds[-1].begun <= 36
 
 
-def test_removed_waiter_never_starts() -> None:
+@run_by(on_bench)
+async def test_removed_waiter_never_starts(bench: Bench) -> None:
     """Of two quick edits only the last version starts; the one between does nothing (STATIC-19, WORK-28)."""
+    bench.syncer.seconds["terminating"] = 5
+    bench.tell(a_pod("v1", static=True), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod("v1", static=True), UpdateKind.KILL)
+    bench.tell(a_pod("v2", static=True), UpdateKind.CREATE)
+    bench.tell(a_pod("v2", static=True), UpdateKind.KILL)
+    bench.tell(a_pod("v3", static=True), UpdateKind.CREATE)
+    await bench.let(30)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["terminating"] = 5
-        bench.tell(a_pod("v1", static=True), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod("v1", static=True), UpdateKind.KILL)
-        bench.tell(a_pod("v2", static=True), UpdateKind.CREATE)
-        bench.tell(a_pod("v2", static=True), UpdateKind.KILL)
-        bench.tell(a_pod("v3", static=True), UpdateKind.CREATE)
-        await bench.let(30)
-
-        assert [one.uid for one in bench.syncer.rounds] == ["v1", "v1", "v1", "v3"]
-        assert bench.workers.should_be_finished("v2")
-
-    on_bench(story)
+    assert [one.uid for one in bench.syncer.rounds] == ["v1", "v1", "v1", "v3"]
+    assert bench.workers.should_be_finished("v2")
 
 
-def test_dropped_waiter_is_forgotten() -> None:
+@run_by(on_bench)
+async def test_dropped_waiter_is_forgotten(bench: Bench) -> None:
     """A waiter that its source dropped without a word is discarded, and holds up nobody (WORK-27)."""
+    bench.tell(a_pod("v1", static=True), UpdateKind.CREATE)
+    await bench.let(1)
+    bench.tell(a_pod("v2", static=True), UpdateKind.CREATE)
+    bench.tell(a_pod("v3", static=True), UpdateKind.CREATE)
+    await bench.let(1)
+    known = bench.workers.sync_known_pods([a_pod("v1"), a_pod("v3")])
+    bench.tell(a_pod("v1", static=True), UpdateKind.KILL)
+    await bench.let(30)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod("v1", static=True), UpdateKind.CREATE)
-        await bench.let(1)
-        bench.tell(a_pod("v2", static=True), UpdateKind.CREATE)
-        bench.tell(a_pod("v3", static=True), UpdateKind.CREATE)
-        await bench.let(1)
-        known = bench.workers.sync_known_pods([a_pod("v1"), a_pod("v3")])
-        bench.tell(a_pod("v1", static=True), UpdateKind.KILL)
-        await bench.let(30)
-
-        assert list(known) == ["v1", "v3"]
-        assert bench.syncer.rounds[-1].uid == "v3"
-
-    on_bench(story)
+    assert list(known) == ["v1", "v3"]
+    assert bench.syncer.rounds[-1].uid == "v3"
 
 
-def test_api_pod_is_not_held_up() -> None:
+@run_by(on_bench)
+async def test_api_pod_is_not_held_up(bench: Bench) -> None:
     """A pod of the API server with the name of a static pod starts beside it (STATIC-20)."""
+    bench.tell(a_pod("static", static=True), UpdateKind.CREATE)
+    bench.tell(a_pod("api"), UpdateKind.CREATE)
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.tell(a_pod("static", static=True), UpdateKind.CREATE)
-        bench.tell(a_pod("api"), UpdateKind.CREATE)
-        await bench.let(1)
-
-        assert [one.uid for one in bench.syncer.rounds] == ["static", "api"]
-
-    on_bench(story)
+    assert [one.uid for one in bench.syncer.rounds] == ["static", "api"]
 
 
-def test_mirror_stays_while_the_static_pod_stops() -> None:
+@run_by(on_bench)
+async def test_mirror_stays_while_the_static_pod_stops(bench: Bench) -> None:
     """The holder of a full name is seen to be ending from the request to the last stop (STATIC-15)."""
+    bench.syncer.seconds["terminating"] = 5
+    bench.tell(a_pod(static=True), UpdateKind.CREATE)
+    await bench.let(1)
+    before = bench.workers.is_static_pod_ending("web_default")
+    bench.tell(a_pod(static=True), UpdateKind.KILL)
+    await bench.let(1)
+    during = bench.workers.is_static_pod_ending("web_default")
+    await bench.let(10)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.seconds["terminating"] = 5
-        bench.tell(a_pod(static=True), UpdateKind.CREATE)
-        await bench.let(1)
-        before = bench.workers.is_static_pod_ending("web_default")
-        bench.tell(a_pod(static=True), UpdateKind.KILL)
-        await bench.let(1)
-        during = bench.workers.is_static_pod_ending("web_default")
-        await bench.let(10)
-
-        assert (before, during) == (False, True)
-        assert not bench.workers.is_static_pod_ending("web_default")
-
-    on_bench(story)
+    assert (before, during) == (False, True)
+    assert not bench.workers.is_static_pod_ending("web_default")
 
 
 def test_line_is_in_order_of_arrival() -> None:

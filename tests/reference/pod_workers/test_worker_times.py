@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from on_loop import run_by
 from workers_bench import Bench, a_pod, on_bench
 
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, SyncResult
@@ -38,20 +39,17 @@ def test_shortest_wait_counts() -> None:
     assert SyncResult(results[:1]).wait is None
 
 
-def test_old_kubelets_wait_for_volumes_to_the_end() -> None:
+@run_by(on_bench, version="1.26")
+async def test_old_kubelets_wait_for_volumes_to_the_end(bench: Bench) -> None:
     """Up to 1.26 a deletion does not end the wait of a round that is under way (WORK-06)."""
+    bench.syncer.waits_for = asyncio.Event()
+    bench.tell(a_pod(), UpdateKind.CREATE)
+    await bench.let(5)
+    bench.tell(a_pod(deletion=30))
+    await bench.let(20)
+    before = list(bench.story)
+    bench.syncer.waits_for.set()
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.syncer.waits_for = asyncio.Event()
-        bench.tell(a_pod(), UpdateKind.CREATE)
-        await bench.let(5)
-        bench.tell(a_pod(deletion=30))
-        await bench.let(20)
-        before = list(bench.story)
-        bench.syncer.waits_for.set()
-        await bench.let(1)
-
-        assert before == ["sync"]
-        assert bench.story == ["sync", "terminating", "terminated"]
-
-    on_bench(story, version="1.26")
+    assert before == ["sync"]
+    assert bench.story == ["sync", "terminating", "terminated"]

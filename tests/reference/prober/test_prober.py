@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lightkube.models.core_v1 import PodStatus
 from observation import clock, probed_pod, shown
+from on_loop import run_by
 
 from kubelet_fakes.clock import run
 from kubelet_reference.api.results import ProbeKind, ProbeOutcome
@@ -83,231 +84,192 @@ def on_bench(story: Callable[[Bench], Awaitable[None]], **options: Any) -> None:
     run(told())
 
 
-def test_each_probe_of_each_container_has_one_worker() -> None:
+@run_by(on_bench)
+async def test_each_probe_of_each_container_has_one_worker(bench: Bench) -> None:
     """Three probes have three cadences, and adding the pod at every sync changes nothing (PROBE-01, 27)."""
+    bench.statuses["u"] = shown(started=True)
+    for _ in range(10):
+        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 2}, readiness={"periodSeconds": 3}))
+        await bench.let(0.5)
+    await bench.let(1.9)
 
-    async def story(bench: Bench) -> None:
-        bench.statuses["u"] = shown(started=True)
-        for _ in range(10):
-            bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 2}, readiness={"periodSeconds": 3}))
-            await bench.let(0.5)
-        await bench.let(1.9)
-
-        assert bench.moments(LIVENESS) == [0, 2, 4, 6]
-        assert bench.moments(READINESS) == [0, 3, 6]
-
-    on_bench(story)
+    assert bench.moments(LIVENESS) == [0, 2, 4, 6]
+    assert bench.moments(READINESS) == [0, 3, 6]
 
 
-def test_probes_fall_on_the_grid_of_the_worker() -> None:
+@run_by(on_bench)
+async def test_probes_fall_on_the_grid_of_the_worker(bench: Bench) -> None:
     """The grid begins with the worker: a container's first probe comes with a tick (PROBE-05)."""
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 3}))
+    await bench.let(1)
+    bench.statuses["u"] = shown(started=True)
+    await bench.let(9)
 
-    async def story(bench: Bench) -> None:
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 3}))
-        await bench.let(1)
-        bench.statuses["u"] = shown(started=True)
-        await bench.let(9)
-
-        assert bench.moments() == [3, 6, 9]
-
-    on_bench(story)
+    assert bench.moments() == [3, 6, 9]
 
 
-def test_a_kubelet_that_has_just_started_spreads_its_probes() -> None:
+@run_by(on_bench, began=0)
+async def test_a_kubelet_that_has_just_started_spreads_its_probes(bench: Bench) -> None:
     """While its uptime is below the period, the grid begins after a random part of it (PROBE-05)."""
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 4}))
+    await bench.let(8)
+    assert bench.moments() == [3, 7]
 
-    async def story(bench: Bench) -> None:
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 4}))
-        await bench.let(8)
-        assert bench.moments() == [3, 7]
-
-        bench.runs.clear()
-        bench.statuses["v"] = shown("c2", started=True)
-        bench.prober.add_pod(probed_pod(uid="v", liveness={"periodSeconds": 8}))
-        await bench.let(1)
-        assert bench.runs == [(8, LIVENESS, "c2")]
-
-    on_bench(story, began=0)
+    bench.runs.clear()
+    bench.statuses["v"] = shown("c2", started=True)
+    bench.prober.add_pod(probed_pod(uid="v", liveness={"periodSeconds": 8}))
+    await bench.let(1)
+    assert bench.runs == [(8, LIVENESS, "c2")]
 
 
-def test_the_delay_counts_from_the_containers_start() -> None:
+@run_by(on_bench)
+async def test_the_delay_counts_from_the_containers_start(bench: Bench) -> None:
     """What the kubelet did meanwhile does not matter, and startedAt is in whole seconds (PROBE-04)."""
+    await bench.let(2.5)
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "initialDelaySeconds": 5}))
+    await bench.let(4.2)
 
-    async def story(bench: Bench) -> None:
-        await bench.let(2.5)
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "initialDelaySeconds": 5}))
-        await bench.let(4.2)
-
-        assert bench.moments() == [5.5, 6.5]
-
-    on_bench(story)
+    assert bench.moments() == [5.5, 6.5]
 
 
-def test_a_new_instance_starts_over() -> None:
+@run_by(on_bench)
+async def test_a_new_instance_starts_over(bench: Bench) -> None:
     """Each instance has its initial result and counts from nothing (PROBE-02, K8S-53530)."""
+    bench.outcomes[LIVENESS] = [FAILURE]
+    bench.statuses["u"] = shown("c1", started=True)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 3}))
+    await bench.let(1.5)
+    assert bench.updates() == [(LIVENESS, "c1", SUCCESS)]
 
-    async def story(bench: Bench) -> None:
-        bench.outcomes[LIVENESS] = [FAILURE]
-        bench.statuses["u"] = shown("c1", started=True)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 3}))
-        await bench.let(1.5)
-        assert bench.updates() == [(LIVENESS, "c1", SUCCESS)]
+    bench.statuses["u"] = shown("c2", started=True)
+    await bench.let(2)
+    assert bench.updates() == [(LIVENESS, "c2", SUCCESS)]
+    assert bench.prober.liveness("c1") is None
 
-        bench.statuses["u"] = shown("c2", started=True)
-        await bench.let(2)
-        assert bench.updates() == [(LIVENESS, "c2", SUCCESS)]
-        assert bench.prober.liveness("c1") is None
-
-        await bench.let(1)
-        assert bench.updates() == [(LIVENESS, "c2", FAILURE)]
-
-    on_bench(story)
+    await bench.let(1)
+    assert bench.updates() == [(LIVENESS, "c2", FAILURE)]
 
 
-def test_a_failed_container_is_left_in_peace() -> None:
+@run_by(on_bench)
+async def test_a_failed_container_is_left_in_peace(bench: Bench) -> None:
     """After the liveness failure no probe runs until there is another instance (PROBE-08, K8S-22107)."""
+    bench.outcomes[LIVENESS] = [FAILURE]
+    bench.statuses["u"] = shown("c1", started=True)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 2}))
+    await bench.let(10)
+    assert bench.moments() == [0, 1]
 
-    async def story(bench: Bench) -> None:
-        bench.outcomes[LIVENESS] = [FAILURE]
-        bench.statuses["u"] = shown("c1", started=True)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 2}))
-        await bench.let(10)
-        assert bench.moments() == [0, 1]
-
-        bench.statuses["u"] = shown("c2", started=True)
-        await bench.let(1)
-        assert bench.runs[2:] == [(10, LIVENESS, "c2")]
-
-    on_bench(story)
+    bench.statuses["u"] = shown("c2", started=True)
+    await bench.let(1)
+    assert bench.runs[2:] == [(10, LIVENESS, "c2")]
 
 
-def test_an_outcome_of_an_old_instance_does_not_count_for_the_new_one() -> None:
+@run_by(on_bench)
+async def test_an_outcome_of_an_old_instance_does_not_count_for_the_new_one(bench: Bench) -> None:
     """A probe that ends after its container was replaced is published for the old id only (PROBE-26)."""
+    bench.seconds = 5
+    bench.outcomes[LIVENESS] = [FAILURE, SUCCESS]
+    bench.statuses["u"] = shown("c1", started=True)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 6, "failureThreshold": 1}))
+    await bench.let(1)
+    bench.statuses["u"] = shown("c2", started=True)
+    await bench.let(6)
 
-    async def story(bench: Bench) -> None:
-        bench.seconds = 5
-        bench.outcomes[LIVENESS] = [FAILURE, SUCCESS]
-        bench.statuses["u"] = shown("c1", started=True)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 6, "failureThreshold": 1}))
-        await bench.let(1)
-        bench.statuses["u"] = shown("c2", started=True)
-        await bench.let(6)
-
-        assert bench.prober.liveness("c2") is SUCCESS
-        assert bench.updates() == [
-            (LIVENESS, "c1", SUCCESS),
-            (LIVENESS, "c1", FAILURE),
-            (LIVENESS, "c2", SUCCESS),
-        ]
-
-    on_bench(story)
+    assert bench.prober.liveness("c2") is SUCCESS
+    assert bench.updates() == [
+        (LIVENESS, "c1", SUCCESS),
+        (LIVENESS, "c1", FAILURE),
+        (LIVENESS, "c2", SUCCESS),
+    ]
 
 
-def test_no_outcome_changes_nothing() -> None:
+@run_by(on_bench)
+async def test_no_outcome_changes_nothing(bench: Bench) -> None:
     """A probe that could not be carried out neither counts nor resets the count (PROBE-14)."""
+    bench.outcomes[LIVENESS] = [FAILURE, None, FAILURE]
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 2}))
+    await bench.let(1.5)
+    assert bench.prober.liveness("c1") is SUCCESS
 
-    async def story(bench: Bench) -> None:
-        bench.outcomes[LIVENESS] = [FAILURE, None, FAILURE]
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 2}))
-        await bench.let(1.5)
-        assert bench.prober.liveness("c1") is SUCCESS
-
-        await bench.let(1)
-        assert bench.prober.liveness("c1") is FAILURE
-
-    on_bench(story)
+    await bench.let(1)
+    assert bench.prober.liveness("c1") is FAILURE
 
 
-def test_deletion_stops_liveness_and_leaves_readiness() -> None:
+@run_by(on_bench)
+async def test_deletion_stops_liveness_and_leaves_readiness(bench: Bench) -> None:
     """From the start of termination only readiness is probed (PROBE-13, K8S-52817, K8S-110309)."""
+    bench.statuses["u"] = shown(started=True)
+    pod = probed_pod(liveness={"periodSeconds": 1}, readiness={"periodSeconds": 1}, startup={})
+    bench.prober.add_pod(pod)
+    await bench.let(0.5)
+    bench.prober.stop_liveness_and_startup(pod)
+    await bench.let(2)
 
-    async def story(bench: Bench) -> None:
-        bench.statuses["u"] = shown(started=True)
-        pod = probed_pod(liveness={"periodSeconds": 1}, readiness={"periodSeconds": 1}, startup={})
-        bench.prober.add_pod(pod)
-        await bench.let(0.5)
-        bench.prober.stop_liveness_and_startup(pod)
-        await bench.let(2)
-
-        assert bench.moments(LIVENESS) == [0]
-        assert bench.moments(READINESS) == [0, 1, 2]
-        assert bench.prober.liveness("c1") is None
-
-    on_bench(story)
+    assert bench.moments(LIVENESS) == [0]
+    assert bench.moments(READINESS) == [0, 1, 2]
+    assert bench.prober.liveness("c1") is None
 
 
-def test_a_worker_sees_the_deletion_in_the_latest_pod() -> None:
+@run_by(on_bench)
+async def test_a_worker_sees_the_deletion_in_the_latest_pod(bench: Bench) -> None:
     """A worker does not keep to the pod that it was started with (K8S-107473)."""
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1}))
+    await bench.let(0.5)
+    bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1}, deleted=True))
+    await bench.let(3)
 
-    async def story(bench: Bench) -> None:
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1}))
-        await bench.let(0.5)
-        bench.prober.add_pod(probed_pod(liveness={"periodSeconds": 1}, deleted=True))
-        await bench.let(3)
-
-        assert bench.moments() == [0]
-
-    on_bench(story)
+    assert bench.moments() == [0]
 
 
-def test_a_stopped_worker_publishes_nothing_more() -> None:
+@run_by(on_bench)
+async def test_a_stopped_worker_publishes_nothing_more(bench: Bench) -> None:
     """A probe under way goes on, but its outcome is thrown away (PROBE-12)."""
+    bench.seconds = 5
+    bench.outcomes[LIVENESS] = [FAILURE]
+    bench.statuses["u"] = shown(started=True)
+    pod = probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 1})
+    bench.prober.add_pod(pod)
+    await bench.let(1)
+    bench.prober.remove_pod(pod)
+    await bench.let(10)
 
-    async def story(bench: Bench) -> None:
-        bench.seconds = 5
-        bench.outcomes[LIVENESS] = [FAILURE]
-        bench.statuses["u"] = shown(started=True)
-        pod = probed_pod(liveness={"periodSeconds": 1, "failureThreshold": 1})
-        bench.prober.add_pod(pod)
-        await bench.let(1)
-        bench.prober.remove_pod(pod)
-        await bench.let(10)
-
-        assert bench.moments() == [0]
-        assert bench.updates() == [(LIVENESS, "c1", SUCCESS)]
-
-    on_bench(story)
+    assert bench.moments() == [0]
+    assert bench.updates() == [(LIVENESS, "c1", SUCCESS)]
 
 
-def test_pods_that_are_not_wanted_are_cleaned_up() -> None:
+@run_by(on_bench)
+async def test_pods_that_are_not_wanted_are_cleaned_up(bench: Bench) -> None:
     """Workers of other pods end, and those of a pod that comes back start anew (PROBE-12)."""
+    for uid in ("u", "v"):
+        bench.statuses[uid] = shown(f"c-{uid}", started=True)
+        bench.prober.add_pod(probed_pod(uid=uid, liveness={"periodSeconds": 1}))
+    await bench.let(0.5)
+    bench.prober.cleanup_pods({"v"})
+    await bench.let(1)
+    assert bench.runs[2:] == [(1, LIVENESS, "c-v")]
 
-    async def story(bench: Bench) -> None:
-        for uid in ("u", "v"):
-            bench.statuses[uid] = shown(f"c-{uid}", started=True)
-            bench.prober.add_pod(probed_pod(uid=uid, liveness={"periodSeconds": 1}))
-        await bench.let(0.5)
-        bench.prober.cleanup_pods({"v"})
-        await bench.let(1)
-        assert bench.runs[2:] == [(1, LIVENESS, "c-v")]
-
-        bench.prober.add_pod(probed_pod(uid="u", liveness={"periodSeconds": 1}))
-        await bench.let(0.1)
-        assert bench.runs[3:] == [(1.5, LIVENESS, "c-u")]
-
-    on_bench(story)
+    bench.prober.add_pod(probed_pod(uid="u", liveness={"periodSeconds": 1}))
+    await bench.let(0.1)
+    assert bench.runs[3:] == [(1.5, LIVENESS, "c-u")]
 
 
-def test_a_finished_pod_is_not_probed() -> None:
+@run_by(on_bench)
+async def test_a_finished_pod_is_not_probed(bench: Bench) -> None:
     """Workers end with a terminal phase (PROBE-12)."""
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 1}))
+    await bench.let(0.5)
+    bench.statuses["u"] = shown(phase="Failed", started=True)
+    await bench.let(1)
+    bench.statuses["u"] = shown(started=True)
+    await bench.let(2)
 
-    async def story(bench: Bench) -> None:
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 1}))
-        await bench.let(0.5)
-        bench.statuses["u"] = shown(phase="Failed", started=True)
-        await bench.let(1)
-        bench.statuses["u"] = shown(started=True)
-        await bench.let(2)
-
-        assert bench.moments() == [0]
-        assert bench.prober.readiness("c1") is None
-
-    on_bench(story)
+    assert bench.moments() == [0]
+    assert bench.prober.readiness("c1") is None
 
 
 def _flags(bench: Bench, status: PodStatus, **probes: Any) -> tuple[bool | None, bool]:
@@ -316,103 +278,85 @@ def _flags(bench: Bench, status: PodStatus, **probes: Any) -> tuple[bool | None,
     return found[0].started, found[0].ready
 
 
-def test_without_probes_running_is_started_and_ready() -> None:
+@run_by(on_bench)
+async def test_without_probes_running_is_started_and_ready(bench: Bench) -> None:
     """A container without probes is ready as soon as it runs (PROBE-24)."""
-
-    async def story(bench: Bench) -> None:
-        assert _flags(bench, shown()) == (True, True)
-        assert _flags(bench, shown(state="waiting")) == (False, False)
-        assert _flags(bench, shown(state="terminated")) == (False, False)
-
-    on_bench(story)
+    assert _flags(bench, shown()) == (True, True)
+    assert _flags(bench, shown(state="waiting")) == (False, False)
+    assert _flags(bench, shown(state="terminated")) == (False, False)
 
 
-def test_ready_follows_the_readiness_probe() -> None:
+@run_by(on_bench)
+async def test_ready_follows_the_readiness_probe(bench: Bench) -> None:
     """Not ready before the first success, and only for the instance that succeeded (PROBE-02, PROBE-26)."""
+    bench.outcomes[READINESS] = [FAILURE, SUCCESS]
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 1, "failureThreshold": 1}))
+    await bench.let(0.5)
+    assert _flags(bench, shown()) == (True, False)
 
-    async def story(bench: Bench) -> None:
-        bench.outcomes[READINESS] = [FAILURE, SUCCESS]
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 1, "failureThreshold": 1}))
-        await bench.let(0.5)
-        assert _flags(bench, shown()) == (True, False)
-
-        await bench.let(0.1)
-        assert _flags(bench, shown()) == (True, True)
-        assert _flags(bench, shown("c2")) == (True, False)
-
-    on_bench(story)
+    await bench.let(0.1)
+    assert _flags(bench, shown()) == (True, True)
+    assert _flags(bench, shown("c2")) == (True, False)
 
 
-def test_started_follows_the_startup_probe_of_the_instance() -> None:
+@run_by(on_bench)
+async def test_started_follows_the_startup_probe_of_the_instance(bench: Bench) -> None:
     """Readiness waits for it, and a new instance starts with false (PROBE-03, K8S-141155)."""
+    bench.outcomes[STARTUP] = [FAILURE, SUCCESS]
+    bench.statuses["u"] = shown(started=False)
+    bench.prober.add_pod(probed_pod(startup={"periodSeconds": 1}, readiness={"periodSeconds": 1}))
+    await bench.let(0.5)
+    assert _flags(bench, shown()) == (False, False)
 
-    async def story(bench: Bench) -> None:
-        bench.outcomes[STARTUP] = [FAILURE, SUCCESS]
-        bench.statuses["u"] = shown(started=False)
-        bench.prober.add_pod(probed_pod(startup={"periodSeconds": 1}, readiness={"periodSeconds": 1}))
-        await bench.let(0.5)
-        assert _flags(bench, shown()) == (False, False)
+    await bench.let(1)
+    assert bench.moments(READINESS) == []
+    assert _flags(bench, shown()) == (True, False)
 
-        await bench.let(1)
-        assert bench.moments(READINESS) == []
-        assert _flags(bench, shown()) == (True, False)
-
-        assert _flags(bench, shown("c2")) == (False, False)
-        bench.statuses["u"] = shown("c2", started=False)
-        await bench.let(1)
-        assert bench.updates()[-1] == (STARTUP, "c2", SUCCESS)
-
-    on_bench(story)
+    assert _flags(bench, shown("c2")) == (False, False)
+    bench.statuses["u"] = shown("c2", started=False)
+    await bench.let(1)
+    assert bench.updates()[-1] == (STARTUP, "c2", SUCCESS)
 
 
-def test_a_status_triggers_the_readiness_probe() -> None:
+@run_by(on_bench)
+async def test_a_status_triggers_the_readiness_probe(bench: Bench) -> None:
     """Each status of a started container that is not ready is followed by one probe (PROBE-23)."""
+    bench.outcomes[READINESS] = [FAILURE]
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 3}))
+    await bench.let(1)
+    _flags(bench, shown())
+    _flags(bench, shown())
+    await bench.let(3.5)
 
-    async def story(bench: Bench) -> None:
-        bench.outcomes[READINESS] = [FAILURE]
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 3}))
-        await bench.let(1)
-        _flags(bench, shown())
-        _flags(bench, shown())
-        await bench.let(3.5)
-
-        assert bench.moments() == [0, 1, 4]
-
-    on_bench(story)
+    assert bench.moments() == [0, 1, 4]
 
 
-def test_old_versions_keep_the_grid_when_triggered() -> None:
+@run_by(on_bench, version="1.26")
+async def test_old_versions_keep_the_grid_when_triggered(bench: Bench) -> None:
     """Before 1.32 a triggered probe comes on top of the periodic ones (PROBE-23)."""
+    bench.outcomes[READINESS] = [FAILURE]
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 3}))
+    await bench.let(1)
+    _flags(bench, shown())
+    await bench.let(3.5)
 
-    async def story(bench: Bench) -> None:
-        bench.outcomes[READINESS] = [FAILURE]
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 3}))
-        await bench.let(1)
-        _flags(bench, shown())
-        await bench.let(3.5)
-
-        assert bench.moments() == [0, 1, 3]
-
-    on_bench(story, version="1.26")
+    assert bench.moments() == [0, 1, 3]
 
 
-def test_no_trigger_for_what_is_ready_or_not_started() -> None:
+@run_by(on_bench)
+async def test_no_trigger_for_what_is_ready_or_not_started(bench: Bench) -> None:
     """Neither a ready container nor one that does not run is probed out of turn (PROBE-23)."""
+    bench.statuses["u"] = shown(started=True)
+    bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 3}))
+    await bench.let(1)
+    _flags(bench, shown())
+    _flags(bench, shown(state="waiting"))
+    await bench.let(1)
 
-    async def story(bench: Bench) -> None:
-        bench.statuses["u"] = shown(started=True)
-        bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 3}))
-        await bench.let(1)
-        _flags(bench, shown())
-        _flags(bench, shown(state="waiting"))
-        await bench.let(1)
-
-        assert bench.moments() == [0]
-
-    on_bench(story)
+    assert bench.moments() == [0]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kubelet_world import World, in_world, manifest
+from on_loop import run_by
 
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine
@@ -47,58 +48,52 @@ class FakeMachine:
 
 
 @pytest.mark.parametrize("free", [99 * MIB, 101 * MIB])
-def test_pod_goes_when_memory_runs_short(tmp_path: Path, free: int) -> None:
+@run_by(in_world)
+async def test_pod_goes_when_memory_runs_short(world: World, tmp_path: Path, free: int) -> None:
     """Below 100 MiB a pod of the API server is evicted and a static one stays; above, both do (EVICT-04)."""
+    machine = FakeMachine(tmp_path, 500 * MIB)
+    machine.under(world)
+    world.write("static")
+    await world.start()
+    world.api.create(manifest())
+    await world.let(15)
+    before = world.phase("web"), world.phase("static-node")
+    machine.leave(free)
+    await world.let(30)
+    status = (world.api.get("default", "web") or {})["status"]
 
-    async def story(world: World) -> None:
-        machine = FakeMachine(tmp_path, 500 * MIB)
-        machine.under(world)
-        world.write("static")
-        await world.start()
-        world.api.create(manifest())
-        await world.let(15)
-        before = world.phase("web"), world.phase("static-node")
-        machine.leave(free)
-        await world.let(30)
-        status = (world.api.get("default", "web") or {})["status"]
-
-        assert before == ("Running", "Running")
-        assert world.phase("static-node") == "Running"
-        if free < 100 * MIB:
-            assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
-            assert "low on resource: memory" in status["message"]
-            assert world.reasons().count("Evicted") == 1
-        else:
-            assert status["phase"] == "Running"
-            assert "Evicted" not in world.reasons()
-
-    in_world(story)
+    assert before == ("Running", "Running")
+    assert world.phase("static-node") == "Running"
+    if free < 100 * MIB:
+        assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
+        assert "low on resource: memory" in status["message"]
+        assert world.reasons().count("Evicted") == 1
+    else:
+        assert status["phase"] == "Running"
+        assert "Evicted" not in world.reasons()
 
 
-def test_heaviest_pod_goes_first(tmp_path: Path) -> None:
+@run_by(in_world)
+async def test_heaviest_pod_goes_first(world: World, tmp_path: Path) -> None:
     """The runtime tells that a pod of two containers uses more than one with a single one."""
+    machine = FakeMachine(tmp_path, 500 * MIB)
+    machine.under(world)
+    await world.start()
+    heavy = manifest("heavy")
+    heavy["spec"]["containers"].append({**heavy["spec"]["containers"][0], "name": "more"})
+    for pod in (manifest("light"), heavy, manifest("also-light")):
+        world.api.create(pod)
+    await world.let(15)
+    machine.leave(50 * MIB)
+    await world.let(6)
+    machine.leave(500 * MIB)
+    await world.let(30)
 
-    async def story(world: World) -> None:
-        machine = FakeMachine(tmp_path, 500 * MIB)
-        machine.under(world)
-        await world.start()
-        heavy = manifest("heavy")
-        heavy["spec"]["containers"].append({**heavy["spec"]["containers"][0], "name": "more"})
-        for pod in (manifest("light"), heavy, manifest("also-light")):
-            world.api.create(pod)
-        await world.let(15)
-        machine.leave(50 * MIB)
-        await world.let(6)
-        machine.leave(500 * MIB)
-        await world.let(30)
-
-        assert [world.phase(name) for name in ("light", "heavy", "also-light")] == [
-            "Running",
-            "Failed",
-            "Running",
-        ]
-
-    in_world(story)
+    assert [world.phase(name) for name in ("light", "heavy", "also-light")] == [
+        "Running",
+        "Failed",
+        "Running",
+    ]
 
 
 @pytest.mark.parametrize("signal", ["nodefs.available", "imagefs.inodesFree"])
@@ -121,20 +116,17 @@ def test_disk_is_freed_of_images(tmp_path: Path, signal: str) -> None:
     in_world(story, eviction_hard={signal: "60%"}, image_gc_high_threshold=100)
 
 
-def test_nothing_goes_where_nothing_is_set(tmp_path: Path) -> None:
+@run_by(in_world, eviction_hard={}, image_gc_high_threshold=100)
+async def test_nothing_goes_where_nothing_is_set(world: World, tmp_path: Path) -> None:
     """Without thresholds a full machine keeps its pods and its images, as on machines for tests."""
+    machine = FakeMachine(tmp_path, 1 * MIB)
+    machine.blocks = 0
+    machine.under(world)
+    await world.start()
+    world.api.create(manifest())
+    world.core.images.add("spare:1")
+    await world.let(700)
+    tags = [tag for image in world.core.images.by_id.values() for tag in image.tags]
 
-    async def story(world: World) -> None:
-        machine = FakeMachine(tmp_path, 1 * MIB)
-        machine.blocks = 0
-        machine.under(world)
-        await world.start()
-        world.api.create(manifest())
-        world.core.images.add("spare:1")
-        await world.let(700)
-        tags = [tag for image in world.core.images.by_id.values() for tag in image.tags]
-
-        assert world.phase("web") == "Running"
-        assert "spare:1" in tags
-
-    in_world(story, eviction_hard={}, image_gc_high_threshold=100)
+    assert world.phase("web") == "Running"
+    assert "spare:1" in tags

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kubelet_world import World, in_world, manifest
+from on_loop import run_by
 
 Json = dict[str, Any]
 PODS = "/var/lib/kubelet/pods"
@@ -31,83 +32,71 @@ def folder_of(pod: Mapping[str, Any]) -> str:
     return f"{PODS}/{pod['metadata']['uid']}"
 
 
-def test_volumes_come_before_the_sandbox() -> None:
+@run_by(in_world)
+async def test_volumes_come_before_the_sandbox(world: World) -> None:
     """When the sandbox is asked for, all volumes are there (SYNC-02, SYNC-10)."""
+    world.runtime.faults.add("RunPodSandbox", delay=5)
+    await world.start()
+    pod = world.api.create(wanted(EMPTY, MEMORY))
+    await world.let(2)
+    asked, mounted = world.changes(), world.disk.mounts(PODS)
+    made = world.disk.is_folder(f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/e")
+    await world.let(6)
 
-    async def story(world: World) -> None:
-        world.runtime.faults.add("RunPodSandbox", delay=5)
-        await world.start()
-        pod = world.api.create(wanted(EMPTY, MEMORY))
-        await world.let(2)
-        asked, mounted = world.changes(), world.disk.mounts(PODS)
-        made = world.disk.is_folder(f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/e")
-        await world.let(6)
-
-        assert asked == ["RunPodSandbox"]
-        assert made
-        assert mounted == [f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/m"]
-
-    in_world(story)
+    assert asked == ["RunPodSandbox"]
+    assert made
+    assert mounted == [f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/m"]
 
 
-def test_volumes_go_after_the_last_container() -> None:
+@run_by(in_world)
+async def test_volumes_go_after_the_last_container(world: World) -> None:
     """While a container still ends its volumes stay; then they go, and after them the object (WORK-12)."""
+    await world.start()
+    pod = world.api.create(wanted(EMPTY, MEMORY, command="run stopdelay=4"))
+    await world.let(3)
+    world.api.delete("default", "web")
+    await world.let(3)
+    during = world.disk.mounts(folder_of(pod))
+    kept = world.api.get("default", "web")
+    await world.let(8)
 
-    async def story(world: World) -> None:
-        await world.start()
-        pod = world.api.create(wanted(EMPTY, MEMORY, command="run stopdelay=4"))
-        await world.let(3)
-        world.api.delete("default", "web")
-        await world.let(3)
-        during = world.disk.mounts(folder_of(pod))
-        kept = world.api.get("default", "web")
-        await world.let(8)
-
-        assert len(during) == 2
-        assert kept is not None
-        assert world.disk.mounts("/") == []
-        assert world.api.get("default", "web") is None
-        assert not world.disk.is_folder(folder_of(pod))
-
-    in_world(story)
+    assert len(during) == 2
+    assert kept is not None
+    assert world.disk.mounts("/") == []
+    assert world.api.get("default", "web") is None
+    assert not world.disk.is_folder(folder_of(pod))
 
 
-def test_volumes_that_cannot_go_keep_the_object() -> None:
+@run_by(in_world)
+async def test_volumes_that_cannot_go_keep_the_object(world: World) -> None:
     """As long as a volume is in use the pod is not called finished; it is tried again (TERM-18, WORK-12)."""
+    await world.start()
+    pod = world.api.create(wanted(EMPTY))
+    await world.let(3)
+    inner = f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/e/inner"
+    world.disk.make_folder(inner)
+    world.disk.mount_memory(inner, 1)
+    world.api.delete("default", "web")
+    await world.let(20)
+    kept = world.api.get("default", "web")
+    world.disk.unmount(inner)
+    await world.let(30)
 
-    async def story(world: World) -> None:
-        await world.start()
-        pod = world.api.create(wanted(EMPTY))
-        await world.let(3)
-        inner = f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/e/inner"
-        world.disk.make_folder(inner)
-        world.disk.mount_memory(inner, 1)
-        world.api.delete("default", "web")
-        await world.let(20)
-        kept = world.api.get("default", "web")
-        world.disk.unmount(inner)
-        await world.let(30)
-
-        assert kept is not None
-        assert kept["status"]["phase"] == "Succeeded"
-        assert world.api.get("default", "web") is None
-
-    in_world(story)
+    assert kept is not None
+    assert kept["status"]["phase"] == "Succeeded"
+    assert world.api.get("default", "web") is None
 
 
-def test_finished_pod_keeps_its_folder() -> None:
+@run_by(in_world)
+async def test_finished_pod_keeps_its_folder(world: World) -> None:
     """A pod that has ended gives its volumes up, and its folder stays until it is deleted (CLEANUP-04)."""
+    await world.start()
+    pod = world.api.create(wanted(EMPTY, MEMORY, command="exit 0 1", restartPolicy="Never"))
+    await world.let(10)
 
-    async def story(world: World) -> None:
-        await world.start()
-        pod = world.api.create(wanted(EMPTY, MEMORY, command="exit 0 1", restartPolicy="Never"))
-        await world.let(10)
-
-        assert world.phase("web") == "Succeeded"
-        assert world.disk.mounts("/") == []
-        assert world.disk.names(folder_of(pod)) == ["containers", "etc-hosts", "plugins"]
-
-    in_world(story)
+    assert world.phase("web") == "Succeeded"
+    assert world.disk.mounts("/") == []
+    assert world.disk.names(folder_of(pod)) == ["containers", "etc-hosts", "plugins"]
 
 
 @pytest.mark.parametrize("version", ["1.32", "1.26"])
@@ -137,26 +126,23 @@ def test_new_life_takes_volumes_over(version: str) -> None:
     in_world(story, version=version)
 
 
-def test_pod_that_went_while_the_kubelet_was_down() -> None:
+@run_by(in_world)
+async def test_pod_that_went_while_the_kubelet_was_down(world: World) -> None:
     """Volumes of a pod that nobody wants any more stay until it was killed, and then go (CLEANUP-03)."""
+    await world.start()
+    pod = world.api.create(wanted(EMPTY, MEMORY, command="run stopdelay=9"))
+    await world.let(3)
+    await world.crash()
+    world.api.delete("default", "web", 0)
+    await world.start()
+    await world.let(2.5)
+    during = len(world.disk.mounts(folder_of(pod)))
+    await world.let(10)
 
-    async def story(world: World) -> None:
-        await world.start()
-        pod = world.api.create(wanted(EMPTY, MEMORY, command="run stopdelay=9"))
-        await world.let(3)
-        await world.crash()
-        world.api.delete("default", "web", 0)
-        await world.start()
-        await world.let(2.5)
-        during = len(world.disk.mounts(folder_of(pod)))
-        await world.let(10)
-
-        assert during == 2
-        assert world.changes()[-2:] == ["StopPodSandbox", "RemoveContainer"]
-        assert world.disk.mounts("/") == []
-        assert world.disk.names(PODS) == []
-
-    in_world(story)
+    assert during == 2
+    assert world.changes()[-2:] == ["StopPodSandbox", "RemoveContainer"]
+    assert world.disk.mounts("/") == []
+    assert world.disk.names(PODS) == []
 
 
 @pytest.mark.parametrize(
@@ -195,18 +181,15 @@ def test_orphan_with_something_in_it(
     assert len(told) == 1
 
 
-def test_unfit_uid_makes_no_folder() -> None:
+@run_by(in_world)
+async def test_unfit_uid_makes_no_folder(world: World) -> None:
     """A pod from a manifest whose UID leads out of the kubelet's folder gets nothing, and is told of."""
+    made = wanted(EMPTY)
+    made["metadata"]["uid"] = "../../../etc/x"
+    world.disk.write("/manifests/web.yaml", str(made).encode())
+    await world.start()
+    await world.let(15)
 
-    async def story(world: World) -> None:
-        made = wanted(EMPTY)
-        made["metadata"]["uid"] = "../../../etc/x"
-        world.disk.write("/manifests/web.yaml", str(made).encode())
-        await world.start()
-        await world.let(15)
-
-        assert world.changes() == []
-        assert "FailedToMakePodDataDirectories" in world.reasons()
-        assert world.disk.kind("/etc") is None
-
-    in_world(story)
+    assert world.changes() == []
+    assert "FailedToMakePodDataDirectories" in world.reasons()
+    assert world.disk.kind("/etc") is None

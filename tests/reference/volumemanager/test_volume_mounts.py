@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from on_loop import in_virtual_time
 from real_disk import mounting, plain_disk
 from volume_bench import ROOT, VolumeBench, config_map, pod_with
 
@@ -80,35 +81,30 @@ def test_volume_of_a_kind_that_is_not_known() -> None:
         VolumeBench().mounts(pod_with({"name": "v", "nfs": {"server": "s", "path": "/"}}))
 
 
-def test_parts_of_volumes() -> None:
+@in_virtual_time
+async def test_parts_of_volumes() -> None:
     """A part is shown at a place of its own, by volume, container and number of the mount; it is made."""
+    bench = VolumeBench()
+    options = [
+        {"name": "e", "mountPath": "/all"},
+        {"name": "e", "mountPath": "/part", "subPath": "a/b"},
+        {"name": "e", "mountPath": "/own", "subPathExpr": "$(NAME)"},
+        {"name": "c", "mountPath": "/key", "subPath": "k"},
+    ]
+    pod = pod_with({"name": "e", "emptyDir": {}}, {"name": "c", "configMap": {"name": "c"}}, mounts=options)
+    bench.api.config_maps["c"] = config_map(k="1")
+    await bench.volumes.wait(pod)
+    paths = [mount.host_path for mount in bench.mounts(pod, {"NAME": "web"})]
+    disk = cast("MemoryDisk", bench.disk)
 
-    async def story() -> None:
-        bench = VolumeBench()
-        options = [
-            {"name": "e", "mountPath": "/all"},
-            {"name": "e", "mountPath": "/part", "subPath": "a/b"},
-            {"name": "e", "mountPath": "/own", "subPathExpr": "$(NAME)"},
-            {"name": "c", "mountPath": "/key", "subPath": "k"},
-        ]
-        pod = pod_with(
-            {"name": "e", "emptyDir": {}}, {"name": "c", "configMap": {"name": "c"}}, mounts=options
-        )
-        bench.api.config_maps["c"] = config_map(k="1")
-        await bench.volumes.wait(pod)
-        paths = [mount.host_path for mount in bench.mounts(pod, {"NAME": "web"})]
-        disk = cast("MemoryDisk", bench.disk)
-
-        assert paths[0] == bench.path("empty-dir", "e")
-        shown = [f"{POD}/volume-subpaths/{place}" for place in ("e/c1/1", "e/c1/2", "c/c1/3")]
-        assert paths[1:] == shown
-        assert disk.names(paths[0]) == ["a", "web"]
-        assert disk.mounts(POD) == sorted(shown)
-        assert [mount.host_path for mount in bench.mounts(pod, {"NAME": "web"})] == paths
-        await bench.volumes.unmount(pod)
-        assert (disk.mounts("/"), disk.names(POD)) == ([], [])
-
-    run(story())
+    assert paths[0] == bench.path("empty-dir", "e")
+    shown = [f"{POD}/volume-subpaths/{place}" for place in ("e/c1/1", "e/c1/2", "c/c1/3")]
+    assert paths[1:] == shown
+    assert disk.names(paths[0]) == ["a", "web"]
+    assert disk.mounts(POD) == sorted(shown)
+    assert [mount.host_path for mount in bench.mounts(pod, {"NAME": "web"})] == paths
+    await bench.volumes.unmount(pod)
+    assert (disk.mounts("/"), disk.names(POD)) == ([], [])
 
 
 def test_part_of_what_is_not_there() -> None:

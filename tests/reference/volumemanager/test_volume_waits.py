@@ -8,6 +8,7 @@ import re
 from typing import Any, cast
 
 import pytest
+from on_loop import in_virtual_time
 from volume_bench import VolumeBench, config_map, pod_with, secret
 
 from kubelet_fakes.clock import run
@@ -119,197 +120,167 @@ def test_without_an_api_server() -> None:
     assert why_not({"emptyDir": {}}, api=False) == ""
 
 
-def test_volume_that_nobody_mounts() -> None:
+@in_virtual_time
+async def test_volume_that_nobody_mounts() -> None:
     """A volume that no container mounts is neither made nor waited for."""
+    bench = VolumeBench()
+    await bench.volumes.wait(pod_with({"name": "v", "secret": {"secretName": "x"}}, mounts=[]))
 
-    async def story() -> None:
-        bench = VolumeBench()
-        await bench.volumes.wait(pod_with({"name": "v", "secret": {"secretName": "x"}}, mounts=[]))
-
-        assert bench.told() == []
-        assert not bench.volumes.is_mounted("u1")
-
-    run(story())
+    assert bench.told() == []
+    assert not bench.volumes.is_mounted("u1")
 
 
-def test_tries_are_further_and_further_apart() -> None:
+@in_virtual_time
+async def test_tries_are_further_and_further_apart() -> None:
     """After half a second, and then twice as long each time, it is tried again; a round waits 123 s."""
+    bench = VolumeBench()
+    pod = pod_with({"name": "v", "configMap": {"name": "x"}})
+    rounds: list[float] = []
+    tries: list[int] = []
+    for _ in range(2):
+        with pytest.raises(VolumesNotReady, match=re.escape(TOO_LATE)):
+            await bench.volumes.wait(pod)
+        rounds.append(bench.clock.monotonic())
+        tries.append(len(bench.told()))
 
-    async def story() -> None:
-        bench = VolumeBench()
-        pod = pod_with({"name": "v", "configMap": {"name": "x"}})
-        rounds: list[float] = []
-        tries: list[int] = []
-        for _ in range(2):
-            with pytest.raises(VolumesNotReady, match=re.escape(TOO_LATE)):
-                await bench.volumes.wait(pod)
-            rounds.append(bench.clock.monotonic())
-            tries.append(len(bench.told()))
-
-        assert rounds == [123, 246]
-        # At 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5 and 63.5 s; at 127.5 s; 249.5 s is for the third round.
-        assert tries == [8, 9]
-
-    run(story())
+    assert rounds == [123, 246]
+    # At 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5 and 63.5 s; at 127.5 s; 249.5 s is for the third round.
+    assert tries == [8, 9]
 
 
-def test_pod_gets_its_volume_when_it_is_there() -> None:
+@in_virtual_time
+async def test_pod_gets_its_volume_when_it_is_there() -> None:
     """A volume is made as soon as it is tried again after what it shows has come."""
+    bench = VolumeBench()
 
-    async def story() -> None:
-        bench = VolumeBench()
+    async def late() -> None:
+        await bench.clock.sleep(5)
+        bench.api.config_maps["x"] = config_map(k="1")
 
-        async def late() -> None:
-            await bench.clock.sleep(5)
-            bench.api.config_maps["x"] = config_map(k="1")
+    pod = pod_with({"name": "v", "configMap": {"name": "x"}})
+    await both(bench.volumes.wait(pod), late())
 
-        pod = pod_with({"name": "v", "configMap": {"name": "x"}})
-        await both(bench.volumes.wait(pod), late())
-
-        assert bench.clock.monotonic() == 7.5
-        assert memory(bench).look(f"{bench.path('configmap')}/k") == b"1"
-        assert bench.told() == [f'{FAILED}configmap "x" not found'] * 4
-
-    run(story())
+    assert bench.clock.monotonic() == 7.5
+    assert memory(bench).look(f"{bench.path('configmap')}/k") == b"1"
+    assert bench.told() == [f'{FAILED}configmap "x" not found'] * 4
 
 
-def test_one_missing_volume_holds_up_no_other() -> None:
+@in_virtual_time
+async def test_one_missing_volume_holds_up_no_other() -> None:
     """The volumes that can be made are made, and only the missing one is tried again."""
+    bench = VolumeBench()
+    there, missing = {"name": "a", "configMap": {"name": "c"}}, {"name": "v", "configMap": {"name": "x"}}
+    bench.api.config_maps["c"] = config_map(k="1")
+    with pytest.raises(VolumesNotReady, match=r"unmounted volumes=\[v\],"):
+        await bench.volumes.wait(pod_with(there, missing))
 
-    async def story() -> None:
-        bench = VolumeBench()
-        there, missing = {"name": "a", "configMap": {"name": "c"}}, {"name": "v", "configMap": {"name": "x"}}
-        bench.api.config_maps["c"] = config_map(k="1")
-        with pytest.raises(VolumesNotReady, match=r"unmounted volumes=\[v\],"):
-            await bench.volumes.wait(pod_with(there, missing))
-
-        assert bench.api.asked.count("configmap default/c") == 1
-        assert memory(bench).look(f"{bench.path('configmap', 'a')}/k") == b"1"
-
-    run(story())
+    assert bench.api.asked.count("configmap default/c") == 1
+    assert memory(bench).look(f"{bench.path('configmap', 'a')}/k") == b"1"
 
 
-def test_content_is_refreshed_each_round() -> None:
+@in_virtual_time
+async def test_content_is_refreshed_each_round() -> None:
     """Each later round brings what a volume shows up to date; keys come and go (as the kubelet's remount)."""
+    bench = VolumeBench()
+    bench.api.config_maps["c"] = config_map(a="1", b="1")
+    pod = pod_with({"name": "v", "configMap": {"name": "c"}}, {"name": "e", "emptyDir": {}})
+    await bench.volumes.wait(pod)
+    disk, path = memory(bench), bench.path("configmap")
+    disk.write(f"{bench.path('empty-dir', 'e')}/own", b"kept")
+    first = disk.link_target(f"{path}/..data")
+    await bench.clock.sleep(60)
+    await bench.volumes.wait(pod)
+    unchanged = disk.link_target(f"{path}/..data")
+    bench.api.config_maps["c"] = config_map(a="2", c="3")
+    await bench.volumes.wait(pod)
+    second = disk.link_target(f"{path}/..data")
 
-    async def story() -> None:
-        bench = VolumeBench()
-        bench.api.config_maps["c"] = config_map(a="1", b="1")
-        pod = pod_with({"name": "v", "configMap": {"name": "c"}}, {"name": "e", "emptyDir": {}})
-        await bench.volumes.wait(pod)
-        disk, path = memory(bench), bench.path("configmap")
-        disk.write(f"{bench.path('empty-dir', 'e')}/own", b"kept")
-        first = disk.link_target(f"{path}/..data")
-        await bench.clock.sleep(60)
-        await bench.volumes.wait(pod)
-        unchanged = disk.link_target(f"{path}/..data")
-        bench.api.config_maps["c"] = config_map(a="2", c="3")
-        await bench.volumes.wait(pod)
-        second = disk.link_target(f"{path}/..data")
-
-        assert first == unchanged == "..2026_01_01_00_00_00.000000000"
-        assert second == "..2026_01_01_00_01_00.000000000"
-        assert disk.names(path) == [second, "..data", "a", "c"]
-        assert (disk.look(f"{path}/a"), disk.look(f"{path}/c")) == (b"2", b"3")
-        assert disk.read(f"{bench.path('empty-dir', 'e')}/own") == b"kept"
-
-    run(story())
+    assert first == unchanged == "..2026_01_01_00_00_00.000000000"
+    assert second == "..2026_01_01_00_01_00.000000000"
+    assert disk.names(path) == [second, "..data", "a", "c"]
+    assert (disk.look(f"{path}/a"), disk.look(f"{path}/c")) == (b"2", b"3")
+    assert disk.read(f"{bench.path('empty-dir', 'e')}/own") == b"kept"
 
 
-def test_labels_are_refreshed() -> None:
+@in_virtual_time
+async def test_labels_are_refreshed() -> None:
     """A volume that shows the pod's labels follows them."""
+    bench = VolumeBench()
+    items = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
+    volume = {"name": "v", "downwardAPI": {"items": items}}
+    path = f"{bench.path('downward-api')}/labels"
+    await bench.volumes.wait(pod_with(volume, labels={"b": "2", "a": 'x"y'}))
+    before = memory(bench).look(path)
+    await bench.volumes.wait(pod_with(volume, labels={"b": "3"}))
 
-    async def story() -> None:
-        bench = VolumeBench()
-        items = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
-        volume = {"name": "v", "downwardAPI": {"items": items}}
-        path = f"{bench.path('downward-api')}/labels"
-        await bench.volumes.wait(pod_with(volume, labels={"b": "2", "a": 'x"y'}))
-        before = memory(bench).look(path)
-        await bench.volumes.wait(pod_with(volume, labels={"b": "3"}))
-
-        assert before == b'a="x\\"y"\nb="2"'
-        assert memory(bench).look(path) == b'b="3"'
-
-    run(story())
+    assert before == b'a="x\\"y"\nb="2"'
+    assert memory(bench).look(path) == b'b="3"'
 
 
 @pytest.mark.parametrize(("code", "told"), [(404, 'configmap "c" not found'), (0, "no way")])
-def test_failed_refresh_keeps_the_old_content(code: int, told: str) -> None:
+@in_virtual_time
+async def test_failed_refresh_keeps_the_old_content(code: int, told: str) -> None:
     """A config map that is gone later keeps no pod waiting: its content stays, and an event tells."""
+    bench = VolumeBench()
+    bench.api.config_maps["c"] = config_map(a="1")
+    pod = pod_with({"name": "v", "configMap": {"name": "c"}})
+    await bench.volumes.wait(pod)
+    bench.api.down = ApiError(code, "", "no way")
+    await bench.volumes.wait(pod)
 
-    async def story() -> None:
-        bench = VolumeBench()
-        bench.api.config_maps["c"] = config_map(a="1")
-        pod = pod_with({"name": "v", "configMap": {"name": "c"}})
-        await bench.volumes.wait(pod)
-        bench.api.down = ApiError(code, "", "no way")
-        await bench.volumes.wait(pod)
-
-        assert bench.told() == [f"{FAILED}{told}"]
-        assert memory(bench).look(f"{bench.path('configmap')}/a") == b"1"
-
-    run(story())
+    assert bench.told() == [f"{FAILED}{told}"]
+    assert memory(bench).look(f"{bench.path('configmap')}/a") == b"1"
 
 
-def test_volumes_stay_until_they_are_unmounted() -> None:
+@in_virtual_time
+async def test_volumes_stay_until_they_are_unmounted() -> None:
     """A pod has its volumes until they are unmounted, and then nothing is left of them, files nor mounts."""
+    bench = VolumeBench()
+    bench.api.secrets["s"] = secret(a="MQ==")
+    pod = pod_with({"name": "v", "secret": {"secretName": "s"}}, {"name": "e", "emptyDir": {}})
+    await bench.volumes.wait(pod)
+    disk = memory(bench)
+    mounted, on = bench.volumes.is_mounted("u1"), disk.mounts("/")
+    await bench.volumes.unmount(pod)
+    await bench.volumes.unmount(pod)
 
-    async def story() -> None:
-        bench = VolumeBench()
-        bench.api.secrets["s"] = secret(a="MQ==")
-        pod = pod_with({"name": "v", "secret": {"secretName": "s"}}, {"name": "e", "emptyDir": {}})
-        await bench.volumes.wait(pod)
-        disk = memory(bench)
-        mounted, on = bench.volumes.is_mounted("u1"), disk.mounts("/")
-        await bench.volumes.unmount(pod)
-        await bench.volumes.unmount(pod)
-
-        assert mounted
-        assert on == [bench.path("secret")]
-        assert disk.mounts("/") == []
-        assert disk.names("/var/lib/kubelet/pods/u1") == []
-        assert not bench.volumes.is_mounted("u1")
-
-    run(story())
+    assert mounted
+    assert on == [bench.path("secret")]
+    assert disk.mounts("/") == []
+    assert disk.names("/var/lib/kubelet/pods/u1") == []
+    assert not bench.volumes.is_mounted("u1")
 
 
-def test_new_life_finds_volumes_on_the_disk() -> None:
+@in_virtual_time
+async def test_new_life_finds_volumes_on_the_disk() -> None:
     """A kubelet that starts knows volumes from before, leaves what is in them, and can clear them away."""
+    bench = VolumeBench()
+    bench.api.secrets["s"] = secret(a="MQ==")
+    pod = pod_with({"name": "v", "secret": {"secretName": "s"}}, {"name": "e", "emptyDir": {}})
+    await bench.volumes.wait(pod)
+    disk = memory(bench)
+    own = f"{bench.path('empty-dir', 'e')}/own"
+    disk.write(own, b"kept")
+    new = bench.new_life()
+    known = new.is_mounted("u1")
+    await new.wait(pod)
+    kept = disk.read(own), disk.mounts("/")
+    bench.new_life().clear("u1")
 
-    async def story() -> None:
-        bench = VolumeBench()
-        bench.api.secrets["s"] = secret(a="MQ==")
-        pod = pod_with({"name": "v", "secret": {"secretName": "s"}}, {"name": "e", "emptyDir": {}})
-        await bench.volumes.wait(pod)
-        disk = memory(bench)
-        own = f"{bench.path('empty-dir', 'e')}/own"
-        disk.write(own, b"kept")
-        new = bench.new_life()
-        known = new.is_mounted("u1")
-        await new.wait(pod)
-        kept = disk.read(own), disk.mounts("/")
-        bench.new_life().clear("u1")
-
-        assert known
-        assert kept == (b"kept", [bench.path("secret")])
-        assert disk.mounts("/") == []
-        assert not disk.is_folder(bench.path("empty-dir", "e"))
-
-    run(story())
+    assert known
+    assert kept == (b"kept", [bench.path("secret")])
+    assert disk.mounts("/") == []
+    assert not disk.is_folder(bench.path("empty-dir", "e"))
 
 
-def test_disk_that_fails_is_told_and_tried_again() -> None:
+@in_virtual_time
+async def test_disk_that_fails_is_told_and_tried_again() -> None:
     """An error of the disk keeps the pod waiting as a missing object does."""
-
-    async def story() -> None:
-        bench = VolumeBench()
-        with memory(bench).broken("/var/lib/kubelet/pods/u1"), pytest.raises(VolumesNotReady):
-            await bench.volumes.wait(pod_with({"name": "v", "emptyDir": {}}))
-        told = bench.told()[0]
+    bench = VolumeBench()
+    with memory(bench).broken("/var/lib/kubelet/pods/u1"), pytest.raises(VolumesNotReady):
         await bench.volumes.wait(pod_with({"name": "v", "emptyDir": {}}))
+    told = bench.told()[0]
+    await bench.volumes.wait(pod_with({"name": "v", "emptyDir": {}}))
 
-        assert told.startswith(f"{FAILED}[Errno 5] Input/output error")
-        assert bench.volumes.is_mounted("u1")
-
-    run(story())
+    assert told.startswith(f"{FAILED}[Errno 5] Input/output error")
+    assert bench.volumes.is_mounted("u1")

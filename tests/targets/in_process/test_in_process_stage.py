@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from cri_api.v1 import api_pb2 as cri
+from on_loop import in_virtual_time
 
 from kubelet_conformance.node import Node, container
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
@@ -17,7 +18,6 @@ from kubelet_conformance.targets.controls import ScenarioError, Target
 from kubelet_conformance.targets.in_process.recorded_runtime import Tap
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.trace.format.recorder import Failed, RecordedReply, Recorder
-from kubelet_fakes.clock import run
 from kubelet_fakes.runtime import CallError
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 
@@ -144,15 +144,12 @@ class Failing:
         raise CallError(grpc.StatusCode.UNAVAILABLE, "away")
 
 
-def test_call_whose_caller_leaves_has_no_reply() -> None:
+@in_virtual_time
+async def test_call_whose_caller_leaves_has_no_reply() -> None:
     """A call that is cancelled while it is under way stays open in the trace."""
     recorder = Recorder(lambda: 0.0)
-
-    async def leave() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(Tap(Silent(), recorder).Version(cri.VersionRequest()), 1)
-
-    run(leave())
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(Tap(Silent(), recorder).Version(cri.VersionRequest()), 1)
 
     assert len(recorder.records) == 1
 
@@ -172,18 +169,15 @@ def test_failed_call_tells_of_its_effect() -> None:
     assert [each.get("effect", True) for each in errors] == [False, True]
 
 
-def test_reply_is_recorded_before_it_is_given() -> None:
+@in_virtual_time
+async def test_reply_is_recorded_before_it_is_given() -> None:
     """Whoever gets an answer finds it in the record already."""
     recorder = Recorder(lambda: 0.0)
     seen: list[int] = []
-
-    async def ask() -> None:
-        try:
-            await Tap(Failing(), recorder).Version(cri.VersionRequest())
-        except CallError:
-            seen.append(len(recorder.records))
-
-    run(ask())
+    try:
+        await Tap(Failing(), recorder).Version(cri.VersionRequest())
+    except CallError:
+        seen.append(len(recorder.records))
     reply = recorder.records[-1]
 
     assert seen == [2]
