@@ -10,7 +10,6 @@ from story import ContainerHandle, PodHandle, SandboxHandle, Story
 from twice import detects
 
 PROBE = {"exec": {"command": ["x", "0", "0"]}}
-HOOK = {"postStart": {"exec": {"command": ["x", "0", "1"]}}}
 
 
 def pod(
@@ -46,16 +45,6 @@ def test_next_container_waits_until_the_sidecar_was_read(s: Story, *, right: boo
     s.start(sc)
     if right:
         s.container_status(sc, state="CONTAINER_RUNNING")
-    s.run_container(web, sandbox, "c1")
-
-
-@detects("SIDECAR-02")
-def test_next_container_waits_for_the_startup_probe(s: Story, *, right: bool) -> None:
-    """SIDECAR-02 breaks when the next container is made while the startup probe fails."""
-    web, sandbox = pod(s, startupProbe=PROBE)
-    sc = s.run_container(web, sandbox, "sc")
-    execute(s, sc, 1)
-    execute(s, sc, 0 if right else 1)
     s.run_container(web, sandbox, "c1")
 
 
@@ -96,16 +85,6 @@ def test_next_container_follows_the_sidecar(s: Story, *, right: bool, late: bool
     s.run_container(web, sandbox, "sc")
     if right or late:
         s.wait(1 if right else 60).run_container(web, sandbox, "i1")
-
-
-@detects("SIDECAR-03")
-def test_next_container_waits_for_post_start(s: Story, *, right: bool) -> None:
-    """SIDECAR-03 breaks when the next container does not wait for the sidecar's postStart hook."""
-    web, sandbox = pod(s, lifecycle=HOOK)
-    sc = s.run_container(web, sandbox, "sc")
-    if right:
-        execute(s, sc, hook=True)
-    s.run_container(web, sandbox, "c1")
 
 
 @pytest.mark.parametrize("wrong", ["left", "app stopped"])
@@ -156,16 +135,6 @@ def test_end_of_a_sidecar_is_read_before_its_restart(s: Story, *, right: bool) -
     web, sandbox, sc, _ = served(s)
     s.wait(5).exited(sc, 0, seen=right)
     s.run_container(web, sandbox, "sc", attempt=1)
-
-
-@detects("SIDECAR-10")
-def test_sidecar_is_kept_up_during_init(s: Story, *, right: bool) -> None:
-    """SIDECAR-10 breaks when a sidecar is only restarted after initialization."""
-    web, sandbox = pod(s, init=True)
-    sc = s.run_container(web, sandbox, "sc")
-    s.run_container(web, sandbox, "i1")
-    s.wait(5).exited(sc, 1)
-    s.wait(1 if right else 60).run_container(web, sandbox, "sc", attempt=1)
 
 
 @detects("SIDECAR-23")

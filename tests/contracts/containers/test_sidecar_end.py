@@ -39,14 +39,6 @@ def write(s: Story, phase: str, sidecar: dict[str, Any], app: dict[str, Any], **
     s.status(web, phase, initContainerStatuses=[sidecar], containerStatuses=[app], conditions=listed)
 
 
-@detects("SIDECAR-11")
-def test_sidecars_do_not_keep_the_pod(s: Story, *, right: bool) -> None:
-    """SIDECAR-11 breaks when a job waits for its sidecars."""
-    _, _, c = served(s)
-    s.exited(c["c1"], 0)
-    s.wait(1 if right else 60).stop(c["s2"])
-
-
 @pytest.mark.parametrize("order", [("s2", "s1", "c1"), ("c1", "s1", "s2"), ("s1", "c1", "s2")])
 @detects("SIDECAR-12")
 def test_sidecars_are_stopped_in_reverse(s: Story, order: tuple[str, ...], *, right: bool) -> None:

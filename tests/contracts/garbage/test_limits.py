@@ -67,31 +67,6 @@ def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
     assert s.judge("GC-07").verdict is verdict
 
 
-@detects("GC-08")
-def test_container_that_never_ran_goes(s: Story, *, right: bool) -> None:
-    """GC-08: an instance that could not be started goes once there are newer ones; the newest stays."""
-    web = s.pod()
-    sandbox = s.run_sandbox(web)
-    first = s.create(web, sandbox)
-    s.start(first, error="UNKNOWN")
-    second = s.create(web, sandbox, attempt=1)
-    s.wait(12).start(second, error="UNKNOWN")
-    s.wait(12)
-    s.run_container(web, sandbox, "c1", 2)
-    if right:
-        s.wait(30).remove(first)
-    s.wait(100).call("Version", {}, {})
-
-
-@detects("GC-11")
-def test_failed_round_is_told(s: Story, *, right: bool) -> None:
-    """GC-11: a round that fails is told by an event of the node."""
-    for second in range(90):
-        s.wait(1).call("ListContainers", {}, error="INTERNAL")
-        if right and second == 58:
-            s.record("event", uid="node-1", type="Warning", reason="ContainerGCFailed", message="x")
-
-
 def _images(s: Story, *names: str, pinned: str = "") -> None:
     """The kubelet lists the images of the node."""
     listed: list[dict[str, Any]] = [

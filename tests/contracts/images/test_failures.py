@@ -48,18 +48,6 @@ def test_good_names_are_good(image: str) -> None:
     assert s.judge("IMAGE-05").activations == 0
 
 
-@detects("IMAGE-17")
-def test_sibling_is_started_all_the_same(s: Story, *, right: bool) -> None:
-    """IMAGE-17 breaks when a container that comes after waits for the image of the first."""
-    web = s.pod(containers=[{"name": "c1", "image": "none:1"}, {"name": "c2", "image": "img:1"}])
-    sandbox = s.run_sandbox(web)
-    ask(s)
-    request = {"image": {"image": "none:1"}, "sandbox_config": sandbox.config}
-    s.call("PullImage", request, error="NOT_FOUND")
-    if right:
-        s.run_container(web, sandbox, "c2")
-
-
 def told(s: Story, web: PodHandle, reason: str, message: str = "") -> None:
     """An event on the container."""
     about = {"uid": web.uid, "container": "spec.containers{c1}"}

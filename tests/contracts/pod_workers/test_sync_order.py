@@ -47,14 +47,3 @@ def test_what_succeeded_is_not_tried_again(code: int, *, breaks: bool) -> None:
     s.wait(70).call("ListContainers", {}, {})
 
     assert bool(s.judge("SYNC-23").breaks) is breaks
-
-
-@detects("SYNC-23")
-def test_failed_ephemeral_container_keeps_no_other_up(s: Story, *, right: bool) -> None:
-    """SYNC-23 breaks when the next ephemeral container waits for one that cannot be made."""
-    web = s.pod(ephemeralContainers=[{"name": "d1", "image": "img:1"}, {"name": "d2", "image": "img:1"}])
-    sandbox = s.run_sandbox(web)
-    s.wait(5).create(web, sandbox, "d1", error="UNKNOWN")
-    if right:
-        s.run_container(web, sandbox, "d2")
-    s.wait(11).run_container(web, sandbox, "d1")

@@ -87,18 +87,6 @@ def test_created_at_is_nanoseconds_and_stays(wrong: str) -> None:
     assert_reading("CRI-10", {}, {"created_at": wrong})
 
 
-def test_created_at_orders_attempts() -> None:
-    """CRI-10: a later attempt was created later."""
-    for right in (True, False):
-        s, web, sandbox, c1 = running()
-        s.exited(c1)
-        second = s.create(web, sandbox, "c1", 1)
-        second.created_at = c1.created_at + (1 if right else -1)
-        s.container_status(second, state="CONTAINER_CREATED")
-
-        assert s.judge("CRI-10").verdict.words == ("kept" if right else "broken")
-
-
 @pytest.mark.parametrize("wrong", [{"state": "CONTAINER_RUNNING"}, {"finished_at": "0"}])
 def test_stopped_container_has_exited(wrong: dict[str, Any]) -> None:
     """CRI-14: once the stop was answered it is EXITED and has finished_at."""

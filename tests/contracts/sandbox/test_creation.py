@@ -145,12 +145,3 @@ def test_unknown_sandbox_counts_as_stopped(s: Story, *, right: bool) -> None:
     s.sandbox_died(sandbox)
     s.stop_sandbox(sandbox, error="NOT_FOUND" if right else "INTERNAL")
     s.run_sandbox(web, attempt=1)
-
-
-@detects("SANDBOX-09")
-def test_replacement_is_told_by_an_event(s: Story, *, right: bool) -> None:
-    """SANDBOX-09 breaks when SandboxChanged is told of a pod's first sandbox."""
-    web, sandbox = running(s)
-    if right:
-        s.sandbox_died(sandbox)
-    s.record("event", uid=web.uid, type="Normal", reason="SandboxChanged", message="changed")

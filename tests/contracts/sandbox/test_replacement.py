@@ -23,13 +23,6 @@ def initialized(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
     return web, sandbox, i1
 
 
-def both(s: Story, policy: str) -> tuple[PodHandle, SandboxHandle, list[ContainerHandle]]:
-    """A pod with two running containers."""
-    web = s.pod(containers=TWO, restartPolicy=policy)
-    sandbox = s.run_sandbox(web)
-    return web, sandbox, [s.run_container(web, sandbox, name) for name in ("c1", "c2")]
-
-
 @pytest.mark.parametrize("failing", [False, True])
 @detects("SANDBOX-05")
 def test_init_records_are_removed_before_a_replacement(s: Story, *, right: bool, failing: bool) -> None:
@@ -65,40 +58,6 @@ def test_replacement_begins_with_the_first_init(s: Story, name: str, attempt: in
     s.remove(i1)
     second = s.run_sandbox(web, attempt=1)
     s.run_container(web, second, "i1" if right else name, 1 if right else attempt)
-
-
-@detects("SANDBOX-06")
-def test_run_once_pod_is_not_replaced(s: Story, *, right: bool) -> None:
-    """SANDBOX-06 breaks when a Never pod that has run gets another sandbox instead of being stopped."""
-    web, sandbox, _ = both(s, "Never")
-    s.sandbox_died(sandbox)
-    s.stop_sandbox(sandbox)
-    if not right:
-        s.run_sandbox(web, attempt=1)
-
-
-@detects("SANDBOX-07")
-def test_succeeded_container_is_not_run_again(s: Story, *, right: bool) -> None:
-    """SANDBOX-07 breaks when a replacement runs a container that had succeeded."""
-    web, sandbox, (c1, c2) = both(s, "OnFailure")
-    s.exited(c1)
-    s.sandbox_died(sandbox)
-    s.stop(c2)
-    s.stop_sandbox(sandbox)
-    second = s.run_sandbox(web, attempt=1)
-    s.run_container(web, second, "c2" if right else "c1", 1)
-
-
-@detects("SANDBOX-07")
-def test_pod_that_has_succeeded_is_not_replaced(s: Story, *, right: bool) -> None:
-    """SANDBOX-07 breaks when all containers had succeeded."""
-    web, sandbox, (c1, c2) = both(s, "OnFailure")
-    s.exited(c1)
-    if not right:
-        s.exited(c2)
-    s.sandbox_died(sandbox)
-    s.stop_sandbox(sandbox)
-    s.run_sandbox(web, attempt=1)
 
 
 @detects("SANDBOX-08")

@@ -216,17 +216,6 @@ def test_last_state_is_of_the_record_before() -> None:
         assert s.judge("CSTAT-03").verdict.words == ("kept" if right else "broken")
 
 
-def test_no_record_is_skipped() -> None:
-    """CSTAT-03: lastState is not of an older record than the last but one."""
-    for right in (True, False):
-        s, web, first, second = restarted()
-        s.exited(second, 1)
-        third = s.run_container(web, second.sandbox, "c1", 2)
-        tell_status(s, web, "Running", [runs(third, lastState=end_of(second if right else first, 1))])
-
-        assert s.judge("CSTAT-03").verdict.words == ("kept" if right else "broken")
-
-
 @pytest.mark.parametrize(
     "wrong", [{"lastState": {}}, {"state": {"waiting": {"reason": "ContainerCreating"}}}]
 )
@@ -238,16 +227,6 @@ def test_refused_restart_waits_after_its_end(wrong: dict[str, Any]) -> None:
         tell_status(s, web, "Running", [again(1, c1) | ({} if right else wrong)])
 
         assert s.judge("CSTAT-04").verdict.words == ("kept" if right else "broken")
-
-
-@detects("CSTAT-05")
-def test_finished_init_stays_terminated(s: Story, *, right: bool) -> None:
-    """CSTAT-05: an init container that ended with 0 does not wait in a crash loop."""
-    pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
-    i1 = s.run_container(pod, s.run_sandbox(pod), "i1")
-    s.exited(i1, 0)
-    init = ended(0, i1, ready=True) if right else again(0, i1)
-    tell_status(s, pod, "Pending", [waits("PodInitializing")], inits=[init])
 
 
 @pytest.mark.parametrize("wrong", [{"lastState": {}}, {"restartCount": 0}])
@@ -277,18 +256,6 @@ def test_invented_end_goes_with_the_next_record() -> None:
         assert s.judge("CSTAT-14").verdict.words == ("kept" if right else "broken")
 
 
-def test_last_state_goes_with_its_record() -> None:
-    """CSTAT-14: once the record of the last end was removed, it is not shown any more."""
-    for right in (True, False):
-        s, web, first, second = restarted()
-        tell_status(s, web, "Running", [runs(second, lastState=end_of(first, 1))])
-        s.remove(first)
-        s.wait(10)
-        tell_status(s, web, "Running", [runs(second, lastState={} if right else end_of(first, 1))])
-
-        assert s.judge("CSTAT-14").verdict.words == ("kept" if right else "broken")
-
-
 @pytest.mark.parametrize("away", [True, False])
 def test_status_that_was_put_off_may_have_the_last_state(*, away: bool) -> None:
     """CSTAT-14: what could not be written as the API server was away was built before the record went."""
@@ -304,13 +271,3 @@ def test_status_that_was_put_off_may_have_the_last_state(*, away: bool) -> None:
     tell_status(s, web, "Running", [ended(137, second, lastState=end_of(first, 1))])
 
     assert bool(s.judge("CSTAT-14").breaks) is not away
-
-
-@detects("CSTAT-15")
-def test_unstarted_record_waits(s: Story, *, right: bool) -> None:
-    """CSTAT-15: no end is invented for a container that could not be started."""
-    pod = s.pod()
-    c1 = s.create(pod, s.run_sandbox(pod))
-    s.start(c1, error="INTERNAL")
-    entry = waits("RunContainerError", c1) if right else ended(128, c1)
-    tell_status(s, pod, "Pending", [entry])

@@ -215,19 +215,6 @@ def test_host_network_has_the_hosts_address(s: Story, *, right: bool) -> None:
     tell_status(s, s.pod(hostNetwork=True), "Running", [runs()], podIP=ip, podIPs=[{"ip": ip}])
 
 
-def test_address_follows_a_new_sandbox() -> None:
-    """STATUS-16: the IP of a replaced sandbox is not shown for ever."""
-    for right in (True, False):
-        s, web, sandbox, _ = running()
-        s.sandbox_died(sandbox)
-        second = s.run_sandbox(web, 1, read=False)
-        s.sandbox_status(second, network={"ip": "10.88.0.9"})
-        s.wait(30)
-        tell_status(s, web, "Running", [runs()], **(OTHER_IP if right else IP))
-
-        assert s.judge("STATUS-16").verdict.words == ("kept" if right else "broken")
-
-
 @pytest.mark.parametrize("policy", ["OnFailure", "Always"])
 def test_no_address_follows_while_an_end_is_final(policy: str) -> None:
     """STATUS-16: no status is told at all while what it says has ended for good runs again."""

@@ -161,14 +161,6 @@ def test_terminal_phase_is_final(s: Story, *, right: bool) -> None:
     tell_status(s, pod, "Failed" if right else "Running", [runs()])
 
 
-@detects("PHASE-12")
-def test_running_pod_may_be_pending_again(s: Story, *, right: bool) -> None:
-    """PHASE-12: init containers that run again make the pod Pending."""
-    pod = s.pod(**spec("Always", [waits(**INIT)], [runs()]))
-    tell_status(s, pod, "Running", [runs()], inits=[ended(0, **INIT)])
-    tell_status(s, pod, "Pending" if right else "Running", [ended(0)], inits=[runs(**INIT)])
-
-
 @detects("PHASE-13")
 def test_eviction_decides_before_the_containers(s: Story, *, right: bool) -> None:
     """PHASE-13: an evicted pod is Failed even where all its containers ended with 0."""
