@@ -20,7 +20,7 @@ from kubelet_reference.api.sync_result import Action, Failure, SyncResult
 from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.start_container import StartContext
-from kubelet_reference.kuberuntime.runtime_manager import APP, INIT, RuntimeManager, _Sync
+from kubelet_reference.kuberuntime.runtime_manager import APP, INIT, PodSync, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator, SandboxError
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
@@ -133,7 +133,7 @@ class AllAtOnce(RuntimeManager):
     """The app containers of a pod are started all at one time."""
 
     async def _start_each(
-        self, now: _Sync, context: StartContext, containers: Iterable[AnyContainer], kind: str
+        self, now: PodSync, context: StartContext, containers: Iterable[AnyContainer], kind: str
     ) -> None:
         await asyncio.gather(
             *(super(AllAtOnce, self)._start_each(now, context, [c], kind) for c in containers)
@@ -162,7 +162,7 @@ class AppsAnyway(RuntimeManager):
     """App containers are started when an init container could not be."""
 
     async def _start_each(
-        self, now: _Sync, context: StartContext, containers: Iterable[AnyContainer], kind: str
+        self, now: PodSync, context: StartContext, containers: Iterable[AnyContainer], kind: str
     ) -> None:
         before = len(now.results)
         try:
@@ -176,7 +176,7 @@ class AppsAnyway(RuntimeManager):
 class StartsBesideTheOld(RuntimeManager):
     """After a kill that failed another instance is started beside the old one."""
 
-    async def _kill_containers(self, now: _Sync, actions: PodActions) -> None:
+    async def _kill_containers(self, now: PodSync, actions: PodActions) -> None:
         for one in actions.to_kill:
             with suppress(Exception):
                 await super()._kill_containers(now, structs.replace(actions, to_kill=(one,)))
@@ -186,7 +186,7 @@ class StartsBesideTheOld(RuntimeManager):
 class TellsOldAddress(RuntimeManager):
     """The containers of a new sandbox get the address of the one before."""
 
-    async def _new_sandbox(self, now: _Sync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
+    async def _new_sandbox(self, now: PodSync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         sandbox_id, _ = await super()._new_sandbox(now, config)
         return sandbox_id, now.records.ips
 

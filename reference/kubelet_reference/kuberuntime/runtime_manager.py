@@ -84,7 +84,7 @@ class _SyncEndedError(Exception):
 
 
 @dataclass(slots=True)
-class _Sync:
+class PodSync:
     """One sync of a pod, and the results of its actions so far."""
 
     pod: Pod
@@ -119,12 +119,12 @@ class RuntimeManager:
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
         """One sync of a pod that is meant to run; `records.ips` are the IPs that its status shows."""
-        now = _Sync(pod, records, pull_secrets)
+        now = PodSync(pod, records, pull_secrets)
         with suppress(_SyncEndedError):
             await self._run_steps(now)
         return now.result()
 
-    async def _run_steps(self, now: _Sync) -> None:
+    async def _run_steps(self, now: PodSync) -> None:
         actions = self.decide(now.pod, now.records)  # 1
         if actions.restart_all:
             await self._clear_sandbox(now)
@@ -163,7 +163,7 @@ class RuntimeManager:
 
     # Step 2
 
-    async def _kill_whole_pod(self, now: _Sync, actions: PodActions) -> None:
+    async def _kill_whole_pod(self, now: PodSync, actions: PodActions) -> None:
         """Stop everything; only if that succeeded may a new sandbox come (SANDBOX-04, SYNC-24)."""
         killed = await self.kill_pod(now.pod, now.records, None)
         now.note(killed.results)
@@ -172,13 +172,13 @@ class RuntimeManager:
 
     # Step 3
 
-    async def _kill_containers(self, now: _Sync, actions: PodActions) -> None:
+    async def _kill_containers(self, now: PodSync, actions: PodActions) -> None:
         """Stop the containers that are not to go on as they are, one after another (RESTART-11)."""
         for kill in actions.to_kill:
             now.note([await self._components.container_killer.kill_container(_as_kill(now.pod, kill))])
         await self._components.remover.prune_init_containers(now.pod, now.records)
 
-    async def _clear_sandbox(self, now: _Sync) -> None:
+    async def _clear_sandbox(self, now: PodSync) -> None:
         """Stop all containers at once and remove their records: the pod restarts (RESTART-22).
 
         Neither hooks nor a grace period are for what comes back, and the logs stay: they count the instances.
@@ -196,7 +196,7 @@ class RuntimeManager:
 
     # Step 4
 
-    async def _ready_sandbox(self, now: _Sync, actions: PodActions) -> StartContext:
+    async def _ready_sandbox(self, now: PodSync, actions: PodActions) -> StartContext:
         """The sandbox to start containers in, made if need be."""
         config = self._components.sandbox_config(now.pod, actions.attempt, self._settings)
         sandbox_id, ips = actions.sandbox_id, now.records.ips
@@ -205,7 +205,7 @@ class RuntimeManager:
         context = StartContext(now.pod, now.records, sandbox_id, config, ips, now.secrets)
         return await self._components.image_volumes.ready(context)
 
-    async def _new_sandbox(self, now: _Sync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
+    async def _new_sandbox(self, now: PodSync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
         target = pod_text(now.pod)
         try:
@@ -228,7 +228,7 @@ class RuntimeManager:
     # Steps 5 to 7
 
     async def _start_each(
-        self, now: _Sync, context: StartContext, containers: Iterable[AnyContainer], kind: str
+        self, now: PodSync, context: StartContext, containers: Iterable[AnyContainer], kind: str
     ) -> None:
         """One after another, in the order of the spec."""
         for container in containers:
@@ -242,7 +242,7 @@ class RuntimeManager:
         """
         return kind == INIT and not pods.is_sidecar(container)
 
-    async def _start(self, now: _Sync, context: StartContext, container: AnyContainer, kind: str) -> bool:
+    async def _start(self, now: PodSync, context: StartContext, container: AnyContainer, kind: str) -> bool:
         """Start one container if its back-off allows it; whether it was started."""
         try:
             self._components.backoff.admit(now.pod, container, now.records)
