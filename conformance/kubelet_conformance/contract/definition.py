@@ -117,6 +117,11 @@ def broken(text: str, *because: int | None) -> Broken:
     return Broken(text, tuple(seq for seq in because if seq))
 
 
+def kept_if(holds: bool, text: str, *because: int | None) -> Kept | Broken:  # noqa: FBT001 - what is judged
+    """KEPT if the rule holds here, else broken as `broken` says it."""
+    return KEPT if holds else broken(text, *because)
+
+
 def answered(  # noqa: PLR0913 - each names one way an obligation can end
     *,
     by: Pattern,

@@ -152,9 +152,9 @@ def listed_all(*rpcs: str) -> Pattern:
     return _named("all", rpcs)
 
 
-def told(*what: str) -> Pattern:
+def newly_reported(*what: str) -> Pattern:
     """A reading of the runtime says something new: of a `container`, of a `sandbox`, or in a whole `list`."""
-    return _named("told", what)
+    return _named("reported", what)
 
 
 def read_as(*states: str) -> Pattern:

@@ -25,12 +25,12 @@ from kubelet_conformance.contracts.tables.pod import (
     CHANGES,
     STAGES,
     SUCCESSORS,
+    ManifestChange,
+    ManifestParts,
     Stage,
     StageSeen,
     Stopped,
-    Word,
-    Words,
-    word,
+    manifest_parts,
 )
 from kubelet_conformance.contracts.tables.status import PHASES, STATES, Counts, StateSeen
 from kubelet_conformance.contracts.tables.table import Table
@@ -41,17 +41,17 @@ Case: TypeAlias = tuple[str, Any, Any]
 DELETED = "2030-01-01T00:00:00Z"
 
 
-def said(about: Json | None) -> Word | None:
+def said(about: Json | None) -> ManifestParts | None:
     """A manifest with these parts, those of its metadata among them; None is no word."""
     if about is None:
         return None
     parts = {key: about[key] for key in about.keys() & {"spec", "status"}}
-    return word({"metadata": {key: about[key] for key in about.keys() - parts.keys()}, **parts})
+    return manifest_parts({"metadata": {key: about[key] for key in about.keys() - parts.keys()}, **parts})
 
 
-def words(old: Json | None, new: Json | None) -> Words:
+def words(old: Json | None, new: Json | None) -> ManifestChange:
     """What was said last, and what is said now."""
-    return Words(said(old), said(new))
+    return ManifestChange(said(old), said(new))
 
 
 #: SANDBOX-05 to SANDBOX-08.

@@ -13,8 +13,9 @@ from kubelet_conformance.contract.definition import Findings, answered, contract
 from kubelet_conformance.contract.patterns import call, event, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
+from kubelet_conformance.contracts.facts.kubelet import is_informed, sees_its_runtime
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
-from kubelet_conformance.contracts.facts.static_pod import FullName, kubelet_works, sent_static
+from kubelet_conformance.contracts.facts.static_pod import FullName, sent_static
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, STOP_SLACK
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest
@@ -39,7 +40,7 @@ def change_concerns_its_pod_alone(m: Moment) -> Findings:
     """When a source brings a new pod, changes one or drops one, its other pods are neither run again nor
     stopped.
     """
-    if not isinstance(m.record, PodChange) or not kubelet_works(m):
+    if not isinstance(m.record, PodChange) or not sees_its_runtime(m):
         return None
     source, changed = m.record.source, (m.pod, m.replaced)
     others = [pod for pod in m.world.names.values() if pod.source == source and _is_settled(pod)]
@@ -61,7 +62,7 @@ def change_concerns_its_pod_alone(m: Moment) -> Findings:
 
 
 def _is_settled(pod: Pod) -> bool:
-    """It is desired and runs in a ready sandbox."""
+    """The pod is desired and runs in a ready sandbox."""
     sandbox = pod.sandbox
     if not pod.wanted or pod.termination is not None or pod.finished or sandbox is None or sandbox.stops:
         return False
@@ -98,14 +99,9 @@ def deletion_and_change_are_one_thing(m: Moment, pod: Pod, manifest: Manifest) -
     if old is None or pod.source != "api" or not pod.born or pod.finished:
         return
     grace = manifest.metadata.deletion_grace_period_seconds
-    if (
-        not manifest.metadata.deletion_timestamp
-        or not grace
-        or not _differ(old, manifest)
-        or not kubelet_works(m)
-    ):
+    if not manifest.metadata.deletion_timestamp or not grace or not _differ(old, manifest):
         return
-    if kubelet_view(m).is_cut_off(m.t):
+    if not is_informed(m):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born:
@@ -129,7 +125,7 @@ def _stopped_twice(container: Container) -> Pattern:
 
 
 def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
-    """Another deletion leaves it less time: it is stopped again for that."""
+    """Another deletion leaves the pod less time: its containers are stopped again for that."""
 
     def is_less(n: Moment) -> bool:
         now = n.manifest.metadata.deletion_grace_period_seconds if n.manifest is not None else None
@@ -163,7 +159,7 @@ def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
 
 
 def _awaits(pod: Pod) -> bool:
-    """It has come from the API server, and no kubelet has run it."""
+    """The pod has come from the API server, and no kubelet has run it."""
     plain = pod.spec is not None and not pod.spec.volumes and pod.spec.runtime_class_name is None
     return pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and plain
 
@@ -175,16 +171,16 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
     if not note.waits or kubelet_view(m).node_gone:
         return
     note.waits = False
-    if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
+    if not is_informed(m):
         return
     for pod in m.world.names.values():
         if _awaits(pod) and pod.termination is None and not pod.finished:
-            fresh = pods.Fresh(pod.uid, pod.namespace, pod.name, pod.source)
+            fresh = pods.NewPod(pod.uid, pod.namespace, pod.name, pod.source)
             yield pods.starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
 
 
 @observer(on=kubelet("started"))
-def _node_is_told(m: Moment) -> None:
+def _node_is_looked_up(m: Moment) -> None:
     """Record whether the node's object is there when the kubelet starts."""
     m.node.note(_Waits).waits = kubelet_view(m).node_gone
 
@@ -197,9 +193,7 @@ def gate_is_noticed(m: Moment, pod: Pod, spec: PodSpec, manifest: Manifest) -> F
     said = manifest.status
     if pod.status is None or said is None or not spec.readiness_gates:
         return None
-    if pod.termination is not None or pod.finished or not pod.wanted or not kubelet_works(m):
-        return None
-    if kubelet_view(m).is_cut_off(m.t):
+    if pod.termination is not None or pod.finished or not pod.wanted or not is_informed(m):
         return None
     opened = all(_is(said, gate.condition_type) for gate in spec.readiness_gates)
     if not _is(pod.status, "ContainersReady") or _is(pod.status, "Ready") is opened:

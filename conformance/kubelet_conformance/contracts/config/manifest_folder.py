@@ -34,12 +34,12 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
         )
 
 
-@missing_folder_counts_as_seen.clause("picked-up", on=pods.FRESH_STATIC)
+@missing_folder_counts_as_seen.clause("picked-up", on=pods.NEW_STATIC_POD)
 def folder_that_appears_is_read(m: Moment) -> Findings:
     """Once the folder appears its manifests are run, within the time in which it is listed."""
-    pod, made_t = pods.fresh_pod(m), kubelet_view(m).made_t
+    pod, made_t = pods.new_pod(m), kubelet_view(m).made_t
     if pod is None or pod.source != "file" or made_t is None or m.t - made_t > FILE_POLL:
         return None
-    if not pods.can_start_once_heard_of(m, pod) or pods.host_ports(m):
+    if not pods.can_start_once_received(m, pod) or pods.host_ports(m):
         return None
     return pods.starts(pod, FILE_POLL + REACTION, f"static pod {pod.name} is started")

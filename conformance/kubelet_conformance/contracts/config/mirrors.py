@@ -8,15 +8,19 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, deleted, done, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kills import explained
+from kubelet_conformance.contracts.facts.kubelet import api_is_away, sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import API_DELETE, FAULT, MIRROR, is_mirror, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, sandbox_asked
-from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.facts.timing import (
+    HOUSEKEEPING,
+    REACTION,
+    RETRY,
+    RETRY_SLACK,
+    STATUS_BATCH,
+)
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
-
-_STATUS_BATCH = 10.0
-"""How often the status manager looks for what is still to be written (status_manager.go)."""
 
 
 @contract("STATIC-04", on=static_pods.CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
@@ -74,15 +78,10 @@ def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
     made = known.latest.pop(name, None)
     if made is not None:
         hash_ = config.annotations.get(static_pods.HASH, "")
-        return (
-            KEPT if made[0] == hash_ else broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
-        )
-    if (
-        pod.mirror_uid
-        or name in known.names.values()
-        or kubelet_view(m).api_away_t is not None
-        or kubelet_view(m).node_gone
-    ):
+        if made[0] != hash_:
+            return broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
+        return KEPT
+    if pod.mirror_uid or name in known.names.values() or api_is_away(m) or kubelet_view(m).node_gone:
         return None
 
     def is_its_mirror(n: Moment) -> bool:
@@ -127,10 +126,9 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
     """
     static_pods.learn_mirrors(m)
     record = m.record
-    if (
-        not isinstance(record, ApiWrite)
-        or static_pods.static_pod_of(m, record.uid or record.precondition or "") is None
-    ):
+    if not isinstance(record, ApiWrite):
+        return None
+    if static_pods.static_pod_of(m, record.uid or record.precondition or "") is None:
         return None
     if record.grace != 0:
         return broken(f"a mirror pod is deleted with grace {record.grace}, expected 0")
@@ -143,10 +141,10 @@ def mirror_is_deleted_with_care(m: Moment) -> Findings:
 def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
     """A mirror pod that a client deletes is deleted for good and created again."""
     meta = manifest.metadata
-    if meta.deletion_timestamp is None or not static_pods.kubelet_works(m):
+    if meta.deletion_timestamp is None or not sees_its_runtime(m):
         return None
     pod, uid = static_pods.static_pod_of(m, meta.uid), meta.uid
-    if pod is None or not pod.wanted or pod.finished or kubelet_view(m).api_away_t is not None:
+    if pod is None or not pod.wanted or pod.finished or api_is_away(m):
         return None
 
     def is_this(n: Moment) -> bool:
@@ -171,7 +169,7 @@ def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
     """A new mirror pod is created when the old one is gone."""
     if not pod.static or not pod.wanted or pod.finished or pod.termination is not None:
         return None
-    if kubelet_view(m).api_away_t is not None or not static_pods.kubelet_works(m):
+    if api_is_away(m) or not sees_its_runtime(m):
         return None
     name = pod.namespace, pod.name
 
@@ -218,9 +216,9 @@ def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
         return None  # It was stopped before, and the mirror may have been deleted since.
     if pod.mirror_uid == pod.note(_ToGo).gone:
         return None  # A kubelet that never received the pod deletes its mirror first.
-    if m.world.names.get((pod.namespace, pod.name)) is not pod or not static_pods.kubelet_works(m):
+    if m.world.names.get((pod.namespace, pod.name)) is not pod or not sees_its_runtime(m):
         return None
-    if any(c.state == "running" for c in pod.every_container()) or kubelet_view(m).api_away_t is not None:
+    if any(c.state == "running" for c in pod.every_container()) or api_is_away(m):
         return None
     return answered(
         by=deleted().where(lambda n: n.pod is pod or _is_mirror_of(pod, n)),
@@ -268,7 +266,7 @@ class _MissedRemovals(Note):
 @observer(on=pod_unset())
 def _removal_is_missed(m: Moment, pod: Pod) -> None:
     """Record removals that no worker is informed of."""
-    if kubelet_view(m).api_away_t is not None:
+    if api_is_away(m):
         pod.note(_MissedRemovals).of = True
 
 
@@ -309,7 +307,7 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
 
     return answered(
         by=static_pods.API_WRITE.either(status()).where(names_it),
-        within=_STATUS_BATCH + REACTION,
+        within=STATUS_BATCH + REACTION,
         unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
         whole_node=True,
         text="the status is written to the new mirror",

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pattern, Pod, Predicate
+from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
-from kubelet_conformance.contracts.facts.static_pod import sent_static
+from kubelet_conformance.contracts.facts.static_pod import is_sent_for, sent_static
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, KUBELET_START, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import PodChange
@@ -68,10 +68,10 @@ def _answer_is_about_pods(m: Moment) -> None:
         m.node.note(_Url).t = None
 
 
-@contract("CONFIG-14", on=pods.FRESH_STATIC, needs=(CRI, PODS))
+@contract("CONFIG-14", on=pods.NEW_STATIC_POD, needs=(CRI, PODS))
 def every_pod_of_a_list_runs(m: Moment) -> Findings:
     """A manifest URL may answer with one pod or a list of pods: every one of them is started."""
-    pod = pods.fresh_pod(m)
+    pod = pods.new_pod(m)
     if pod is None or pod.source != "http" or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
     return pods.starts(pod, _NOTICED, f"pod {pod.name} of the manifest URL is started")
@@ -96,13 +96,9 @@ def mirror_is_not_run(m: Moment, manifest: Manifest) -> Findings:
 def outage_removes_no_pod(m: Moment) -> Findings:
     """While the API server cannot be reached its last snapshot stays in force: no pod is killed for that."""
     away, started = m.node.note(_Away).t, m.node.started_t
-    if (
-        away is None
-        or m.t - away < KUBELET_START
-        or not m.node.kubelet_up
-        or started is None
-        or started > away
-    ):
+    if away is None or m.t - away < KUBELET_START or not m.node.kubelet_up or started is None:
+        return None
+    if started > away:
         return None
     every = m.world.containers.values()
     runs = (c for c in every if c.state == "running" and c.started_t is not None and c.started_t < away)
@@ -156,14 +152,12 @@ def kill_waits_for_all_sources(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=pods.API_BACK,
         not_before=call("StopContainer", "StopPodSandbox").where(pods.of(pod)),
-        unless=pod_set().where(_names(pod)).either(exited().where(pods.of(pod))),  # It may end on its own.
+        unless=pod_set()
+        .where(is_sent_for(pod))
+        .either(exited().where(pods.of(pod))),  # It may end on its own.
         whole_node=True,
         text=f"the API server has sent its pods, and {pod.name} stays until then,",
     )
-
-
-def _names(pod: Pod) -> Predicate:
-    return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
 @kill_waits_for_all_sources.clause("comes", on=pods.API_BACK)
@@ -179,7 +173,7 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
                 yield answered(
                     by=call("StopContainer").where(pods.about(container)),
                     within=KUBELET_START + RETRY,
-                    unless=pods.FAULT.either(pod_set().where(_names(pod))),
+                    unless=pods.FAULT.either(pod_set().where(is_sent_for(pod))),
                     whole_node=True,
                     text=f"container {container.name} of {pod.name}, which left its source, is stopped",
                 )
@@ -223,7 +217,7 @@ def pod_comes_again(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=call("RunPodSandbox").where(pods.of(pod)),
         within=RETRY + RETRY_SLACK,
-        unless=pods.FAULT.either(pod_unset().where(_names(pod))),
+        unless=pods.FAULT.either(pod_unset().where(is_sent_for(pod))),
         whole_node=True,
         text=f"{pod.name}, which came back, is started again",
     )

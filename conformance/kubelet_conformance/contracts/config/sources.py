@@ -6,22 +6,35 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodSpec, Predicate
+from kubelet_conformance.contract import Finding, Moment, Note, Pod, PodSpec, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, failed, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
+from kubelet_conformance.contracts.facts.kubelet import api_is_away, sees_its_runtime
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.static_pod import (
     SEEN,
     ended_since_its_file_went,
-    kubelet_works,
-    sent_static,
+    stops_after_removal,
 )
-from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK, SAME_MOMENT
+from kubelet_conformance.contracts.facts.timing import (
+    FILE_POLL,
+    REACTION,
+    RETRY,
+    RETRY_LEAST,
+    RETRY_SLACK,
+    SAME_MOMENT,
+)
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.tables.pod import CHANGES, Change, Word, Words, word
+from kubelet_conformance.contracts.tables.pod import (
+    CHANGES,
+    Change,
+    ManifestChange,
+    ManifestParts,
+    manifest_parts,
+)
 from kubelet_conformance.trace.format.records import Call, PodChange, Reply
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
@@ -36,7 +49,7 @@ def _record(m: Moment) -> PodChange | None:
 @contract("CONFIG-01", on=pod_set(), needs=(CRI, PODS))
 def sources_do_not_displace_each_other(m: Moment) -> Findings:
     """Pods of two sources that have the same name are two pods: both are started."""
-    pod = pods.fresh_pod(m)
+    pod = pods.new_pod(m)
     other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
     if pod is None or other is None or not other.wanted or other.uid == pod.uid or not other.uid:
         return None
@@ -45,7 +58,7 @@ def sources_do_not_displace_each_other(m: Moment) -> Findings:
     if m.pod is other:
         return None
     uid = other.uid
-    beside = pods.Fresh(pod.uid, pod.namespace, pod.name, pod.source)
+    beside = pods.NewPod(pod.uid, pod.namespace, pod.name, pod.source)
     return answered(
         by=call("RunPodSandbox").where(beside.asked).where(_has_another_uid(uid)),
         within=_HTTP_OR_FILE.get(pod.source, REACTION),
@@ -68,10 +81,10 @@ class _Ports(Note):
     seq: int = 0
 
 
-@contract("CONFIG-03", on=pods.FRESH_STATIC, needs=(CRI, PODS))
+@contract("CONFIG-03", on=pods.NEW_STATIC_POD, needs=(CRI, PODS))
 def removals_come_before_additions(m: Moment) -> Findings:
     """Of one snapshot removals are taken first: a new pod gets the host port of the one that it drops."""
-    pod, record, left = pods.fresh_pod(m), _record(m), m.node.note(_Ports)
+    pod, record, left = pods.new_pod(m), _record(m), m.node.note(_Ports)
     if pod is None or record is None or record.source not in _HTTP_OR_FILE:
         return None
     if left.source != record.source or m.t - left.t > SAME_MOMENT or not pods.host_ports(m) & left.ports:
@@ -108,28 +121,8 @@ class _Removed(Note):
 @contract("CONFIG-04", on=pod_unset(), needs=(CRI, PODS), clause="killed")
 def pod_that_left_its_source_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]:
     """A pod that is missing from its source's next snapshot is killed, and no pod of another source is."""
-    known = kubelet_view(m)
-    if sent_static(m) is None or not pod.static or not pod.born or not kubelet_works(m):
-        return
-    if known.is_cut_off(m.t):
-        return
-    for container in pod.every_container():
-        if container.state == "running" and container.born and not container.stopping:
-            yield answered(
-                by=call("StopContainer", "ExecSync").where(pods.about(container)).either(_sandbox_stop(pod)),
-                within=FILE_POLL + REACTION,
-                unless=pods.FAULT.either(pod_set().where(_names(pod))),
-                whole_node=True,
-                text=f"container {container.name} of {pod.name}, which left its source, is stopped",
-            )
-
-
-def _sandbox_stop(pod: Pod) -> Pattern:
-    return call("StopPodSandbox").where(pods.of(pod))
-
-
-def _names(pod: Pod) -> Predicate:
-    return lambda m: sent_static(m) == (pod.namespace, pod.name)
+    left = f"of {pod.name}, which left its source, is stopped"
+    yield from stops_after_removal(m, pod, lambda container: f"container {container.name} {left}")
 
 
 @pod_that_left_its_source_is_killed.clause("others", on=call("StopContainer"))
@@ -161,7 +154,7 @@ class _Sent(Note):
     seq: int = 0
 
 
-def _take_word(m: Moment) -> _Sent:
+def _take_manifest(m: Moment) -> _Sent:
     """Take a manifest in: call it for every moment of pod_set() and deleted()."""
     sent, record = m.node.note(_Sent), _record(m)
     if sent.seq == m.seq:
@@ -178,12 +171,12 @@ def _take_word(m: Moment) -> _Sent:
 
 def _changed(m: Moment) -> Change | None:
     """Take a manifest in, and say what it changed; None where that is not known."""
-    latest = _take_word(m).latest
-    return CHANGES.decide(Words(*(_word(raw) for raw in latest))) if latest is not None else None
+    latest = _take_manifest(m).latest
+    return CHANGES.decide(ManifestChange(*(_parts(raw) for raw in latest))) if latest is not None else None
 
 
-def _word(raw: bytes | None) -> Word | None:
-    return None if raw is None else word(msgspec.json.decode(raw))
+def _parts(raw: bytes | None) -> ManifestParts | None:
+    return None if raw is None else manifest_parts(msgspec.json.decode(raw))
 
 
 class _Failure(Note):
@@ -193,8 +186,6 @@ class _Failure(Note):
     seq: int = 0
 
 
-_RETRY_LEAST = 10.0
-"""A failed sync is not repeated earlier of itself (kubelet.go backOffPeriod)."""
 _WHILE = 2.0
 """A change that wakes the worker does so within this, and one that does not can be distinguished by it."""
 
@@ -207,7 +198,7 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
     if pod.termination is not None or not m.node.kubelet_up:
         return None
     failure = pod.note(_Failure)
-    if failure.t is None or m.t + _WHILE > failure.t + _RETRY_LEAST or worker_waits(pod):
+    if failure.t is None or m.t + _WHILE > failure.t + RETRY_LEAST or worker_waits(pod):
         return None
     if spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
@@ -233,9 +224,9 @@ def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     """A change of spec, labels, annotations or deletion wakes a worker that waits for its retry."""
     if pod.termination is not None or pods.is_mirror(m):
         return None
-    if pod.note(_Failure).t is None or worker_waits(pod) or kubelet_view(m).api_away_t is not None:
+    if pod.note(_Failure).t is None or worker_waits(pod) or api_is_away(m):
         return None
-    if not kubelet_works(m):
+    if not sees_its_runtime(m):
         return None
     if kubelet_view(m).down_since(m.t) is not None or kubelet_view(m).network_bad_t is not None:
         return None
@@ -263,7 +254,7 @@ def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
 def _sync_fails(m: Moment) -> None:
     """Record manifests and failures."""
     if not isinstance(m.record, (Call, Reply)):
-        _take_word(m)
+        _take_manifest(m)
     if m.pod is None:
         return
     failure, key = m.pod.note(_Failure), m.keys[0]
@@ -294,11 +285,11 @@ def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
     """A pod that is being terminated when a kubelet first sees it is not started: its object is deleted for
     good.
     """
-    if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone or not m.world.past_known:
+    if api_is_away(m) or kubelet_view(m).node_gone or not m.world.past_known:
         return
     manifest, record = m.manifest, _record(m)
     if manifest is not None and record is not None:
-        came = manifest.metadata.deletion_timestamp is not None and m.pod is None and kubelet_works(m)
+        came = manifest.metadata.deletion_timestamp is not None and m.pod is None and sees_its_runtime(m)
         if (
             came
             and record.source == "api"
@@ -336,7 +327,7 @@ def _is_finalized(uid: str, name: str) -> Finding:
 
 @pod_that_comes_deleted_is_not_started.clause("not-run", on=call("RunPodSandbox"))
 def deleted_pod_gets_no_sandbox(m: Moment, pod: Pod) -> Findings:
-    """Such a pod gets no sandbox, even if the kubelet was down when it came."""
+    """A pod that comes being deleted gets no sandbox, even if the kubelet was down when it came."""
     if pod.termination is None or pod.set_t is None or pod.sandboxes or not m.world.past_known:
         return None
     if pod.termination.seq != pod.set_seq or pod.source != "api":

@@ -7,19 +7,25 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from kubelet_conformance.contract import Finding, Moment, Note, Pod, Predicate, Sandbox
+from kubelet_conformance.contract import Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
-from kubelet_conformance.contracts.facts.static_pod import FullName, is_static, kubelet_works, sent_static
+from kubelet_conformance.contracts.facts.static_pod import (
+    FullName,
+    is_static,
+    sent_static,
+    stops_after_removal,
+)
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest, ExecSyncReply
 from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus
-from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
+from kubelet_conformance.trace.world.kubelet_view import informed_by
 from kubelet_conformance.trace.world.views import Latest
 
 
@@ -80,52 +86,27 @@ def _pods_went(_: Moment, pod: Pod) -> None:
 
 
 @bad_manifest_disturbs_no_other.clause("goes", on=pod_unset())
-def pod_of_a_bad_manifest_goes(m: Moment) -> Iterator[Finding]:
+def pod_of_a_bad_manifest_goes(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The pod of that manifest is killed."""
-    yield from _is_killed(m)
+    yield from stops_after_removal(
+        m, pod, lambda c: f"container {c.name} of static pod {pod.name} is stopped"
+    )
 
 
-def _is_killed(m: Moment) -> Iterator[Finding]:
-    pod = m.pod
-    if sent_static(m) is None or pod is None or not pod.static or not pod.born or not kubelet_works(m):
-        return
-    if kubelet_view(m).is_cut_off(m.t):
-        return
-    for container in pod.every_container():
-        if container.state == "running" and container.born and not container.stopping:
-            kills = call("StopContainer", "ExecSync").where(pods.about(container))
-            yield answered(
-                by=kills.either(call("StopPodSandbox").where(pods.of(pod))),
-                within=FILE_POLL + REACTION,
-                unless=pods.FAULT.either(pod_set().where(_is_of(pod))),
-                whole_node=True,
-                text=f"container {container.name} of static pod {pod.name} is stopped",
-            )
-
-
-def _is_of(pod: Pod) -> Predicate:
-    return lambda m: sent_static(m) == (pod.namespace, pod.name)
-
-
-@contract("STATIC-09", on=pods.FRESH_STATIC, needs=(CRI, PODS))
+@contract("STATIC-09", on=pods.NEW_STATIC_POD, needs=(CRI, PODS))
 def manifest_is_noticed_at_once(m: Moment) -> Findings:
     """A manifest that appears in the folder is noticed at once, not at the next listing of the folder."""
-    pod = pods.fresh_pod(m)
+    pod = pods.new_pod(m)
     if pod is None or pod.source != "file" or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
     return pods.starts(pod, REACTION, f"static pod {pod.name} is started")
 
 
-@contract("STATIC-10", on=pods.FRESH_STATIC, needs=(CRI, PODS))
+@contract("STATIC-10", on=pods.NEW_STATIC_POD, needs=(CRI, PODS))
 def static_pod_needs_no_api_server(m: Moment) -> Findings:
     """A static pod runs though the API server cannot be reached: its containers are created."""
-    pod = pods.fresh_pod(m)
-    if (
-        pod is None
-        or pod.source != "file"
-        or kubelet_view(m).api_away_t is None
-        or not pods.can_start(m, pod)
-    ):
+    pod = pods.new_pod(m)
+    if pod is None or pod.source != "file" or not api_is_away(m) or not pods.can_start(m, pod):
         return None
 
     def is_made(n: Moment) -> bool:
@@ -203,7 +184,7 @@ def _is_there(pod: Pod) -> bool:
 @contract("STATIC-20", on=pod_set(), needs=(CRI, PODS), versions=since("1.22"))
 def api_pod_does_not_wait_for_a_static_one(m: Moment) -> Findings:
     """A pod of the API server that has the name of a static pod is not delayed by it."""
-    pod = pods.fresh_pod(m)
+    pod = pods.new_pod(m)
     other = m.world.names.get((pod.namespace, pod.name)) if pod is not None else None
     if pod is None or other is None or not other.static or pod.source != "api":
         return None

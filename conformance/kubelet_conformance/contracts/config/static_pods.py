@@ -12,6 +12,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STORED_STATUS,
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import static_pod as static_pods
+from kubelet_conformance.contracts.facts.kubelet import sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import FAULT, of, runs_post_start
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
@@ -106,7 +107,7 @@ def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
     old, name = m.replaced, static_pods.sent_static(m)
     if old is None or name is None or manifest.metadata.uid or old.spec is None:
         return None
-    if not any(c.state == "running" for c in old.every_container()) or not static_pods.kubelet_works(m):
+    if not any(c.state == "running" for c in old.every_container()) or not sees_its_runtime(m):
         return None
     if any(not hook.end_t for c in old.every_container() for hook in c.hooks):
         return None

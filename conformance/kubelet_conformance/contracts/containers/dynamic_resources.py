@@ -89,7 +89,7 @@ def resources_are_prepared(m: Moment) -> Findings:
     return KEPT if m.record.met else broken(f"expected {m.record.awaited}")
 
 
-@resources_come_before_the_sandbox.clause("told", on=failed("NodePrepareResources"))
+@resources_come_before_the_sandbox.clause("reported", on=failed("NodePrepareResources"))
 def failed_preparation_is_reported(m: Moment) -> Findings:
     """A failure to prepare resources is reported by an event."""
     if not to_run(m) or m.header.channels.events == "none":

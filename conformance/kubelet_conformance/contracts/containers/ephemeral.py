@@ -236,7 +236,7 @@ def change_restarts_nothing(_: Moment, pod: Pod, manifest: Manifest) -> Iterator
 
 
 @contract("EPH-11", on=status(), needs=(PODS, STATUS), versions=_ON)
-def told_by_name(m: Moment) -> Findings:
+def sorted_by_name(m: Moment) -> Findings:
     """Ephemeral container statuses are sorted by name, and their restartCount is 0.
 
     One that was lost while it ran counts as restarted.

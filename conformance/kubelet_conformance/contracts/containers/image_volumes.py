@@ -10,13 +10,13 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, failed, sandbox_died, status
 from kubelet_conformance.contracts.facts.container import asked, creation_of
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import GONE
 from kubelet_conformance.contracts.facts.status import START_ERRORS
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
 def _images_of(pod: Pod) -> dict[str, str]:
@@ -111,12 +111,12 @@ def _refused(name: str) -> Pattern:
     return status().where(fits)
 
 
-@shown_image_is_mounted.clause("told", on=failed("PullImage"))
+@shown_image_is_mounted.clause("reported", on=failed("PullImage"))
 def missing_image_is_reported(m: Moment, pod: Pod) -> Findings:
     """The status of a container whose image volume cannot be pulled has the reason."""
     image = m.request(PullImageRequest).image.image
     users = _users(pod, image) if to_run(m) else []
-    if not users or m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None:
+    if not users or m.header.channels.api != "full" or api_is_away(m):
         return None
     pulled = done("PullImage").where(lambda n: n.request(PullImageRequest).image.image == image)
     return answered(

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, exited
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import no_pull, restart_bound
+from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, left_created
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.format.manifests import ContainerSpec
@@ -51,7 +52,7 @@ def one_at_a_time_in_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
         return None
     name = containers.asked(m).metadata.name
     earlier = _earlier_inits(pod, name)
-    if not earlier or left_created(pod, sandbox) or containers.is_misled(pod, sandbox):
+    if not earlier or left_created(pod, sandbox) or containers.sees_stale_init_record(pod, sandbox):
         return None
     for spec in earlier:
         if not _done_with(pod, spec.name, sandbox):
@@ -74,7 +75,7 @@ def _(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     missing = containers.first_missing(pod, container.name, sandbox)
     if missing is None or no_pull(m, pod, missing):
         return None
-    if at_its_end(pod) or containers.is_misled(pod, sandbox):
+    if at_its_end(pod) or containers.sees_stale_init_record(pod, sandbox):
         return None  # What was stopped for the new sandbox ended well, and is not run again.
     return answered(
         by=containers.start_of(missing),
@@ -87,10 +88,10 @@ def _(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
 @contract("INIT-02", on=call("CreateContainer"), needs=(CRI, PODS))
 def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """What comes after an init container is created only when the kubelet has read that it exited."""
-    if m.header.feature_gates.get("EventedPLEG"):
+    if receives_events(m):
         return None
     name = containers.asked(m).metadata.name
-    if containers.made_in(pod, name, sandbox) or containers.is_misled(pod, sandbox):
+    if containers.made_in(pod, name, sandbox) or containers.sees_stale_init_record(pod, sandbox):
         return None
     before = (containers.made_in(pod, spec.name, sandbox) for spec in _earlier_inits(pod, name))
     standing = [one for one in before if one is not None and one.born and one.state != "removed"]
@@ -109,7 +110,7 @@ def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Finding
     """While an init container runs, only ephemeral containers and sidecars before it may be created."""
     if container.kind != "init" or container.start is None:
         return None
-    if containers.is_misled(pod, container.sandbox):
+    if containers.sees_stale_init_record(pod, container.sandbox):
         return None
     for other in _must_wait(pod, container):
         if other.create and other.create.seq > container.start.seq and other.sandbox is container.sandbox:
@@ -119,7 +120,7 @@ def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Finding
 
 @nothing_else_meanwhile.clause("at-once", on=call("CreateContainer"))
 def _(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
-    if containers.is_misled(pod, sandbox):
+    if containers.sees_stale_init_record(pod, sandbox):
         return None
     name = containers.asked(m).metadata.name
     for init in _inits_in(pod, sandbox):
@@ -215,7 +216,7 @@ def success_is_not_rerun(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
 
 def _succeeded(init: Container) -> bool:
-    """It exited with 0 by the runtime's latest record; of a container that it lost the runtime says 255."""
+    """The init container exited with 0 by its latest record; of one that it lost the runtime says 255."""
     reported, ended = init.record, init.exit
     if reported is not None and reported.state == "CONTAINER_EXITED":
         return containers.completed(init) and reported.exit_code == 0
@@ -229,12 +230,9 @@ def new_sandbox_runs_init_again(m: Moment, pod: Pod, sandbox: Sandbox) -> Findin
         return None
     name = containers.asked(m).metadata.name
     inits = list(containers.regular_inits(pod))
-    if (
-        not inits
-        or pod.kind_of(name) != "app"
-        or left_created(pod, sandbox)
-        or containers.is_misled(pod, sandbox)
-    ):
+    if not inits or pod.kind_of(name) != "app" or left_created(pod, sandbox):
+        return None
+    if containers.sees_stale_init_record(pod, sandbox):
         return None
     for spec in inits:
         own = containers.made_in(pod, spec.name, sandbox)

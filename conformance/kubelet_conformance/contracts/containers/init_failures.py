@@ -42,11 +42,9 @@ def failed_one_is_retried(m: Moment, pod: Pod, container: Container, ended: Exit
     """
     if container.kind != "init":
         return None
-    if (
-        _becomes(pod, ended.code) != "start"
-        or not containers.in_place(container)
-        or containers.is_misled(pod, container.sandbox)
-    ):
+    if _becomes(pod, ended.code) != "start" or not containers.in_place(container):
+        return None
+    if containers.sees_stale_init_record(pod, container.sandbox):
         return None
     return answered(
         by=containers.start_of(container.name),
@@ -120,12 +118,9 @@ def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Fin
     reported = m.response(ContainerStatusReply).status
     if reported is None or reported.reason != "OOMKilled":
         return None
-    if (
-        reported.state != "CONTAINER_EXITED"
-        or reported.exit_code
-        or container.kind != "init"
-        or not containers.to_watch(m)
-    ):
+    if reported.state != "CONTAINER_EXITED" or reported.exit_code or container.kind != "init":
+        return None
+    if not containers.to_watch(m):
         return None
     if not containers.in_place(container):
         return None
@@ -190,13 +185,13 @@ def created_one_is_tried_again(m: Moment, pod: Pod, container: Container) -> Fin
     if (
         not containers.in_place(container)
         or was_seen_started(container)
-        or containers.is_misled(pod, container.sandbox)
+        or containers.sees_stale_init_record(pod, container.sandbox)
     ):
         return None  # An event has reported that it runs after all, or the kubelet goes by another record.
     return answered(
         by=containers.start_of(container.name),
         within=restart_bound(m, container.name) + RETRY + RETRY_SLACK,
-        unless=containers.HELD_UP.either(containers.told_otherwise(container), another_image(container)),
+        unless=containers.HELD_UP.either(containers.left_created_state(container), another_image(container)),
         not_before=containers.creation_of_kind("init", "app", besides=container.name),
         text=f"{container.name} is created again after its start failed",
     )

@@ -21,17 +21,18 @@ from kubelet_conformance.contracts.facts.container import (
     first_missing,
     following,
     in_place,
-    is_misled,
+    left_created_state,
     made_in,
     recorded,
+    sees_stale_init_record,
     sidecars,
     start_of,
     stop_of,
     to_watch,
-    told_otherwise,
     unread_end,
 )
 from kubelet_conformance.contracts.facts.kills import reasons
+from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.pod import (
     at_its_end,
     hook_command,
@@ -85,10 +86,10 @@ def next_once_it_runs(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 
     If it has a startup probe, that has succeeded by then. Readiness and liveness do not matter.
     """
-    if not sandbox.born or m.header.feature_gates.get("EventedPLEG"):
+    if not sandbox.born or receives_events(m):
         return None
     name = asked(m).metadata.name
-    earlier = [] if is_misled(pod, sandbox) else _before(pod, name)
+    earlier = [] if sees_stale_init_record(pod, sandbox) else _before(pod, name)
     if not earlier or made_in(pod, name, sandbox) or _apps_made(pod, sandbox) or left_created(pod, sandbox):
         return None
     earlier = [one for one in earlier if not _restart_failed(pod, one, name, sandbox)]
@@ -123,7 +124,7 @@ def _seq(container: Container) -> int | None:
 
 
 def _awaits_startup(container: Container) -> bool:
-    """It has an exec startup probe, and no instance of it has passed it."""
+    """The sidecar has an exec startup probe, and no instance of it has passed it."""
     spec, pod = container.spec, container.pod
     probe = spec.startup_probe if spec else None
     if probe is None or probe.exec is None or pod is None:
@@ -321,7 +322,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=retry_bound(m, container.name),
-        unless=HELD_UP.either(told_otherwise(container)),
+        unless=HELD_UP.either(left_created_state(container)),
         text=f"sidecar {container.name} is created again after its start failed",
     )
 

@@ -18,6 +18,7 @@ from kubelet_conformance.contracts.facts.container import (
     to_watch,
     was_changed,
 )
+from kubelet_conformance.contracts.facts.pod import has_pre_stop
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
@@ -107,13 +108,13 @@ def _kill_steps(container: Container, since_t: float, after_seq: int = 0) -> lis
 def grace_is_used_up(pod: Pod, t: float) -> bool:
     """The pod is being killed, and no container has to wait for its turn any more."""
     began, every = _kill_began(pod, t), pod.every_container()
-    if pod.termination is not None and any(_has_pre_stop(one) and not _runs_its_hook(one) for one in every):
+    if pod.termination is not None and any(has_pre_stop(one) and not _runs_its_hook(one) for one in every):
         began = pod.termination.t  # The trace does not show when such a hook began.
     return t - began >= _grace(pod) - MINIMUM_GRACE - ROUNDING
 
 
 def _runs_its_hook(container: Container) -> bool:
-    """Its preStop hook passes through the runtime."""
+    """The container's preStop hook passes through the runtime."""
     return pods.hook_command(container, "pre_stop") is not None
 
 
@@ -137,7 +138,7 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
     if running:
         yield answered(
             by=stop_of(running[-1]),
-            within=REACTION + (_grace(pod) if _has_pre_stop(running[-1]) else 0),
+            within=REACTION + (_grace(pod) if has_pre_stop(running[-1]) else 0),
             unless=exit_of(running[-1]).either(REVIVES_A_SIDECAR),
             text=f"sidecar {running[-1].name} is stopped after the last app container ended",
         )
@@ -197,16 +198,11 @@ def _(_: Moment, pod: Pod, container: Container) -> Findings:
             return None
         return answered(
             by=stop_of(waiting),
-            within=REACTION + (_grace(pod) if _has_pre_stop(waiting) else 0),
+            within=REACTION + (_grace(pod) if has_pre_stop(waiting) else 0),
             unless=exit_of(waiting),
             text=f"sidecar {waiting.name} is stopped in its turn",
         )
     return None
-
-
-def _has_pre_stop(container: Container) -> bool:
-    """It has a hook that began with the kill, and may take all of the grace though its turn has come."""
-    return container.spec is not None and container.spec.lifecycle.pre_stop is not None
 
 
 @contract("SIDECAR-13", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
@@ -253,7 +249,7 @@ def waiting_uses_up_the_grace(m: Moment, pod: Pod, container: Container) -> Find
     """The time a sidecar waits for its turn is taken from its grace, down to the minimum of 2 s."""
     if container.kind != "sidecar" or not pod.termination:
         return None
-    if not pod.born or pod.termination.cause == "forced" or _has_pre_stop(container):
+    if not pod.born or pod.termination.cause == "forced" or has_pre_stop(container):
         return None
     if pods.may_be_unknown(pod, m.node) or _may_be_of_a_sync(m, pod, container):
         return None
@@ -292,7 +288,7 @@ def ended_ones_delay_no_other(m: Moment, pod: Pod) -> Findings:
     if not running or any(one.state == "running" for one in pod.of_kind("app")):
         return None
     last = running[-1]
-    if not any(one.ended for one in pod.every_container()) or _has_pre_stop(last):
+    if not any(one.ended for one in pod.every_container()) or has_pre_stop(last):
         return None
     return answered(
         by=stop_of(last),

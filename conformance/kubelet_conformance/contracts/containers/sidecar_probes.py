@@ -23,12 +23,9 @@ _ON = since("1.29")
 def _sidecar(m: Moment) -> Container | None:
     """The moment's container, if it is a sidecar that this contract may judge."""
     container = m.container
-    if (
-        container is None
-        or container.kind != "sidecar"
-        or not containers.to_watch(m)
-        or not containers.in_place(container)
-    ):
+    if container is None or container.kind != "sidecar" or not containers.to_watch(m):
+        return None
+    if not containers.in_place(container):
         return None
     return container
 

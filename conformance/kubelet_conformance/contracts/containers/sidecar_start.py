@@ -14,7 +14,8 @@ from kubelet_conformance.contract.patterns import call, done, exited, failed, po
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import restart_bound
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, fresh_pod, stop_asked
+from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, new_pod, stop_asked
 from kubelet_conformance.contracts.facts.status import is_lost
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Manifest, PodStatus
@@ -37,8 +38,8 @@ def refused_without_the_gate(m: Moment, manifest: Manifest) -> Findings:
 
     The reason is InitContainerRestartPolicyForbidden.
     """
-    pod = fresh_pod(m)
-    if pod is None or pod.source != "api" or not _gate_is_off(m) or not containers.awake(m):
+    pod = new_pod(m)
+    if pod is None or pod.source != "api" or not _gate_is_off(m) or not sees_a_ready_runtime(m):
         return None
     if not manifest.spec.sidecars:
         return None
@@ -101,7 +102,7 @@ def ended_apps_prove_nothing(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     apps = list(pod.of_kind("app"))
     if not apps or any(one.sandbox is sandbox or one.state != "exited" for one in apps):
         return None
-    if containers.is_misled(pod, sandbox):
+    if containers.sees_stale_init_record(pod, sandbox):
         return None
     for spec in pod.spec.init_containers or ():
         if not _is_through(pod, spec, sandbox):
@@ -125,8 +126,8 @@ def not_restarted_in_termination(m: Moment, pod: Pod, container: Container) -> F
     """A sidecar that ends while its pod is being terminated is not run again."""
     if container.kind != "sidecar" or pod.termination is None:
         return None
-    told_t = informed_by(m, pod.termination.t)
-    if not any(stop_asked(one, told_t) for one in pod.every_container()):
+    informed_t = informed_by(m, pod.termination.t)
+    if not any(stop_asked(one, informed_t) for one in pod.every_container()):
         return None
     if stopped_for_itself(m, pod, container):
         return None
@@ -176,7 +177,7 @@ def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
         return KEPT
     unseen = containers.may_have_started(pod, status) if pod else {}
     if late <= unseen.keys():
-        return containers.starts_are_told(unseen)
+        return containers.starts_are_reported(unseen)
     return broken(f"Initialized is True though {min(late)} has not started")
 
 

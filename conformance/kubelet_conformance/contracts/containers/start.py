@@ -200,11 +200,9 @@ def log_path_names_container_and_attempt(m: Moment) -> Findings:
     """The log of a container is <name>/<restart count>.log below the sandbox's log directory."""
     config = asked(m)
     expected = f"{config.metadata.name}/{config.annotations.get(Annotation.RESTART_COUNT, '')}.log"
-    return (
-        KEPT
-        if config.log_path == expected
-        else broken(f"log_path is {config.log_path!r}, expected {expected}")
-    )
+    if config.log_path != expected:
+        return broken(f"log_path is {config.log_path!r}, expected {expected}")
+    return KEPT
 
 
 def _message_files(config: bodies.ContainerConfig) -> set[str]:

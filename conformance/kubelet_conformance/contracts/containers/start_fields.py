@@ -109,7 +109,7 @@ _IN_BETWEEN = ByVersion({"<=1.34": True, ">=1.35": False})
 """Whether a pod is synced while a container of it waits in its back-off."""
 
 
-@crash_loop_is_looked_at_again.clause("told", on=event("BackOff"))
+@crash_loop_is_looked_at_again.clause("reported", on=event("BackOff"))
 def each_look_has_an_event(m: Moment, pod: Pod) -> Findings:
     """Up to 1.34 each such sync writes an event, of this container or of one whose turn is earlier, until
     it is created.

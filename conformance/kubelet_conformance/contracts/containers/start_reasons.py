@@ -8,12 +8,12 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Patte
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed, sandbox_died, status
-from kubelet_conformance.contracts.facts.container import asked, told_otherwise
-from kubelet_conformance.contracts.facts.pod import FAULT, NOBODY, is_let_be, to_run, was_seen_started
+from kubelet_conformance.contracts.facts.container import asked, left_created_state
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
+from kubelet_conformance.contracts.facts.pod import FAULT, NOBODY, to_run, was_seen_started, will_not_restart
 from kubelet_conformance.contracts.facts.sandbox import GONE
 from kubelet_conformance.contracts.facts.status import REFUSED
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _REASONS = {"CreateContainer": "CreateContainerError", "StartContainer": "RunContainerError"}
 """What a status says while such a call was the last that failed for a container."""
@@ -94,16 +94,16 @@ def _shown(name: str, reason: str) -> Pattern:
 
 def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
     """A start whose answer was lost may have taken place."""
-    return told_otherwise(container) if container is not None and m.reply.effect else NOBODY
+    return left_created_state(container) if container is not None and m.reply.effect else NOBODY
 
 
-@reason_goes_with_the_next_success.clause("told", on=failed("CreateContainer", "StartContainer"))
+@reason_goes_with_the_next_success.clause("reported", on=failed("CreateContainer", "StartContainer"))
 def reason_is_shown(m: Moment, pod: Pod) -> Findings:
     """The next status shows why a container could not be started."""
     name = _name(m)
     if not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None
-    if m.header.channels.api != "full" or kubelet_view(m).api_away_t is not None or is_let_be(pod, name):
+    if m.header.channels.api != "full" or api_is_away(m) or will_not_restart(pod, name):
         return None
     if m.container is not None and was_seen_started(m.container):
         return None  # An event has reported that the start took place.

@@ -8,7 +8,7 @@ from kubelet_conformance.contract import Container, Finding, Moment, Terminated
 from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, broken, contract
 from kubelet_conformance.contracts.facts.disk import files
-from kubelet_conformance.contracts.facts.status import END_TOLD, record_with
+from kubelet_conformance.contracts.facts.status import END_SHOWN, record_with
 from kubelet_conformance.trace.format.labels import Annotation
 
 _FALLS_BACK = "FallbackToLogsOnError"
@@ -56,7 +56,7 @@ def _ends(m: Moment) -> Iterator[Terminated]:
                 yield ended
 
 
-@contract("START-11", on=END_TOLD, needs=(CRI, STATUS))
+@contract("START-11", on=END_SHOWN, needs=(CRI, STATUS))
 def last_words_are_those_of_the_container(m: Moment) -> Iterator[Finding]:
     """The terminated state of a container has the message that it wrote to its message file.
 

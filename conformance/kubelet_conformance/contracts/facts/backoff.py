@@ -225,7 +225,7 @@ def most_delay(m: Moment, name: str) -> float:
 
 
 def has_series(m: Moment, pod: Pod, name: str, image: str) -> bool:
-    """This container was created again with this image before: then that may have a back-off of its own."""
+    """The container was created before with this image: that definition may have a back-off of its own."""
     return (name, image) in _series_of(pod, m).images
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, sandbox_died, status
+from kubelet_conformance.contracts.facts.kubelet import receives_events, sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, to_run
-from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.format import bodies
@@ -75,15 +76,9 @@ def worker_is_free(m: Moment, pod: Pod) -> bool:
     return not any(h.call is not own and h.call.id in one.hooks_open for one in hooked for h in one.hooks)
 
 
-def awake(m: Moment) -> bool:
-    """The kubelet is up and sees the runtime, so that it can notice what happens."""
-    node = m.node
-    return node.kubelet_up and node.relisted_t is not None and not node.listing_failed and node.runtime_ready
-
-
 def to_watch(m: Moment) -> bool:
     """A pod to run, on a node whose kubelet is up, sees the runtime and is not busy with it."""
-    return to_run(m) and awake(m) and m.pod is not None and worker_is_free(m, m.pod)
+    return to_run(m) and sees_a_ready_runtime(m) and m.pod is not None and worker_is_free(m, m.pod)
 
 
 def _ends_by_itself(m: Moment) -> bool:
@@ -170,13 +165,13 @@ def given_up_with_its_pod(container: Container) -> Pattern:
         if pod is None or m.sandbox is not container.sandbox or pod.restart_policy != "Never":
             return False
         apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
-        return all(one is not None and (one.state == "exited" or _is_lost(one)) for one in apps)
+        return all(one is not None and (one.state == "exited" or read_as_unknown(one)) for one in apps)
 
     return call("StopPodSandbox").where(has_failed)
 
 
-def _is_lost(container: Container) -> bool:
-    """The runtime does not know whether it runs."""
+def read_as_unknown(container: Container) -> bool:
+    """The runtime last reported an unknown state: it does not know whether it runs."""
     return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
 
 
@@ -185,7 +180,7 @@ def exit_of(container: Container) -> Pattern:
     return exited().where(about(container))
 
 
-def told_otherwise(container: Container) -> Pattern:
+def left_created_state(container: Container) -> Pattern:
     """The runtime says that a container whose start failed is in another state than created."""
 
     def fits(m: Moment) -> bool:
@@ -197,7 +192,7 @@ def told_otherwise(container: Container) -> Pattern:
         states = {one.id: one.state for one in event.containers_statuses} if event is not None else {}
         return states.get(container.id, "CONTAINER_CREATED") != "CONTAINER_CREATED"
 
-    return done("ContainerStatus").where(fits).either(EVENT_TOLD.where(is_recorded))
+    return done("ContainerStatus").where(fits).either(CONTAINER_EVENT.where(is_recorded))
 
 
 def removal_of(container: Container) -> Pattern:
@@ -224,7 +219,7 @@ def recorded(pod: Pod, name: str) -> Container | None:
 
 
 def failed_run(container: Container) -> bool:
-    """It failed: a code other than 0, or OOM killed whatever the code."""
+    """The container failed: a code other than 0, or OOM killed whatever the code."""
     ended = container.exit
     if ended is None:
         return False
@@ -233,7 +228,7 @@ def failed_run(container: Container) -> bool:
 
 
 def completed(container: Container) -> bool:
-    """It ran to its end, and no record shows that it failed."""
+    """The container ran to its end, and no record shows that it failed."""
     return container.ended and container.exit is not None and not failed_run(container)
 
 
@@ -248,12 +243,12 @@ def finished_t(container: Container) -> float | None:
 
 
 def unread_end(m: Moment, container: Container) -> bool:
-    """It ended by itself, and the kubelet has not read that: to its knowledge it runs."""
+    """The container ended by itself, and the kubelet has not read that: to its knowledge it runs."""
     if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
         return False
     reported = container.record is not None and container.record.state == "CONTAINER_EXITED"
     reported = reported or any(stop.succeeded for stop in container.stops)
-    return not reported and not m.header.feature_gates.get("EventedPLEG")
+    return not reported and not receives_events(m)
 
 
 def wants_restart(pod: Pod, container: Container) -> bool | None:
@@ -265,13 +260,13 @@ def wants_restart(pod: Pod, container: Container) -> bool | None:
 
 
 def in_place(container: Container) -> bool:
-    """Its sandbox is ready and is not being stopped."""
+    """The container's sandbox is ready and is not being stopped."""
     sandbox = container.sandbox
     return sandbox is not None and sandbox.state == "ready" and not sandbox.stops
 
 
 def waits_for_sidecars(container: Container) -> bool:
-    """It is an app container that has ended, and no other one is there: the pod counts as not initialized.
+    """An app container has ended, and no other one is there: the pod counts as not initialized.
 
     Its sidecars have to have started before it is created again (computeInitContainerActions).
     """
@@ -333,7 +328,7 @@ def first_missing(pod: Pod, name: str, sandbox: Sandbox) -> str | None:
 
 
 def changed(container: Container, config: bodies.ContainerConfig | None = None) -> bool:
-    """Its definition has changed: the image in the spec, or the hash in the request."""
+    """The container's definition has changed: the image in the spec, or the hash in the request."""
     old, spec = container.config, container.spec
     if old is None:
         return False
@@ -344,7 +339,7 @@ def changed(container: Container, config: bodies.ContainerConfig | None = None) 
 
 
 def stop_to_remake(container: Container) -> Pattern:
-    """It has ended by itself, and is stopped for its new definition or its probe by a sync that did not know.
+    """The container has ended by itself, and a sync that did not know stops it to make it again.
 
     That sync creates it again whatever its code (computePodActions).
     """
@@ -375,12 +370,12 @@ def take_in_stop(m: Moment) -> None:
 
 
 def was_changed(container: Container) -> bool:
-    """It was stopped for another definition, though the spec may have its former definition again."""
+    """The container was stopped for another definition, though the spec may have its former one again."""
     return container.note(_Stop).changed
 
 
 def was_going(container: Container) -> bool:
-    """It was stopped as its pod was terminated: the file of a static one was removed, and may be back."""
+    """The container was stopped as its pod was terminated; the file of a static pod may be back since."""
     return container.note(_Stop).going
 
 
@@ -421,11 +416,11 @@ def _stands(container: Container) -> bool:
 
 
 def was_tried(container: Container) -> bool:
-    """Its removal was tried and failed."""
+    """The removal of the container was tried and failed."""
     return container.note(_Removal).tried
 
 
-def is_misled(pod: Pod, sandbox: Sandbox | None) -> bool:
+def sees_stale_init_record(pod: Pod, sandbox: Sandbox | None) -> bool:
     """A record of an init container stood when this sandbox was run, as it could not be removed."""
     run = sandbox.run if sandbox is not None else None
     return run is not None and run.seq == pod.note(_Beside).run_seq
@@ -446,7 +441,7 @@ def may_have_started(pod: Pod, now: PodStatus) -> dict[str, str]:
     }
 
 
-def starts_are_told(late: dict[str, str]) -> Finding:
+def starts_are_reported(late: dict[str, str]) -> Finding:
     """A status soon shows these as started as well."""
 
     def shows(m: Moment) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from kubelet_conformance.contract import Moment, Note, Pod
+from kubelet_conformance.contract import Container, Moment, Note, Pod
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contracts.facts.pod import DISK
 from kubelet_conformance.trace.format.records import Disk
@@ -42,6 +42,13 @@ def log_names(m: Moment, pod: Pod, container: str) -> list[str]:
         return []
     folder = f"{pod.namespace}_{pod.name}_{pod.uid}/{container}/"
     return [path.rpartition("/")[2] for path in texts if folder in path]
+
+
+def log_path(container: Container) -> str:
+    """Where its log file has to be; empty for one that has none."""
+    sandbox = container.sandbox.config if container.sandbox else None
+    log = container.config.log_path if container.config else ""
+    return f"{sandbox.log_directory}/{log}" if sandbox and sandbox.log_directory and log else ""
 
 
 def is_log(name: str) -> bool:

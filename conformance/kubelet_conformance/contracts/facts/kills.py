@@ -11,6 +11,7 @@ from kubelet_conformance.contract import Answered, Container, Moment, Pod, Stop
 from kubelet_conformance.contract.applicability import ByVersion
 from kubelet_conformance.contract.definition import answered
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import has_other_probes
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
@@ -20,7 +21,7 @@ from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.world.disruption import disruption_of, is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.images import image_origin
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
-from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
+from kubelet_conformance.trace.world.kubelet_view import informed_by
 from kubelet_conformance.trace.world.missed_updates import is_missed
 from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 from kubelet_conformance.trace.world.previous_specs import former_container
@@ -161,7 +162,7 @@ def _reasons_of_a_living_pod(
 
 
 def _may_have_changed(m: Moment, pod: Pod, container: Container, spec: ContainerSpec) -> bool:
-    """It runs another image than the manifest names; where requests do not name it, the spec has changed.
+    """The container runs another image than the manifest names, or its spec may have changed.
 
     A sync that waits for a relist may still follow the manifest before the last.
     """
@@ -205,7 +206,7 @@ def _may_fail_a_probe(pod: Pod, container: Container) -> bool:
 
 
 def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
-    """It was being stopped when its pod's termination began, or just after for a reason of its own.
+    """The container was being stopped before its pod's termination, or just after for its own reason.
 
     The sync that stops it may have begun before the kubelet learned of the end, and creates it again. Its
     preStop hook comes first, and what that sync does for other containers.
@@ -214,11 +215,9 @@ def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
     begun = [*_pre_stop_hooks(container)[:1], *(stop.call.t for stop in list(container.stops)[:1])]
     if m.container is container and m.keys[0] == "call:StopContainer":
         begun.append(m.t)
-    if (
-        end is None
-        or not begun
-        or min(*begun, since_when_at_work(pod, m.t)) - informed_by(m, end.t) > API_POLL
-    ):
+    if end is None or not begun:
+        return False
+    if min(*begun, since_when_at_work(pod, m.t)) - informed_by(m, end.t) > API_POLL:
         return False
     changed_t, created_t = pod.spec_changed_t, container.created_t
     is_changed = changed_t is not None and created_t is not None and changed_t > created_t
@@ -252,7 +251,7 @@ def _goes_whole(m: Moment, pod: Pod, container: Container) -> bool:
 
 
 def is_killed_already(m: Moment, container: Container) -> bool:
-    """It is being stopped, if only by its preStop hook, or waits for its turn while its pod is killed.
+    """The container is being stopped, if only by its preStop hook, or waits for its turn in a pod's kill.
 
     A probe that fails then leads to nothing more.
     """
@@ -267,7 +266,7 @@ def is_killed_already(m: Moment, container: Container) -> bool:
 
 
 def was_killed_alone(pod: Pod, container: Container) -> bool:
-    """It was stopped for its own hook or probe, and that ended the pod: no container waited for it."""
+    """The container was stopped for its own hook or probe, and that ended the pod: none waited for it."""
     sandbox = container.sandbox
     if pod.termination is not None or sandbox is None:
         return False
@@ -284,13 +283,13 @@ def was_killed_alone(pod: Pod, container: Container) -> bool:
 
 
 def _has_unseen_hook(container: Container) -> bool:
-    """It has a postStart hook that does not pass through the runtime."""
+    """The container has a postStart hook that does not pass through the runtime."""
     handler = container.spec.lifecycle.post_start if container.spec is not None else None
     return handler is not None and pods.hook_command(container, "post_start") is None
 
 
 def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
-    """It was stopped with its pod, whose sidecars wait for it, or alone: the trace does not show which."""
+    """A container was stopped alone or with its pod, whose sidecars wait for it: it is not known which."""
     pod = one.pod
     if pod is None or one.name == sidecar.name:
         return False
@@ -303,14 +302,14 @@ def may_be_killed_alone(m: Moment, one: Container, sidecar: Container) -> bool:
 
 
 def stops_of_its_pod(container: Container) -> list[Stop]:
-    """Its stops but for the one by which its start ends when the postStart hook fails: the sync goes on."""
+    """The container's stops but the one that ends its start when its postStart hook fails."""
     stops, failed = list(container.stops), [hook for hook in pods.post_starts(container) if hook.failed]
     by_its_start = stops and any((hook.end_t or 0.0) <= stops[0].call.t for hook in failed)
     return stops[1:] if by_its_start else stops
 
 
 def _killed_unseen(one: Container, sidecar: Container) -> bool:
-    """It was stopped while the sidecar ran, alone or with its pod: the trace does not show which.
+    """A container was stopped while the sidecar ran, alone or with its pod: it is not known which.
 
     So it is with probes that do not pass through the runtime.
     """
@@ -331,7 +330,7 @@ def _left_another(pod: Pod, stopped: Container) -> bool:
 
 
 def _went_on(one: Container, stopped: Container) -> bool:
-    """It ran on, and was not stopped, after the last stop of the other."""
+    """The first container ran on, and was not stopped, after the last stop of the other."""
     last = stopped.stops[-1].call.seq if stopped.stops else math.inf
     ended = math.inf if one.exit is None and one.started_seq else one.exit.seq if one.exit is not None else 0
     return ended > last and not one.stops and _hook_before_stop(one) is None
@@ -398,5 +397,5 @@ def to_be_explained(text: str) -> Answered:
 def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:
     """The kubelet ends it by its own decision, and not for labels of its node that it could not read."""
     ended = disruption_of(pod)
-    is_blind = ended is not None and ended.reason == "NodeAffinity" and kubelet_view(m).api_away_t is not None
+    is_blind = ended is not None and ended.reason == "NodeAffinity" and api_is_away(m)
     return time_may_be_over(m, pod) or (is_ended_by_the_kubelet(m, pod) and not is_blind)

@@ -23,7 +23,7 @@ from kubelet_conformance.trace.world.views import Latest
 DISK = "ephemeral-storage"
 SYSTEM_CRITICAL = 2_000_000_000
 """The priority from which on a pod is critical (scheduling.k8s.io)."""
-PATIENCE = 10.0
+LEAST_KILL_TIMEOUT = 10.0
 """How long an eviction waits for a kill at least (pod_workers.go)."""
 _HARD = {
     "memory.available": "100Mi",
@@ -47,7 +47,7 @@ _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
 
 
 class Low(msgspec.Struct, frozen=True):
-    """So little of a signal is left since `t`."""
+    """A signal of the node's resources that is low, such as memory.available, since `t`."""
 
     signal: str
     available: str
@@ -60,7 +60,7 @@ class Low(msgspec.Struct, frozen=True):
         return self.signal.endswith("fs.available")
 
 
-class Distress(Note):
+class NodePressure(Note):
     """What is known by now."""
 
     low: dict[str, Low] = {}
@@ -68,18 +68,18 @@ class Distress(Note):
     """What each pod uses, by UID and resource."""
     eased_t: float = -math.inf
     """When there was enough of something again."""
-    told: bool = False
+    is_recorded: bool = False
     """The trace records pressure or usage at all."""
 
 
-def distress(m: Moment) -> Distress:
+def node_pressure(m: Moment) -> NodePressure:
     """What is known by now."""
-    return m.node.note(Distress)
+    return m.node.note(NodePressure)
 
 
 @observer(on=FAULT)
 def _fault_is_injected(m: Moment) -> None:
-    known, record = distress(m), m.record
+    known, record = node_pressure(m), m.record
     if not isinstance(record, Fault):
         return
     signal = record.what.removeprefix("healed: ").removesuffix(" is low")
@@ -89,7 +89,7 @@ def _fault_is_injected(m: Moment) -> None:
         known.low[signal] = Low(signal, record.values.get(signal, ""), m.t, m.seq)
     elif record.uid:
         known.usage.setdefault(record.uid, {}).update(record.values)
-    known.told = known.told or bool(known.low or known.usage)
+    known.is_recorded = known.is_recorded or bool(known.low or known.usage)
 
 
 def setting(m: Moment, field: str, usual: Any) -> Any:  # noqa: ANN401 - a JSON value
@@ -120,13 +120,13 @@ def _is_below(low: Low, limits: Mapping[str, str]) -> bool:
 
 
 def is_hard(m: Moment, low: Low) -> bool:
-    """It is certain that so little is too little, at once."""
+    """What is available is certainly below the hard eviction threshold."""
     limits = setting(m, "evictionHard", _HARD)
     return limits is not None and _is_below(low, limits)
 
 
 def is_soft(m: Moment, low: Low) -> bool:
-    """It is certain that so little is too little after a while only."""
+    """What is available is certainly below the soft eviction threshold, and not below the hard one."""
     limits = setting(m, "evictionSoft", {})
     return limits is not None and not is_hard(m, low) and _is_below(low, limits)
 
@@ -164,7 +164,7 @@ def is_best_effort(spec: PodSpec) -> bool:
 
 
 def exceeds_its_limits(spec: PodSpec, used: Mapping[str, str]) -> bool:
-    """It uses more of the disk than its limits allow: a volume's, a container's, or those of all together."""
+    """The pod uses more disk than its limits allow: a volume's, a container's, or all of them together."""
     for volume in spec.volumes or ():
         empty_dir: dict[str, Any] = volume.get("emptyDir") or {}
         limit = str(empty_dir.get("sizeLimit") or "")

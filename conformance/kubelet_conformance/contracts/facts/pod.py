@@ -91,7 +91,9 @@ def _is_being_deleted(m: Moment) -> bool:
     return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
 
 
-TERMINATION_ASKED: Pattern = pod_set().where(_is_being_deleted).either(pod_unset(), deleted())
+DELETION: Pattern = pod_set().where(_is_being_deleted).either(pod_unset())
+"""The pod gets a deletionTimestamp, or is removed from its source."""
+TERMINATION_ASKED: Pattern = DELETION.either(deleted())
 """The pod is to be terminated: deletionTimestamp, removal from its source, or a forced deletion."""
 
 
@@ -128,13 +130,13 @@ def about(container: Container) -> Predicate:
 
 
 def another_image(container: Container) -> Pattern:
-    """Its pod is sent again: its image may be another one that is not there, and may not be pulled."""
+    """The container's pod is sent again: its image may be another one, absent and not to be pulled."""
     spec = container.spec
     return pod_set() if spec is not None and spec.pull_policy == "Never" else NOBODY
 
 
 def believed_running(container: Container) -> bool:
-    """It was started, and the kubelet has neither stopped it nor read that it ended."""
+    """The container was started, and the kubelet has neither stopped it nor read that it ended."""
     if container.state not in {"running", "exited"} or container.started_t is None:
         return False
     reported = container.record
@@ -149,7 +151,7 @@ def was_seen_started(container: Container) -> bool:
     return container.seen_running or reported not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
 
 
-def told_exited(container: Container) -> Pattern:
+def end_is_read(container: Container) -> Pattern:
     """The kubelet reads that this container has ended, or its record is gone."""
 
     def shows(m: Moment) -> bool:
@@ -158,6 +160,11 @@ def told_exited(container: Container) -> Pattern:
 
     read = done("ContainerStatus").where(about(container)).where(shows)
     return read.either(happened("removed").where(about(container)))
+
+
+def is_on(name: str) -> Predicate:
+    """The Kubernetes event is on the container of this name."""
+    return lambda m: isinstance(m.record, Event) and f"{{{name}}}" in (m.record.container or "")
 
 
 def of(pod: Pod) -> Predicate:
@@ -184,12 +191,12 @@ def may_be_unknown(pod: Pod, node: Node) -> bool:
     It was removed while no source could be read, or at the moment at which that kubelet started.
     """
     is_young = pod.termination is not None and node.started_t == pod.termination.t
-    is_unheard = (is_young or is_missed(node, pod)) and not _was_begun_in_this_life(pod, node)
-    return (is_unheard and not pod.wanted) or not known_to_kubelet(pod, node)
+    is_unnoticed = (is_young or is_missed(node, pod)) and not _was_begun_in_this_life(pod, node)
+    return (is_unnoticed and not pod.wanted) or not known_to_kubelet(pod, node)
 
 
 def is_dead_orphan(pod: Pod, sandbox: Sandbox, node: Node) -> bool:
-    """Its pod may be unknown, and the sandbox died: nothing runs that could be killed, it is garbage."""
+    """The pod may be unknown, and its sandbox died: nothing runs that could be killed, it is garbage."""
     return sandbox.died_t is not None and may_be_unknown(pod, node)
 
 
@@ -223,6 +230,11 @@ def hook_command(container: Container, hook: str) -> list[str] | None:
     spec = container.spec
     handler = getattr(spec.lifecycle, hook) if spec is not None else None
     return handler.exec.command if handler is not None and handler.exec is not None else None
+
+
+def has_pre_stop(container: Container) -> bool:
+    """The container has a preStop hook of any kind; only an exec hook passes through the runtime."""
+    return container.spec is not None and container.spec.lifecycle.pre_stop is not None
 
 
 def _runs_hook(m: Moment, hook: str) -> bool:
@@ -263,7 +275,7 @@ def post_starts(container: Container) -> list[Execution]:
 
 
 def post_start_may_have_failed(container: Container) -> bool:
-    """Its postStart hook failed, or does not pass through the runtime: then it may be stopped for that."""
+    """The container's postStart hook failed, or does not pass through the runtime and may have failed."""
     handler = container.spec.lifecycle.post_start if container.spec is not None else None
     if handler is None or handler.exec is None:
         return handler is not None
@@ -339,7 +351,7 @@ def will_not_run_again(pod: Pod, name: str, code: int | None) -> bool:
     return APPS.decide(AppSeen("exited", pod.restart_policy, code)) == "nothing"
 
 
-def is_let_be(pod: Pod, name: str) -> bool:
+def will_not_restart(pod: Pod, name: str) -> bool:
     """The newest instance of an app container has ended and the restart policy does not restart it.
 
     Where it was stopped to be replaced, as for a change, and that failed, the next sync creates none: it goes
@@ -376,7 +388,7 @@ LAST_END: Pattern = exited().where(_leaves_nothing_to_run)
 """The last app container ends for good: the pod is over, whatever its sidecars are to do."""
 
 
-def told_anew(m: Moment) -> bool:
+def is_new_reply(m: Moment) -> bool:
     """The reply is not like the last one to the same request."""
     return not m.reply.same
 
@@ -388,7 +400,7 @@ MAKES_ROOM = event("Preempting")
 _HINDRANCES = REFUSALS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
 
 
-class Fresh(msgspec.Struct, frozen=True):
+class NewPod(msgspec.Struct, frozen=True):
     """A pod by what its sandbox will be called; a static pod gets its UID only then."""
 
     uid: str
@@ -425,12 +437,12 @@ def is_mirror(m: Moment) -> bool:
     return m.manifest is not None and MIRROR in (m.manifest.metadata.annotations or {})
 
 
-def fresh_pod(m: Moment) -> Fresh | None:
+def new_pod(m: Moment) -> NewPod | None:
     """The pod that this `pod` record makes desired for the first time; None for any other record."""
     if type(m.record) is not PodChange:
         return None
     if m.memo is None:
-        m.memo = _Looked(_fresh_pod(m))
+        m.memo = _Looked(_new_pod(m))
     looked: _Looked = m.memo
     return looked.found
 
@@ -438,10 +450,10 @@ def fresh_pod(m: Moment) -> Fresh | None:
 class _Looked(msgspec.Struct, frozen=True):
     """The new pod of a `pod` record, computed once for all contracts."""
 
-    found: Fresh | None
+    found: NewPod | None
 
 
-def _fresh_pod(m: Moment) -> Fresh | None:
+def _new_pod(m: Moment) -> NewPod | None:
     record, manifest, pod = m.record, m.manifest, m.pod
     if not isinstance(record, PodChange) or manifest is None or is_mirror(m):
         return None
@@ -455,15 +467,15 @@ def _fresh_pod(m: Moment) -> Fresh | None:
         return None  # An edit of what has not been run yet, and may be waiting.
     namespace = manifest.metadata.namespace or "default"
     name = full_name(m.world, record.source, manifest.metadata.name)
-    return Fresh(manifest.metadata.uid, namespace, name, record.source)
+    return NewPod(manifest.metadata.uid, namespace, name, record.source)
 
 
 def _comes_from_a_manifest(m: Moment) -> bool:
-    pod = fresh_pod(m)
+    pod = new_pod(m)
     return pod is not None and pod.source != "api"
 
 
-FRESH_STATIC: Pattern = pod_set().where(_comes_from_a_manifest)
+NEW_STATIC_POD: Pattern = pod_set().where(_comes_from_a_manifest)
 """A static pod is desired for the first time."""
 
 
@@ -474,17 +486,17 @@ def host_ports(m: Moment) -> frozenset[tuple[str, int]]:
     return frozenset((port.protocol, port.host_port) for port in every if port.host_port)
 
 
-def can_start(m: Moment, pod: Fresh) -> bool:
+def can_start(m: Moment, pod: NewPod) -> bool:
     """The kubelet works and receives the pod at once, and nothing in the manifest may delay it or get
     it refused.
     """
     made_t = kubelet_view(m).made_t
     # A folder that has just been created may not be watched yet: it is listed from time to time.
     watched = made_t is None or m.t - made_t > FILE_POLL
-    return (watched or pod.source != "file") and can_start_once_heard_of(m, pod)
+    return (watched or pod.source != "file") and can_start_once_received(m, pod)
 
 
-def can_start_once_heard_of(m: Moment, pod: Fresh) -> bool:
+def can_start_once_received(m: Moment, pod: NewPod) -> bool:
     """As `can_start`, but the kubelet may receive the pod later."""
     node, known, manifest = m.node, kubelet_view(m), m.manifest
     if manifest is None or not node.kubelet_up or node.relisted_t is None or node.listing_failed:
@@ -498,13 +510,13 @@ def can_start_once_heard_of(m: Moment, pod: Fresh) -> bool:
     return not manifest.spec.volumes and manifest.spec.runtime_class_name is None and not _waits(m, pod)
 
 
-def _waits(m: Moment, pod: Fresh) -> bool:
+def _waits(m: Moment, pod: NewPod) -> bool:
     """A static pod of that name is still being terminated."""
     old = m.replaced or m.world.names.get((pod.namespace, pod.name))
     return old is not None and pod.source != "api" and old.static and bool(old.uid or old.sandboxes)
 
 
-def starts(pod: Fresh, within: float, text: str) -> Answered:
+def starts(pod: NewPod, within: float, text: str) -> Answered:
     """The pod gets its sandbox within so many seconds, unless it is refused or removed."""
     about: Pattern = TERMINATION_ASKED.either(
         event(*sorted(_HINDRANCES)), status().where(_fails), pod_set()

@@ -11,11 +11,11 @@ from typing import Literal, cast
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Moment, Note, Pattern, Predicate
-from kubelet_conformance.contract.definition import observer
+from kubelet_conformance.contract import Answered, Container, Moment, Note, Pattern, Predicate
+from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, happened
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command, runs_pre_stop
-from kubelet_conformance.contracts.facts.timing import TOGETHER
+from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.format.bodies import ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Probe
 from kubelet_conformance.trace.format.records import Call
@@ -57,7 +57,7 @@ class _Worker(Note):
 
 
 class _Workers(Note):
-    """Those of a pod by container and probe; each run of the kubelet has its own."""
+    """The prober workers of a pod by container and probe; each run of the kubelet has its own."""
 
     life: int = -1
     by_probe: dict[tuple[str, Name], _Worker] = {}
@@ -130,7 +130,7 @@ def exec_probes(container: Container) -> dict[Name, Probe]:
 
 
 def has_other_probes(container: Container, *names: Name) -> bool:
-    """It has one of these probes, and its results cannot be followed."""
+    """The container has one of these probes, and its results cannot be followed."""
     asked = [name for name, _ in probes_of(container.spec) if name in names]
     return bool(asked) and not exec_probes(container).keys() >= set(asked)
 
@@ -238,9 +238,19 @@ def runs_probe(container: Container, probe: Probe) -> Pattern:
 
 
 def kill_begins(container: Container) -> Pattern:
-    """It is stopped, or its preStop hook runs, which comes before that."""
+    """The container is stopped, or its preStop hook runs, which comes before that."""
     hook = call("ExecSync").where(runs_pre_stop)
     return call("StopContainer").either(hook).where(about(container))
+
+
+def is_killed(container: Container, why: str, within: float = REACTION) -> Answered:
+    """The container is killed soon, for the reason `why`, unless it ends or its pod is terminated."""
+    return answered(
+        by=kill_begins(container).either(call("StopPodSandbox")),
+        within=within + unseen_hook_seconds(container),
+        unless=exited().where(about(container)).either(TERMINATION_ASKED),
+        text=f"container {container.name} is killed {why}",
+    )
 
 
 def unseen_hook_seconds(container: Container) -> int:

@@ -12,7 +12,7 @@ from kubelet_conformance.contracts.facts.probe import probes_of
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler
 from kubelet_conformance.trace.format.records import Probe
 
-KNOCK = Pattern(frozenset({"probe"}))
+REQUEST = Pattern(frozenset({"probe"}))
 Sender: TypeAlias = Literal["liveness", "readiness", "startup", "post_start", "pre_stop"]
 _PORTS = {"http": 80, "https": 443}
 _URLS_REMEMBERED = 256
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
         return self.what in {"post_start", "pre_stop"}
 
 
-def knock(m: Moment) -> Probe | None:
+def request_at(m: Moment) -> Probe | None:
     """The record, if it names the host that was asked."""
     record = m.record
     return record if isinstance(record, Probe) and (record.host or record.url) else None
@@ -53,7 +53,7 @@ def asked_by(pod: Pod, record: Probe) -> list[Asked]:
 
 
 def askers_anywhere(m: Moment, record: Probe) -> list[Asked]:
-    """The same for all pods of the node."""
+    """The probes and hooks of all pods of the node that would send this request."""
     return [one for pod in m.world.pods.values() for one in asked_by(pod, record)]
 
 
@@ -99,7 +99,7 @@ def is_of(one: Asked) -> Predicate:
     """The request comes from this probe or hook, or from another one that sends the same."""
 
     def comes(m: Moment) -> bool:
-        record = knock(m)
+        record = request_at(m)
         return record is not None and record.handler in _kinds(one) and _asks(one, record)
 
     return comes

@@ -55,11 +55,11 @@ def wants(spec: ContainerSpec) -> Caps:
 
 
 def caps_of(linux: LinuxResources) -> Caps:
-    """As a message of the CRI has it."""
+    """The limits in a CRI message."""
     return Caps(linux.cpu_shares, linux.cpu_quota, linux.memory_limit_in_bytes)
 
 
-def caps_told(container: Container) -> Caps | None:
+def reported_caps(container: Container) -> Caps | None:
     """What the runtime last said of it; None if it never did."""
     reported = container.record.resources if container.record is not None else None
     return caps_of(reported.linux) if reported is not None and reported.linux is not None else None
@@ -86,12 +86,12 @@ def take_update(m: Moment, container: Container) -> None:
 
 def has_now(container: Container) -> Caps | None:
     """What it has: as it was given last, else as the runtime reported; None if that is not known."""
-    return container.note(_Given).caps or caps_told(container)
+    return container.note(_Given).caps or reported_caps(container)
 
 
 def awaits_resize(pod: Pod) -> bool:
     """A container of it was given resources that the runtime has not reported yet."""
-    every = ((one.note(_Given).caps, caps_told(one)) for one in pod.every_container())
+    every = ((one.note(_Given).caps, reported_caps(one)) for one in pod.every_container())
     return any(given is not None and given != reported for given, reported in every)
 
 

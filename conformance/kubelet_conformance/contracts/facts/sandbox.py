@@ -22,7 +22,7 @@ def _not_ready(m: Moment) -> bool:
 
 NOT_READY: Pattern = failed("Status").either(done("Status").where(_not_ready))
 """The runtime says that it, or the pod network, is not ready."""
-EVENT_TOLD = Pattern(frozenset({"message"}))
+CONTAINER_EVENT = Pattern(frozenset({"message"}))
 """A kubelet that receives this event knows the sandbox in it, and need not read that (pleg/evented.go)."""
 FINISHED: Pattern = status().where(lambda m: m.status is not None and m.status.terminal)
 """A terminal phase is written: the pod is rejected, evicted or done."""
@@ -58,7 +58,7 @@ def standing(pod: Pod) -> list[Sandbox]:
     return [sandbox for sandbox in pod.sandboxes if sandbox.state != "removed"]
 
 
-def told_ips(record: bodies.SandboxRecord | None) -> list[str]:
+def reported_ips(record: bodies.SandboxRecord | None) -> list[str]:
     """All addresses that the runtime reports for a sandbox, the primary one first."""
     network = record.network if record is not None else None
     if network is None:
@@ -69,14 +69,14 @@ def told_ips(record: bodies.SandboxRecord | None) -> list[str]:
     return found
 
 
-def told_of(sandbox: Sandbox) -> Pattern:
+def event_with(sandbox: Sandbox) -> Pattern:
     """An event that has the status of this sandbox."""
 
     def shows(m: Moment) -> bool:
         reported = reported_sandbox(m)
         return reported is not None and reported.id == sandbox.id
 
-    return EVENT_TOLD.where(shows)
+    return CONTAINER_EVENT.where(shows)
 
 
 def network_mode(pod: Pod) -> str:
@@ -90,13 +90,13 @@ def runs_containers(pod: Pod) -> bool:
 
 
 def wants_to_run(pod: Pod) -> bool:
-    """Its policy is Always, it was born in the trace, is desired, and was not asked to terminate."""
+    """The pod's policy is Always, it was born in the trace, is desired, and was not asked to terminate."""
     alive = pod.born and pod.wanted and pod.termination is None and not pod.finished
     return alive and pod.spec is not None and pod.restart_policy == "Always"
 
 
 def is_ready(sandbox: Sandbox) -> bool:
-    """It is ready, or the runtime still says so after a StopPodSandbox that succeeded."""
+    """The sandbox is ready, or the runtime still says so after a StopPodSandbox that succeeded."""
     if sandbox.state == "ready":
         return True
     ended = sandbox.stops[-1].end_t if sandbox.stops else None
@@ -113,7 +113,7 @@ class StandingSeen(NamedTuple):
 
 
 def _has_other_network(s: StandingSeen) -> bool:
-    """Its network namespace is not that of the newest."""
+    """The newest sandbox has another network namespace than the pod asks for."""
     config, wanted = s.stand[-1].config, network_mode(s.pod)
     return config is not None and config.linux.security_context.namespace_options.network != wanted
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import field
 
-from kubelet_conformance.contract import ContainerStatus, Moment, Note, Pattern, Pod, Sandbox
-from kubelet_conformance.contract.definition import observer
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate, Sandbox
+from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, deleted, pod_set, pod_unset
-from kubelet_conformance.contracts.facts.pod import MIRROR
+from kubelet_conformance.contracts.facts.kubelet import is_informed
+from kubelet_conformance.contracts.facts.pod import FAULT, MIRROR, about, of
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.status import is_lost
-from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxConfig
+from kubelet_conformance.trace.format.manifests import ContainerStatus
 from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.world.resolve import full_name
@@ -44,10 +47,25 @@ def sent_static(m: Moment) -> FullName | None:
     return record.namespace or "default", full_name(m.world, record.source, record.name)
 
 
-def kubelet_works(m: Moment) -> bool:
-    """The kubelet is up, has seen what runs, and goes on seeing it."""
-    node = m.node
-    return node.kubelet_up and node.relisted_t is not None and not node.listing_failed
+def is_sent_for(pod: Pod) -> Predicate:
+    """A manifest of this static pod's namespace and name is sent or removed."""
+    return lambda m: sent_static(m) == (pod.namespace, pod.name)
+
+
+def stops_after_removal(m: Moment, pod: Pod, text: Callable[[Container], str]) -> Iterator[Finding]:
+    """Each running container of a static pod is stopped soon after its manifest was removed."""
+    if sent_static(m) is None or not pod.static or not pod.born or not is_informed(m):
+        return
+    for container in pod.every_container():
+        if container.state == "running" and container.born and not container.stopping:
+            kills = call("StopContainer", "ExecSync").where(about(container))
+            yield answered(
+                by=kills.either(call("StopPodSandbox").where(of(pod))),
+                within=FILE_POLL + REACTION,
+                unless=FAULT.either(pod_set().where(is_sent_for(pod))),
+                whole_node=True,
+                text=text(container),
+            )
 
 
 N = TypeVar("N")
@@ -133,7 +151,7 @@ def ended_since_its_file_went(m: Moment, pod: Pod) -> bool:
 
 
 def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
-    """It is shown as lost for the end of a static pod, or of the former instance of one that is back.
+    """The container is shown as lost because its static pod ended, or the pod's former instance did.
 
     What does not run then is shown as ended, whatever its record says, and the phase stays, but for pods
     of the API (status_manager.go TerminatePod).
@@ -144,7 +162,7 @@ def end_is_made_up(m: Moment, pod: Pod | None, said: ContainerStatus) -> bool:
 
 
 def is_left_to_itself(m: Moment, pod: Pod) -> bool:
-    """Its file is removed, or its object by force, up to 1.26: a kill that failed is not repeated.
+    """The pod's file, or by force its object, is gone: up to 1.26 a kill that failed is not repeated.
 
     Nor one that was put off: as long as it has a worker only what config has is synced again (WORK-27).
     """
@@ -155,7 +173,7 @@ def is_left_to_itself(m: Moment, pod: Pod) -> bool:
     return is_going and (pod.static or end is None or end.grace == 0 or end.cause in {"forced", "removed"})
 
 
-def went_unheard(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
+def run_before_removal_was_noticed(m: Moment, pod: Pod, sandbox: Sandbox) -> bool:
     """The sandbox was run before the kubelet could notice that the file was removed, and is to be stopped."""
     gone_t = _file_went_t(m, pod)
     return (
@@ -168,14 +186,16 @@ def is_without_a_past(pod: Pod, name: str) -> bool:
     return pod.static and not pod.wanted and all(c.state == "removed" for c in pod.containers.get(name, ()))
 
 
-def is_told_nowhere(pod: Pod) -> bool:
+def has_no_stored_status(pod: Pod) -> bool:
     """The pod's file is gone, and so is the mirror that its latest status was written to."""
-    told_t = pod.status_t
-    return pod.static and not pod.wanted and told_t is not None and pod.note(_Life).mirror_gone_t >= told_t
+    written_t = pod.status_t
+    return (
+        pod.static and not pod.wanted and written_t is not None and pod.note(_Life).mirror_gone_t >= written_t
+    )
 
 
 def has_no_mirror(m: Moment, pod: Pod) -> bool:
-    """Its status can be written nowhere, and a pod that has ended gets no mirror any more (STATIC-12).
+    """The static pod's status can be written nowhere, and an ended pod gets no mirror (STATIC-12).
 
     Its last mirror is gone, or it never got one, as the API server was away.
     """
@@ -185,7 +205,7 @@ def has_no_mirror(m: Moment, pod: Pod) -> bool:
     return pod.static and pod.mirror_uid == pod.note(_Life).gone_uid
 
 
-def last_told_in_a_former_life(m: Moment, pod: Pod) -> bool:
+def status_may_be_forgotten(m: Moment, pod: Pod) -> bool:
     """The pod is a static one, and its latest status may be forgotten: its file was removed after that.
 
     That is so where the kubelet that wrote it is gone, and the mirror that had it is gone or out of reach.
@@ -252,7 +272,7 @@ def metadata_of(body: Json) -> Json:
 
 
 def name_of(body: Json) -> FullName:
-    """Its namespace and name."""
+    """The namespace and name of an object that was written."""
     meta = metadata_of(body)
     return meta.get("namespace") or "default", meta.get("name", "")
 

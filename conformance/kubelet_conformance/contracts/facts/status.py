@@ -42,7 +42,7 @@ START_ERRORS = frozenset(
 """Reasons for which a container could not be started."""
 READY_TO_START = "PodReadyToStartContainers"
 """The condition that a sandbox with its network is there."""
-TOLD_AT_ONCE = ByVersion({"1.29..1.35": False, ">=1.36": True})
+REPORTED_AT_ONCE = ByVersion({"1.29..1.35": False, ">=1.36": True})
 """A sandbox that was created is reported at once, and not by the next sync (COND-07)."""
 UNKNOWN_END = "ContainerStatusUnknown"
 """Reason given for the end of a container whose record is gone."""
@@ -54,7 +54,7 @@ _NO_SPEC: tuple[Kind, None] = "unknown", None
 
 
 def is_lost(said: ContainerStatus) -> bool:
-    """It is shown as ended though its record is not: for as long as that is so it counts as restarted."""
+    """A container is shown as ended though its record is not; until then it counts as restarted."""
     return said.state.terminated is not None and said.state.terminated.reason == UNKNOWN_END
 
 
@@ -73,7 +73,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def without_record(self) -> bool:
-        """It is written as a container that has never had a record."""
+        """The container is written as one that has never had a record."""
         said, before = self.status, self.before
         if said.container_id or said.last_state.terminated is not None:
             return False
@@ -99,7 +99,7 @@ AGAIN: Pattern = status().where(_comes_after_another)
 """A status that can be compared with the one before."""
 REFUSED: Pattern = status().where(_has_a_refused_container)
 """A status in which a container waits for one of START_ERRORS."""
-END_TOLD: Pattern = status().where(_shows_an_end)
+END_SHOWN: Pattern = status().where(_shows_an_end)
 """A status with the end of a container, in state or in lastState."""
 
 
@@ -180,7 +180,7 @@ def is_late(before: ContainerStatus | None, now: ContainerStatus) -> bool:
     return before.state == now.state or bool(is_news)
 
 
-def tells_of_others(m: Moment, name: str) -> bool:
+def shows_other_changes(m: Moment, name: str) -> bool:
     """Another container has changed: otherwise the first status of a kubelet's run is like the one before."""
     pod, now = m.pod, m.status
     if pod is None or pod.status is None or now is None:
@@ -294,7 +294,7 @@ def seconds(stamp: str | None) -> int | None:
         return None
 
 
-def tells_of_probes_only(m: Moment) -> bool:
+def shows_probes_only(m: Moment) -> bool:
     """Whether the last status was written again for what a probe has found, and not built from records."""
     before = m.pod.status if m.pod is not None else None
     if m.status is None or before is None:
@@ -308,10 +308,10 @@ def tells_of_probes_only(m: Moment) -> bool:
     return all(one == old[one.name] for one in alike)
 
 
-def tells_of_its_sandbox_only(m: Moment) -> bool:
+def shows_its_sandbox_only(m: Moment) -> bool:
     """Whether the last status was written again as soon as a sandbox ran, and not built from records."""
     before, now = m.pod.status if m.pod is not None else None, m.status
-    if now is None or before is None or not TOLD_AT_ONCE.get(m.kubernetes):
+    if now is None or before is None or not REPORTED_AT_ONCE.get(m.kubernetes):
         return False
     was, said = before.condition(READY_TO_START), now.condition(READY_TO_START)
     is_news = said is not None and said.status == "True" and (was is None or was.status != "True")
@@ -386,11 +386,11 @@ def is_unseen(m: Moment, entry: Entry, t: float) -> bool:
     state.
     """
     is_same = entry.before is not None and entry.before.state == entry.status.state
-    return tells_of_its_sandbox_only(m) or may_be_old(m, t, is_same=is_same)
+    return shows_its_sandbox_only(m) or may_be_old(m, t, is_same=is_same)
 
 
 def may_be_old(m: Moment, t: float, *, is_same: bool) -> bool:
-    """The same, of something else in the status: `is_same` where that says of it what the one before said."""
+    """A part of the status may be outdated; `is_same` if the status before said the same of it."""
     if _was_down(m, t) or _was_blind(m, t):
         return True
     return is_same and m.pod is not None and _at_work_since(m, m.pod) <= t + REACTION

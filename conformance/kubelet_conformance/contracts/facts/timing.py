@@ -22,6 +22,10 @@ TOGETHER = 1.0
 """What a kubelet does at one time for several containers begins within this."""
 KUBELET_START = 12.0
 """From the kubelet's start to what its first relist and its first housekeeping lead to (1.23: 7.3 s)."""
+STATUS_BATCH = 10.0
+"""How often the status manager looks for statuses that are still to be written (status_manager.go)."""
+RETRY_LEAST = 10.0
+"""A failed sync is not repeated earlier of itself (kubelet.go backOffPeriod)."""
 GC_PERIOD = 60.0
 """Container garbage collection (kubelet.go)."""
 API_POLL = 0.2

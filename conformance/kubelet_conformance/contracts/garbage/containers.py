@@ -18,7 +18,7 @@ from kubelet_conformance.contract.patterns import (
     pod_unset,
     read_as,
 )
-from kubelet_conformance.contracts.facts.node_pressure import distress, setting
+from kubelet_conformance.contracts.facts.node_pressure import node_pressure, setting
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
@@ -95,7 +95,7 @@ def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings
 
 def _disk_is_short(m: Moment) -> bool:
     """The node is short of disk and removes all that it can (EVICT-01)."""
-    return any(low.of_disk for low in distress(m).low.values())
+    return any(low.of_disk for low in node_pressure(m).low.values())
 
 
 def _may_all_go(m: Moment, pod: Pod) -> bool:

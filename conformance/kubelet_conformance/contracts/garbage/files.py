@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from msgspec import field
 
-from kubelet_conformance.contract import Container, Manifest, Moment, Note, Pattern, Pod
+from kubelet_conformance.contract import Container, Manifest, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, pod_set
+from kubelet_conformance.contracts.facts.disk import log_path
 from kubelet_conformance.contracts.facts.kills import deletion_grace, forced
-from kubelet_conformance.contracts.facts.pod import FAULT
+from kubelet_conformance.contracts.facts.pod import DISK, FAULT
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD
 from kubelet_conformance.contracts.garbage.containers import GC_SLACK, REMOVE
 from kubelet_conformance.trace.format.records import Disk
 from kubelet_conformance.trace.world.views import Latest
 
-DISK = Pattern(frozenset({"disk"}))
 _PODS, _LOGS = "pods", "/pods/"
 
 
@@ -47,16 +47,10 @@ def _is_removal(m: Moment) -> bool:
 REMOVED = DISK.where(_is_removal)
 
 
-def _log_path(container: Container) -> str:
-    sandbox = container.sandbox.config if container.sandbox is not None else None
-    log = container.config.log_path if container.config is not None else ""
-    return f"{sandbox.log_directory}/{log}" if sandbox is not None and sandbox.log_directory and log else ""
-
-
 @contract("GC-06", on=REMOVE, needs=(CRI,))
 def logs_go_before_their_container(m: Moment, container: Container) -> Findings:
     """The log of a container is removed before its record; as long as it cannot be, the record stays."""
-    path = _log_path(container)
+    path = log_path(container)
     there = m.node.note(_Paths).there.get(path)
     if there is None:
         return None

@@ -11,7 +11,7 @@ from kubelet_conformance.contract import Moment, Note
 from kubelet_conformance.contract.applicability import CRI
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, kubelet
-from kubelet_conformance.contracts.facts.node_pressure import distress
+from kubelet_conformance.contracts.facts.node_pressure import node_pressure
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.trace.format.bodies import Image, ListImagesReply, RemoveImageRequest
 
@@ -36,7 +36,7 @@ class _Seen:
         """When it was last seen in the lists beside a container that was created from it."""
 
     def has_one_of(self, names: set[str]) -> bool:
-        """Its id, or one of its tags or digests, is one of these names."""
+        """The image's id, or one of its tags or digests, is one of these names."""
         image = self.image
         if image.id in names:
             return True
@@ -122,7 +122,7 @@ def _may_go(m: Moment) -> bool:
 @unused_images_go_the_longest_unused_first.clause("room is made", on=FAULT)
 def room_is_made(m: Moment) -> Findings:
     """When the disk is filled to 85 percent a removable image is removed in the next garbage collection."""
-    low = distress(m).low.get(_SIGNAL)
+    low = node_pressure(m).low.get(_SIGNAL)
     if low is None or low.seq != m.seq or not low.available.endswith("%") or not m.node.kubelet_up:
         return None
     if int(low.available.removesuffix("%")) > _LOW_PERCENT or not _may_go(m):

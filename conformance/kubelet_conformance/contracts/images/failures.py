@@ -41,7 +41,7 @@ def _waits_for(name: str, reason: str) -> Predicate:
     return waits
 
 
-@contract("IMAGE-05", on=done("RunPodSandbox"), needs=(CRI, PODS, STATUS), clause="told")
+@contract("IMAGE-05", on=done("RunPodSandbox"), needs=(CRI, PODS, STATUS), clause="reported")
 def unreadable_name_is_reported(m: Moment, spec: PodSpec) -> Findings:
     """A container whose image has a name that cannot be read waits for InvalidImageName, and the runtime is
     not asked for it.

@@ -278,7 +278,7 @@ def failed_inspection_is_no_absence(m: Moment) -> Findings:
     return KEPT if any(answer.present is None for answer in known.answers) else None
 
 
-@failed_inspection_is_no_absence.clause("told", on=REFUSED)
+@failed_inspection_is_no_absence.clause("reported", on=REFUSED)
 def inspection_error_has_a_cause(m: Moment) -> Iterator[Finding]:
     """ImageInspectError needs a failed ImageStatus."""
     if m.t <= m.node.cut_off_until:

@@ -16,7 +16,7 @@ from kubelet_conformance.contracts.images.pull_policy import (
     pulled_image,
     reference,
 )
-from kubelet_conformance.contracts.sandbox.config import differing, of_the_pod, told_otherwise
+from kubelet_conformance.contracts.sandbox.config import config_difference, differing, of_the_pod
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest, PullImageRequest
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Expect
@@ -39,7 +39,7 @@ def _at_a_time(header: Header) -> float | None:
     return float(given.get("maxParallelImagePulls") or "inf")
 
 
-class UnderWay(Note):
+class InFlight(Note):
     """The pulls that are in progress, by call, and when one ended last."""
 
     calls: dict[str, int] = {}
@@ -51,7 +51,7 @@ def pulls_wait_for_their_turn(m: Moment) -> Findings:
     """Images are pulled one after another on the whole node; where the configuration allows more in
     parallel, at most that many.
     """
-    limit, pulls = _at_a_time(m.header), m.node.note(UnderWay)
+    limit, pulls = _at_a_time(m.header), m.node.note(InFlight)
     if limit is None:
         return None
     if len(pulls.calls) >= limit:
@@ -62,13 +62,13 @@ def pulls_wait_for_their_turn(m: Moment) -> Findings:
 @observer(on=call("PullImage"), last=True)
 def _begins(m: Moment) -> None:
     """Record that a pull is in progress."""
-    m.node.note(UnderWay).calls[m.call.id] = m.seq
+    m.node.note(InFlight).calls[m.call.id] = m.seq
 
 
 @observer(on=_ENDED)
 def _ends(m: Moment) -> None:
     """Record that the pull ended."""
-    pulls = m.node.note(UnderWay)
+    pulls = m.node.note(InFlight)
     pulls.calls.pop(m.call.id, None)
     pulls.ended_t = m.t
 
@@ -76,7 +76,7 @@ def _ends(m: Moment) -> None:
 @observer(on=kubelet("started"))
 def _begins_anew(m: Moment) -> None:
     """What another kubelet has asked for does not count."""
-    m.node.note(UnderWay).calls.clear()
+    m.node.note(InFlight).calls.clear()
 
 
 class _Bucket(Note):
@@ -138,9 +138,9 @@ def every_credential_is_tried(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
         return KEPT
     if spec.image_pull_secrets or m.header.configuration is None:
         return None
-    return (
-        broken("a pod without secrets pulls with credentials") if m.request(PullImageRequest).auth else KEPT
-    )
+    if m.request(PullImageRequest).auth:
+        return broken("a pod without secrets pulls with credentials")
+    return KEPT
 
 
 def _awaited(m: Moment) -> bool:
@@ -160,7 +160,7 @@ def next_credential_is_tried(m: Moment) -> Findings:
 
 
 @contract(
-    "IMAGE-14", on=event("FailedToRetrieveImagePullSecret"), needs=(CRI, PODS, EVERY_EVENT), clause="told"
+    "IMAGE-14", on=event("FailedToRetrieveImagePullSecret"), needs=(CRI, PODS, EVERY_EVENT), clause="reported"
 )
 def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
     """A pull secret that is not there keeps nothing from being pulled; an event may report it."""
@@ -178,7 +178,7 @@ def missing_secret_is_tolerated(m: Moment, pod: Pod) -> Findings:
 def image_is_pulled_without_it(m: Moment, pod: Pod) -> Findings:
     """The image is pulled even if a pull secret is missing."""
     image = _first_to_pull(pod)
-    if image is None or not to_run(m) or m.node.note(UnderWay).calls:
+    if image is None or not to_run(m) or m.node.note(InFlight).calls:
         return None
     if image in pod.pulls:
         return None  # It may be backing off.
@@ -210,7 +210,7 @@ def pull_carries_the_sandbox(m: Moment) -> Findings:
     sandbox = pod.sandbox if pod is not None else None
     if pod is None or sandbox is None or sandbox.config is None:
         return None
-    wrong = told_otherwise(pod, sandbox.config, request.sandbox_config)
+    wrong = config_difference(pod, sandbox.config, request.sandbox_config)
     if wrong:
         return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
     given, reported = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)

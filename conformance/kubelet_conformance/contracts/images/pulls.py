@@ -137,7 +137,7 @@ def _needed(pod: Pod, spec: ContainerSpec) -> Iterator[str]:
             yield reference(str(cast("dict[str, Any]", image).get("reference") or ""))
 
 
-@failed_pull_is_retried.clause("told", on=REFUSED)
+@failed_pull_is_retried.clause("reported", on=REFUSED)
 def failed_pull_is_shown(m: Moment) -> Iterator[Finding]:
     """ErrImagePull needs a failed pull, and its message is that pull's error."""
     for name, waiting, pulls in _waiting(m, "ErrImagePull"):

@@ -16,20 +16,18 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_S
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, event, kubelet, pod_set, status
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN
-from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, REACTION, RETRY
+from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, REACTION, RETRY, STATUS_BATCH
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import Event, PodChange
 from kubelet_conformance.trace.world.disruption import REFUSALS
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.views import Latest
 
 Json = dict[str, Any]
 _LATER = frozenset({"DeadlineExceeded", "Preempting", "Terminated", "NodeLost", "NodeAffinity"})
 """Reasons that may also end a pod that was admitted."""
-_STATUS_BATCH = 10.0
-"""How often the kubelet sends again what the API server has missed (status_manager.go)."""
 
 
 class _Work(Note):
@@ -76,7 +74,7 @@ def _fails_for(m: Moment) -> bool:
     return refusal and now is not None and now.reason not in (_LATER - {"NodeAffinity"}) | {"Evicted"}
 
 
-@contract("ADMIT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="told")
+@contract("ADMIT-02", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS, EVERY_EVENT), clause="reported")
 def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A pod that the node refuses gets a Warning event with the reason and a status with phase Failed, the
     same reason and a message; nothing of it is ever started.
@@ -106,18 +104,13 @@ def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     record = m.record
     if not isinstance(record, Event) or record.type != "Warning":
         return None
-    if (
-        pod.static
-        or pod.sandboxes
-        or not pod.born
-        or pod.finished
-        or pod.termination is not None
-        or not m.node.kubelet_up
-    ):
+    if pod.static or pod.sandboxes or not pod.born or pod.finished or pod.termination is not None:
+        return None
+    if not m.node.kubelet_up:
         return None
     return answered(
         by=FINISHED,
-        within=_STATUS_BATCH + REACTION,
+        within=STATUS_BATCH + REACTION,
         unless=pods.FAULT.either(pods.TERMINATION_ASKED),
         text=f"pod {pod.name}, which is refused, is Failed",
     )
@@ -179,14 +172,14 @@ def _taken_by(m: Moment, *, leaving: bool) -> Pod | None:
     return None
 
 
-def _is_refused(pod: pods.Fresh, holder: Pod) -> Finding:
+def _is_refused(pod: pods.NewPod, holder: Pod) -> Finding:
     def is_its_refusal(n: Moment) -> bool:
         return n.status is not None and n.status.phase == "Failed" and pod.is_about(n)
 
     return answered(
         by=status().where(is_its_refusal),
         # What was withheld at first comes with the next batch.
-        within=_STATUS_BATCH + REACTION,
+        within=STATUS_BATCH + REACTION,
         unless=pods.FAULT.either(pods.TERMINATION_ASKED.where(pod.is_about)),
         not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,
@@ -194,14 +187,11 @@ def _is_refused(pod: pods.Fresh, holder: Pod) -> Finding:
     )
 
 
-def _asks_for_a_port(m: Moment) -> pods.Fresh | None:
-    pod = pods.fresh_pod(m)
-    if (
-        pod is None
-        or pod.source != "api"
-        or not pods.can_start(m, pod)
-        or not isinstance(m.record, PodChange)
-    ):
+def _asks_for_a_port(m: Moment) -> pods.NewPod | None:
+    pod = pods.new_pod(m)
+    if pod is None or pod.source != "api" or not pods.can_start(m, pod):
+        return None
+    if not isinstance(m.record, PodChange):
         return None
     # Pods may share a port on different addresses.
     return None if b'"hostIP"' in bytes(m.record.pod) else pod
@@ -243,11 +233,9 @@ def pod_that_is_over_counts_no_more(m: Moment, pod: Pod) -> Findings:
         before = size in sizes.admitted
         sizes.admitted[size] = m.seq
         return KEPT if before and not pod.sandboxes and _is_alone(m, pod) else None
-    if (
-        not _rejects(m, now)
-        or size not in sizes.admitted
-        or not now.reason.startswith(("OutOf", "NodePorts"))
-    ):
+    if not _rejects(m, now) or size not in sizes.admitted:
+        return None
+    if not now.reason.startswith(("OutOf", "NodePorts")):
         return None
     if not _is_alone(m, pod):
         return None
@@ -295,11 +283,7 @@ def _is_finalized(m: Moment) -> Findings:
         return None
     if manifest.metadata.deletion_timestamp is None or pod.status is None or pod.status.phase != "Failed":
         return None
-    if (
-        not _is_a_refusal(pod.status.reason)
-        or not m.node.kubelet_up
-        or kubelet_view(m).api_away_t is not None
-    ):
+    if not _is_a_refusal(pod.status.reason) or not m.node.kubelet_up or api_is_away(m):
         return None
     return _goes_for_good(pod)
 
@@ -307,7 +291,7 @@ def _is_finalized(m: Moment) -> Findings:
 def _goes_for_good(pod: Pod) -> Answered:
     return answered(
         by=deleted().either(pods.API_DELETE).where(lambda n: n.pod is pod or pods.pod_of_write(n) is pod),
-        within=HOUSEKEEPING + RETRY + _STATUS_BATCH + REACTION,
+        within=HOUSEKEEPING + RETRY + STATUS_BATCH + REACTION,
         unless=pods.FAULT,
         whole_node=True,
         text=f"pod {pod.name}, which was refused, is deleted for good",
@@ -338,7 +322,7 @@ def _is_finalized_late(m: Moment) -> Findings:
         return None
     if pod.sandboxes or not pod.born or pod.static or end.cause != "deleted" or pod.deleted_t is not None:
         return None
-    if not m.node.kubelet_up or kubelet_view(m).api_away_t is not None:
+    if not m.node.kubelet_up or api_is_away(m):
         return None
     return _goes_for_good(pod)
 
@@ -367,17 +351,9 @@ def admission_comes_first(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     if pod.set_t is None or m.node.started_t is None or pod.set_t < m.node.started_t:
         return None
     seq = pod.note(_Work).call_seq
-    return (
-        broken(f"{status.reason}: pod {pod.name} is refused after its sandbox was asked for", seq)
-        if seq
-        else KEPT
-    )
-
-
-@observer(on=call("RunPodSandbox"))
-def _sandbox_is_asked_for(m: Moment, pod: Pod) -> None:
-    """Record that the pod was admitted."""
-    pod.note(_Work).call_seq = m.seq
+    if seq:
+        return broken(f"{status.reason}: pod {pod.name} is refused after its sandbox was asked for", seq)
+    return KEPT
 
 
 _REFUSED = event(*sorted(REFUSALS - {"Evicted"}))

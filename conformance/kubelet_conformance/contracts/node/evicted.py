@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodStatus
+from kubelet_conformance.contract import Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, event, happened, pod_set, pod_unset
+from kubelet_conformance.contract.patterns import call, event, happened
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
@@ -19,13 +19,6 @@ _RESOURCES = ("memory", "ephemeral-storage", "inodes", "pids", "EmptyDir")
 _DISRUPTED = frozenset({"Evicted", "Preempting", "Terminated"})
 _MARK = "DisruptionTarget"
 _BY_KUBELET = "TerminationByKubelet"
-
-
-def _is_being_deleted(m: Moment) -> bool:
-    return m.manifest is not None and m.manifest.metadata.deletion_timestamp is not None
-
-
-_DELETION: Pattern = pod_set().where(_is_being_deleted).either(pod_unset())
 
 
 class _Ran(Note):
@@ -88,7 +81,7 @@ def evicted_pods_records_go(m: Moment) -> Iterator[Finding]:
             )
 
 
-@evicted_pods_records_go.clause("told-first", on=FINISHED)
+@evicted_pods_records_go.clause("reported-first", on=FINISHED)
 def ends_are_reported_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
     """What the runtime reported of a container's end is in the pod's status."""
     pod = _was_evicted(m)
@@ -109,7 +102,7 @@ def evicted_pods_object_stays(m: Moment) -> Findings:
     if pod is None:
         return None
     return answered(
-        by=LIFE_ENDS.either(_DELETION.where(pods.of(pod))),
+        by=LIFE_ENDS.either(pods.DELETION.where(pods.of(pod))),
         not_before=pods.API_DELETE.where(lambda n: pods.pod_of_write(n) is pod),
         whole_node=True,
         text=f"the kubelet does not delete pod {pod.name}, which was evicted,",
@@ -123,7 +116,7 @@ def evicted_pod_stays_ended(m: Moment) -> Findings:
     if pod is None:
         return None
     return answered(
-        by=LIFE_ENDS.either(_DELETION.where(pods.of(pod))),
+        by=LIFE_ENDS.either(pods.DELETION.where(pods.of(pod))),
         not_before=pods.starts_or_creates().where(pods.of(pod)),
         whole_node=True,
         text=f"nothing of pod {pod.name}, which was evicted, is started",

@@ -10,7 +10,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, event, status
 from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
-from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, has_pre_stop, of
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.termination.grace import STOP
@@ -33,7 +33,7 @@ EVICTED: Pattern = event("Evicted").where(_is_eviction)
 
 
 def _is_above_its_limits(m: Moment, pod: Pod) -> bool:
-    used = pressure.distress(m).usage.get(pod.uid)
+    used = pressure.node_pressure(m).usage.get(pod.uid)
     return used is not None and pod.spec is not None and pressure.exceeds_its_limits(pod.spec, used)
 
 
@@ -58,11 +58,13 @@ def one_pod_a_pass(m: Moment) -> Findings:
     last, pod = m.node.note(_Last), m.pod
     before, t, seq = last.pod, last.t, last.seq
     last.pod, last.t, last.seq = pod, m.t, m.seq
-    if before is None or pod is None or before is pod or not pressure.distress(m).low:
+    if before is None or pod is None or before is pod or not pressure.node_pressure(m).low:
         return None
     if _is_above_its_limits(m, pod) or _is_above_its_limits(m, before):
         return None
-    if m.t - t < pressure.PATIENCE - REACTION and any(c.state == "running" for c in before.every_container()):
+    if m.t - t < pressure.LEAST_KILL_TIMEOUT - REACTION and any(
+        c.state == "running" for c in before.every_container()
+    ):
         return broken(f"pod {pod.name} is evicted while {before.name} is still being stopped", seq)
     return KEPT
 
@@ -70,7 +72,7 @@ def one_pod_a_pass(m: Moment) -> Findings:
 @one_pod_a_pass.clause("acts", on=FAULT)
 def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
     """If a pod can be evicted, one is evicted."""
-    record, known = m.record, pressure.distress(m)
+    record, known = m.record, pressure.node_pressure(m)
     if not isinstance(record, Fault) or not m.node.kubelet_up or shutdown_of(m.node) is not None:
         return None
     low = next((one for one in known.low.values() if one.seq == m.seq), None)
@@ -91,7 +93,7 @@ def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
 def the_node_helps_itself_first(m: Moment) -> Findings:
     """Dead containers of pods that have ended go before a pod that runs."""
     dead = m.node.note(_Last).dead
-    if not dead or not any(low.of_disk for low in pressure.distress(m).low.values()):
+    if not dead or not any(low.of_disk for low in pressure.node_pressure(m).low.values()):
         return None
     left = [c.name for c in dead if c.state == "exited"]
     m.node.note(_Last).dead = []
@@ -101,7 +103,9 @@ def the_node_helps_itself_first(m: Moment) -> Findings:
 @observer(on=FAULT)
 def _what_could_be_freed(m: Moment) -> None:
     """Record which containers are not needed when the disk runs short."""
-    low = next((one for one in pressure.distress(m).low.values() if one.seq == m.seq and one.of_disk), None)
+    low = next(
+        (one for one in pressure.node_pressure(m).low.values() if one.seq == m.seq and one.of_disk), None
+    )
     if low is not None:
         ended = [
             pod for pod in m.world.pods.values() if pod.finished and m.t - (pod.status_t or m.t) > REACTION
@@ -112,7 +116,7 @@ def _what_could_be_freed(m: Moment) -> None:
 
 def eviction_grace(m: Moment, pod: Pod) -> int | None:
     """The seconds that an evicted pod is to get; None where that is not certain."""
-    kind, known = _GRACE.get(m.kubernetes), pressure.distress(m)
+    kind, known = _GRACE.get(m.kubernetes), pressure.node_pressure(m)
     if kind is None or pod.spec is None or pod.termination is not None:
         return None
     own = pod.spec.grace_seconds
@@ -139,7 +143,7 @@ def evicted_pod_has_its_grace(m: Moment, pod: Pod, container: Container) -> Find
     disruption = disruption_of(pod)
     if disruption is None or disruption.reason != "Evicted":
         return None
-    if disruption.before is not None or wait_before_stop(m).turns or _has_another_hook(container):
+    if disruption.before is not None or wait_before_stop(m).turns or has_pre_stop(container):
         return None
     grace = eviction_grace(m, pod)
     if grace is None:
@@ -149,10 +153,6 @@ def evicted_pod_has_its_grace(m: Moment, pod: Pod, container: Container) -> Find
     if got != expected:
         return broken(f"expected timeout {expected} for the eviction, got {got}", disruption.seq)
     return KEPT
-
-
-def _has_another_hook(container: Container) -> bool:
-    return container.spec is not None and container.spec.lifecycle.pre_stop is not None
 
 
 @contract("EVICT-04", on=EVICTED, needs=(CRI, PODS, EVENTS))
@@ -185,8 +185,8 @@ def pod_above_its_limits_goes(m: Moment) -> Findings:
 @pod_above_its_limits_goes.clause("alone", on=EVICTED)
 def others_stay(m: Moment, pod: Pod) -> Findings:
     """Without any pressure on the node no other pod is evicted."""
-    known = pressure.distress(m)
-    if not known.told or known.low or m.t - known.eased_t < EVICTION_PASS + REACTION:
+    known = pressure.node_pressure(m)
+    if not known.is_recorded or known.low or m.t - known.eased_t < EVICTION_PASS + REACTION:
         return None
     if _is_above_its_limits(m, pod):
         return KEPT
@@ -198,15 +198,15 @@ def kill_is_not_awaited_for_ever(m: Moment, pod: Pod) -> Findings:
     """A caller that has a pod killed waits no longer than one and a half times its grace, at least 10 s;
     after that the event ExceededGracePeriod is sent.
     """
-    patience = _patience(m, pod) if pod.sandboxes else None
-    if patience is None or not any(c.state == "running" for c in pod.every_container()):
+    kill_timeout = _kill_timeout(m, pod) if pod.sandboxes else None
+    if kill_timeout is None or not any(c.state == "running" for c in pod.every_container()):
         return None
     over = done("StopPodSandbox").either(status().where(_is_over))
     return answered(
         by=event("ExceededGracePeriod"),
-        within=patience + REACTION,
+        within=kill_timeout + REACTION,
         unless=over,
-        text=f"after {patience:g} s an event says that pod {pod.name} is not gone",
+        text=f"after {kill_timeout:g} s an event says that pod {pod.name} is not gone",
     )
 
 
@@ -214,15 +214,15 @@ def _is_over(m: Moment) -> bool:
     return m.status is not None and m.status.terminal
 
 
-def _patience(m: Moment, pod: Pod) -> float | None:
+def _kill_timeout(m: Moment, pod: Pod) -> float | None:
     """How long the caller waits for the kill, in seconds; None where that is not certain."""
     if pod.spec is None or not isinstance(m.record, Event):
         return None
     if m.record.reason == "Preempting":
-        return max(pressure.PATIENCE, 1.5 * pod.spec.grace_seconds)
+        return max(pressure.LEAST_KILL_TIMEOUT, 1.5 * pod.spec.grace_seconds)
     # Up to 1.30 the eviction manager waits as if the pod were to go at once.
     grace = eviction_grace(m, pod) if _GRACE.get(m.kubernetes) == "short" else None
-    return None if grace is None else max(pressure.PATIENCE, 1.5 * grace)
+    return None if grace is None else max(pressure.LEAST_KILL_TIMEOUT, 1.5 * grace)
 
 
 @kill_is_not_awaited_for_ever.clause("not-early", on=event("ExceededGracePeriod"))
@@ -231,7 +231,7 @@ def nobody_gives_up_early(m: Moment, pod: Pod) -> Findings:
     disruption = disruption_of(pod)
     if disruption is None or pod.spec is None or not pod.born:
         return None
-    if m.t - disruption.t < pressure.PATIENCE - 1:
+    if m.t - disruption.t < pressure.LEAST_KILL_TIMEOUT - 1:
         return broken(f"given up {m.t - disruption.t:.1f} s after the kill began", disruption.seq)
     return KEPT
 

@@ -6,23 +6,38 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Answered, Finding, Manifest, Moment, Pattern, Pod, PodSpec, PodStatus
+from kubelet_conformance.contract import (
+    Answered,
+    Container,
+    Finding,
+    Manifest,
+    Moment,
+    Pattern,
+    Pod,
+    PodSpec,
+    PodStatus,
+)
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, event, pod_set, status
 from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
-from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, Fresh, can_start, fresh_pod
+from kubelet_conformance.contracts.facts.pod import (
+    FAULT,
+    TERMINATION_ASKED,
+    NewPod,
+    can_start,
+    has_pre_stop,
+    new_pod,
+)
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
-from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
+from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, STATUS_BATCH
 from kubelet_conformance.contracts.node.eviction import EVICTED, EVICTION_PASS
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
 
-_STATUS_BATCH = 10.0
-"""How often the kubelet sends again what the API server has missed (status_manager.go)."""
 _TRANSITION = 300.0
 """How long a pressure condition is kept at least once it was observed (evictionPressureTransitionPeriod)."""
 _SETTLED = 60.0
@@ -37,9 +52,9 @@ class _Lately(msgspec.Struct):
     t: float = -1e9
 
 
-def _new(m: Moment) -> tuple[Fresh, PodSpec] | None:
+def _new(m: Moment) -> tuple[NewPod, PodSpec] | None:
     """The new pod of this record and its spec, if only lack of room on the node can keep it from starting."""
-    pod = fresh_pod(m)
+    pod = new_pod(m)
     if pod is None or m.manifest is None or not can_start(m, pod) or shutdown_of(m.node) is not None:
         return None
     spec = m.manifest.spec
@@ -48,14 +63,14 @@ def _new(m: Moment) -> tuple[Fresh, PodSpec] | None:
     return pod, spec
 
 
-def _is_refused(pod: Fresh) -> Pattern:
+def _is_refused(pod: NewPod) -> Pattern:
     def fails(m: Moment) -> bool:
         return m.status is not None and m.status.phase == "Failed" and pod.is_about(m)
 
     return status().where(fails)
 
 
-def _is_started(pod: Fresh, within: float, text: str, *, before: Pattern | None = None) -> Answered:
+def _is_started(pod: NewPod, within: float, text: str, *, before: Pattern | None = None) -> Answered:
     return answered(
         by=call("RunPodSandbox").where(pod.asked),
         within=within,
@@ -74,7 +89,7 @@ def unknown_resources_do_not_count(m: Moment, manifest: Manifest) -> Findings:
         return None
     asked = {name for one in manifest.spec.containers for name in one.resources.requests or {}}
     unknown = sorted(name for name in asked - known.keys() if "/" in name and "kubernetes.io/" not in name)
-    if not unknown or asked & known.keys() or pressure.distress(m).low:
+    if not unknown or asked & known.keys() or pressure.node_pressure(m).low:
         return None
     new = _new(m)
     if new is None:
@@ -92,7 +107,7 @@ def _on_the_node(m: Moment) -> list[Pod]:
 
 def _room_is_made(m: Moment, *, static: bool) -> Findings:
     """A critical pod for which others have to go is started when they are gone."""
-    has, fresh = m.header.allocatable, fresh_pod(m)
+    has, fresh = m.header.allocatable, new_pod(m)
     if fresh is None or m.manifest is None or has is None or (fresh.source != "api") is not static:
         return None
     if not static and (m.manifest.spec.priority or 0) < pressure.SYSTEM_CRITICAL:
@@ -110,9 +125,11 @@ def _room_is_made(m: Moment, *, static: bool) -> Findings:
         _taken(lower, r) < pressure.demand(spec, r) for r in lacks
     ):
         return None
-    patience = sum(max(pressure.PATIENCE, 1.5 * (one.spec.grace_seconds if one.spec else 0)) for one in lower)
+    kill_timeout = sum(
+        max(pressure.LEAST_KILL_TIMEOUT, 1.5 * (one.spec.grace_seconds if one.spec else 0)) for one in lower
+    )
     text = f"pod {pod.name}, which is critical, gets its room"
-    return _is_started(pod, FILE_POLL + REACTION + patience, text)
+    return _is_started(pod, FILE_POLL + REACTION + kill_timeout, text)
 
 
 def _taken(pods: list[Pod], resource: str) -> float:
@@ -136,10 +153,12 @@ def only_lesser_pods_have_to_go(_: Moment, pod: Pod) -> Findings:
 
 
 @critical_pod_gets_its_room.clause("grace", on=STOP)
-def preempted_pod_has_its_grace(m: Moment) -> Findings:
+def preempted_pod_has_its_grace(m: Moment, container: Container) -> Findings:
     """The preempted pod gets its own grace period."""
     pod = _is_preempted(m)
-    if pod is None or pod.spec is None or wait_before_stop(m).turns or _has_another_hook(m):
+    if pod is None or pod.spec is None or wait_before_stop(m).turns or container.spec is None:
+        return None
+    if has_pre_stop(container):
         return None
     expected = max(pod.spec.grace_seconds, 1 if OVERRIDES.get(m.kubernetes) else MINIMUM_GRACE)
     got = m.request(StopContainerRequest).timeout
@@ -149,21 +168,14 @@ def preempted_pod_has_its_grace(m: Moment) -> Findings:
 def _is_preempted(m: Moment) -> Pod | None:
     """The moment's pod, if its preemption is all that ends it."""
     disruption = disruption_of(m.pod) if m.pod is not None else None
-    if (
-        m.pod is None
-        or disruption is None
-        or disruption.reason != "Preempting"
-        or disruption.before is not None
-    ):
+    if m.pod is None or disruption is None or disruption.reason != "Preempting":
+        return None
+    if disruption.before is not None:
         return None
     return m.pod if m.pod.born and m.pod.termination is None and not m.pod.finished else None
 
 
-def _has_another_hook(m: Moment) -> bool:
-    return m.container is None or m.container.spec is None or m.container.spec.lifecycle.pre_stop is not None
-
-
-@critical_pod_gets_its_room.clause("told", on=FINISHED)
+@critical_pod_gets_its_room.clause("reported", on=FINISHED)
 def preempted_pod_is_failed(m: Moment, status: PodStatus) -> Findings:
     """The preempted pod is Failed with reason Preempting."""
     pod = _is_preempted(m)
@@ -189,7 +201,7 @@ def short_node_takes_little(m: Moment) -> Iterator[Finding]:
     if new is None or new[0].source != "api":
         return
     pod, spec = new
-    low = [one for one in pressure.distress(m).low.values() if pressure.is_hard(m, one)]
+    low = [one for one in pressure.node_pressure(m).low.values() if pressure.is_hard(m, one)]
     if not low or not all(_is_known_by_now(m, one.t) for one in low) or _lacks_room(m, spec):
         return
     of_memory = all(one.signal.startswith("memory") for one in low)
@@ -199,7 +211,7 @@ def short_node_takes_little(m: Moment) -> Iterator[Finding]:
     else:
         yield answered(
             by=_is_refused(pod).where(lambda n: n.status is not None and n.status.reason == "Evicted"),
-            within=_STATUS_BATCH + REACTION,
+            within=STATUS_BATCH + REACTION,
             unless=TERMINATION_ASKED.where(pod.is_about).either(FAULT),
             not_before=call("RunPodSandbox").where(pod.asked),
             whole_node=True,
@@ -232,5 +244,7 @@ def _tolerates(spec: PodSpec) -> bool:
 @observer(on=EVICTED)
 def _somebody_is_evicted(m: Moment) -> None:
     """Remember an eviction for which no observed pressure is the reason."""
-    if not any(one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in pressure.distress(m).low.values()):
+    if not any(
+        one.t <= m.t <= one.t + EVICTION_PASS + REACTION for one in pressure.node_pressure(m).low.values()
+    ):
         m.node.note(_Lately).t = m.t

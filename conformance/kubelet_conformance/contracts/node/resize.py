@@ -9,11 +9,11 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, failed, pod_set, status
 from kubelet_conformance.contracts.facts import resources
+from kubelet_conformance.contracts.facts.kubelet import is_informed
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, of, to_run, worker_is_busy
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC
 from kubelet_conformance.trace.format.bodies import ContainerStatsReply, CreateContainerRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Manifest, PodSpec
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")
@@ -26,7 +26,7 @@ def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
     pod, manifest = m.pod, m.manifest
     if pod is None or manifest is None or pod.spec is None or pod.static or not to_run(m):
         return
-    if manifest.metadata.deletion_timestamp is not None or worker_is_busy(pod) or not _hears(m):
+    if manifest.metadata.deletion_timestamp is not None or worker_is_busy(pod) or not is_informed(m):
         return
     for spec in manifest.spec.containers:
         old, container = pod.container_spec(spec.name), pod.newest(spec.name)
@@ -43,12 +43,6 @@ def _resized(m: Moment) -> Iterator[tuple[Container, ContainerSpec, list[str]]]:
 def _runs(container: Container) -> bool:
     reported = container.record
     return container.state == "running" and reported is not None and reported.state == "CONTAINER_RUNNING"
-
-
-def _hears(m: Moment) -> bool:
-    known = kubelet_view(m)
-    seen = m.node.kubelet_up and m.node.relisted_t is not None and not m.node.listing_failed
-    return seen and not known.is_cut_off(m.t)
 
 
 def _says_pending(m: Moment) -> bool:
@@ -172,12 +166,9 @@ def deferred_resize_is_tried_again(m: Moment) -> Iterator[Finding]:
         return
     freed = _asked(gone.spec)
     for pod in list(m.world.pods.values()):
-        if (
-            pod is gone
-            or resources.pending(pod) != "Deferred"
-            or pod.spec is None
-            or pod.termination is not None
-        ):
+        if pod is gone or resources.pending(pod) != "Deferred" or pod.spec is None:
+            continue
+        if pod.termination is not None:
             continue
         lack = [want - have for want, have in zip(_asked(pod.spec), _had(pod), strict=True)]
         if all(free >= more for free, more in zip(freed, lack, strict=True)):
@@ -269,5 +260,5 @@ def _(_: Moment, pod: Pod, spec: PodSpec) -> None:
     newest = {one.name: pod.newest(one.name) for one in spec.containers}
     noted.seq = pod.spec_changed_seq
     noted.reported = {
-        name: has for name, one in newest.items() if one is not None and (has := resources.caps_told(one))
+        name: has for name, one in newest.items() if one is not None and (has := resources.reported_caps(one))
     }

@@ -12,6 +12,7 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, 
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, pod_set, status
+from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.node_pressure import amount
 from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, to_run, worker_is_busy
 from kubelet_conformance.contracts.facts.resources import (
@@ -21,9 +22,9 @@ from kubelet_conformance.contracts.facts.resources import (
     Caps,
     asks_the_impossible,
     caps_of,
-    caps_told,
     changed,
     has_now,
+    reported_caps,
     restarts,
     updated,
     wants,
@@ -38,7 +39,6 @@ _UPDATED = done("UpdateContainerResources")
 _OVER = kubelet("killed", "stopped").either(END)
 """A kubelet instance ends, or the trace ends."""
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
-_EVENTED = "EventedPLEG"
 _MILLICORE = 100
 """A thousandth of a core, in microseconds of each 100 ms."""
 _LATE = 2.0
@@ -119,7 +119,7 @@ class _Reported(Note):
 
 
 @contract("RESIZE-06", on=status(), needs=(CRI, STATUS), versions=since("1.32"), gate=GATE)
-def status_tells_what_is(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+def status_shows_what_is(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A status shows the resources that the runtime reported for a running container, not the
     desired ones.
     """
@@ -147,11 +147,11 @@ def _judged(said: ContainerStatus, reported: _Reported) -> Finding | None:
     return KEPT if (CPU in limits and reported.quotas) or (MEMORY in limits and reported.limits) else None
 
 
-@status_tells_what_is.clause("follows", on=done("ContainerStatus"))
+@status_shows_what_is.clause("follows", on=done("ContainerStatus"))
 def status_follows_the_runtime(m: Moment, pod: Pod, container: Container) -> Findings:
     """When the runtime reports other resources than before, the next status shows them."""
     now = _read(m)
-    before = caps_told(container)
+    before = reported_caps(container)
     if now is None or before is None or container.state != "running":
         return None
     spec, known = container.spec, kubelet_view(m)
@@ -159,7 +159,7 @@ def status_follows_the_runtime(m: Moment, pod: Pod, container: Container) -> Fin
     seen = [what for what in changed(before, now) if what in limits]
     if not seen or (seen == [CPU] and before.quota == now.quota) or not to_run(m) or worker_is_busy(pod):
         return None
-    if known.is_cut_off(m.t) or m.header.feature_gates.get(_EVENTED):
+    if known.is_cut_off(m.t) or receives_events(m):
         return None
     return answered(
         by=status().where(_shows(container, now)),
@@ -221,7 +221,7 @@ class _Watched(Note):
 @contract("PLEG-17", on=_UPDATED, needs=(CRI,), versions=since("1.32"), gate=GATE)
 def resized_container_is_watched(m: Moment, container: Container) -> Findings:
     """After a resize the pod is inspected at each relist until the runtime reports it, and not after that."""
-    if m.header.feature_gates.get("EventedPLEG", False):
+    if receives_events(m):
         return None
     return _inspected_soon(container)
 
@@ -249,7 +249,7 @@ def watched_until_it_is_reported(m: Moment, container: Container) -> Findings:
         if not changed(caps, watched.wanted):
             watched.met_t = m.t
             return KEPT
-        return None if m.header.feature_gates.get("EventedPLEG", False) else _inspected_soon(container)
+        return None if receives_events(m) else _inspected_soon(container)
     if watched.met_t is not None and m.t - watched.met_t > _LATE:
         watched.reads.append(m.t)
         if len(watched.reads) > _READS_MAX and m.t - watched.reads[0] < REACTION:

@@ -12,21 +12,19 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, exited, pod_set, status
 from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
-from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, Fresh, fresh_pod, of
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
+from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, NewPod, new_pod, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
-from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
+from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING, STATUS_BATCH
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.records import Fault
 from kubelet_conformance.trace.world.disruption import SHUTDOWN, disruption_of, shutdown_of
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 LET_GO = "nothing holds the shutdown up"
 """The fault text that says that the kubelet releases the shutdown."""
-_STATUS_BATCH = 10.0
-"""How often the kubelet sends again what the API server has missed (status_manager.go)."""
 _KILL: Pattern = call("StopContainer", "ExecSync", "StopPodSandbox")
 
 
@@ -150,15 +148,15 @@ def time_of_the_group_is_the_grace(m: Moment, container: Container) -> Findings:
     return KEPT if got == expected else broken(f"expected timeout {expected} for the shutdown, got {got}")
 
 
-def _new(m: Moment) -> Fresh | None:
+def _new(m: Moment) -> NewPod | None:
     """A new pod that comes while the node goes down."""
-    pod, since_then = fresh_pod(m), _going_down(m)
+    pod, since_then = new_pod(m), _going_down(m)
     if pod is None or pod.source != "api" or since_then is None or since_then < ROUNDING:
         return None
-    return None if kubelet_view(m).api_away_t is not None or m.node.relisted_t is None else pod
+    return None if api_is_away(m) or m.node.relisted_t is None else pod
 
 
-def _is_refused(pod: Fresh) -> Pattern:
+def _is_refused(pod: NewPod) -> Pattern:
     def refuses(m: Moment) -> bool:
         return m.status is not None and m.status.reason == "NodeShutdown" and pod.is_about(m)
 
@@ -173,7 +171,7 @@ def no_new_pod_is_taken(m: Moment) -> Findings:
         return None
     return answered(
         by=_is_refused(pod),
-        within=_STATUS_BATCH + REACTION,
+        within=STATUS_BATCH + REACTION,
         unless=TERMINATION_ASKED.where(pod.is_about).either(FAULT),
         not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,
@@ -217,18 +215,16 @@ def success_stays(m: Moment, pod: Pod, status: PodStatus) -> Findings:
         return None
     if pod.termination is not None or _going_down(m) is None:
         return None
-    return (
-        KEPT
-        if status.phase == "Succeeded"
-        else broken(f"expected Succeeded, got {status.phase} ({status.reason})")
-    )
+    if status.phase != "Succeeded":
+        return broken(f"expected Succeeded, got {status.phase} ({status.reason})")
+    return KEPT
 
 
 def _is_let_go(m: Moment) -> bool:
     return isinstance(m.record, Fault) and m.record.what == LET_GO
 
 
-@shut_down_pod_is_failed.clause("told", on=FAULT.where(_is_let_go))
+@shut_down_pod_is_failed.clause("reported", on=FAULT.where(_is_let_go))
 def ends_are_reported_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
     """The kubelet releases the shutdown when the API server has the final statuses of its pods, or the time
     is over.
@@ -238,9 +234,7 @@ def ends_are_reported_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
         return
     for pod in m.world.pods.values():
         if pod.note(_Then).ran and pod.termination is None and not pod.static:
-            yield (
-                KEPT if pod.finished else broken(f"no status says how pod {pod.name} ended", pod.status_seq)
-            )
+            yield KEPT if pod.finished else broken(f"no status says how pod {pod.name} ended", pod.status_seq)
 
 
 _AWAITS_VOLUMES = since("1.32")
@@ -289,12 +283,9 @@ def next_group_does_not_wait(m: Moment) -> Findings:
     turns = [group for pod in left if (group := _group_of(pod, every)) is not None]
     own = _group_of(m.pod, every)
     turn = min(turns, key=lambda group: group.priority, default=None)
-    if (
-        own is None
-        or turn is None
-        or turn.priority <= own.priority
-        or since_then > turn.begins - 2 * REACTION
-    ):
+    if own is None or turn is None or turn.priority <= own.priority:
+        return None
+    if since_then > turn.begins - 2 * REACTION:
         return None
     if any(stop for pod in left for c in pod.every_container() for stop in c.stops):
         return None

@@ -13,7 +13,7 @@ from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import fails_as_a_whole, reasons
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, why_replaced
-from kubelet_conformance.contracts.facts.static_pod import went_unheard
+from kubelet_conformance.contracts.facts.static_pod import run_before_removal_was_noticed
 from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, PodSpec
@@ -102,14 +102,14 @@ def nothing_follows_the_terminal_phase(m: Moment, pod: Pod) -> Findings:
     return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)
 
 
-TOLD_LATE = 1.0
+REPORTED_LATE = 1.0
 """How long after a kill its reason may be reported: a force delete or an eviction, as polls show them."""
-TOLD = GONE.either(event("Evicted", "Preempting", "TerminationByKubelet", "DeadlineExceeded"))
+LATE_REASONS = GONE.either(event("Evicted", "Preempting", "TerminationByKubelet", "DeadlineExceeded"))
 """Reasons for a kill that a trace may report late."""
 
 
 def _explained_late(text: str) -> Answered:
-    return answered(by=TOLD, within=TOLD_LATE, unless=pods.NOBODY, text=text)
+    return answered(by=LATE_REASONS, within=REPORTED_LATE, unless=pods.NOBODY, text=text)
 
 
 def _unseen_probe(spec: ContainerSpec) -> bool:
@@ -168,7 +168,7 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox)
         return KEPT
     if sandbox.run is not None and pod.note(PodCgroup).lost_seq > sandbox.run.seq:
         return KEPT
-    if went_unheard(m, pod, sandbox):
+    if run_before_removal_was_noticed(m, pod, sandbox):
         return KEPT
     return _explained_late("the ready sandbox is stopped for a reason that the trace shows")
 

@@ -104,7 +104,7 @@ def _stops_of(pod: Pod, since_t: float) -> Iterator[Finding]:
         if not pods.believed_running(container) or pods.stop_asked(container, since_t) or container.stopping:
             continue
         goes_on = pods.starts_or_creates().either(_KILL.where(_is_for_itself)).where(pods.of(pod))
-        called_off = pods.told_exited(container).either(goes_on)
+        called_off = pods.end_is_read(container).either(goes_on)
         yield answered(
             by=call("StopContainer", "ExecSync").where(pods.about(container)),
             # A folder or a URL may be read only then; a kubelet that has just started waits for all sources.
@@ -403,7 +403,7 @@ class _LastStep(Note):
 
 
 @observer(on=pods.TERMINATION_ASKED)
-def sync_under_way_is_remembered(m: Moment, pod: Pod) -> None:
+def sync_in_flight_is_remembered(m: Moment, pod: Pod) -> None:
     """Remember whether a sync may be under way: its remaining steps are still allowed."""
     if pod.termination is None:
         work = pod.note(_LastStep)

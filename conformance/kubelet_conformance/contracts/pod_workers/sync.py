@@ -12,9 +12,10 @@ from kubelet_conformance.contract.patterns import call, done, failed, sandbox_di
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
-from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD, GONE, standing, told_of
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, GONE, event_with, standing
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, RETRY, RETRY_SLACK, STOP_SLACK
-from kubelet_conformance.trace.format.bodies import PullImageRequest, StatusReply
+from kubelet_conformance.contracts.images.pull_policy import pulled_image
+from kubelet_conformance.trace.format.bodies import StatusReply
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import Call
 
@@ -57,7 +58,7 @@ class _First(Note):
     seen: bool = False
 
 
-class _Unheard(Note):
+class _Outage(Note):
     """Until when the API server could not be reached."""
 
     until_t: float = -math.inf
@@ -67,7 +68,7 @@ def _may_be_late(m: Moment, pod: Pod) -> bool:
     """Earlier statuses of the pod did not reach the API server: there was none, or their kubelet
     was killed.
     """
-    if pod.set_t is None or pod.set_t <= m.node.note(_Unheard).until_t:
+    if pod.set_t is None or pod.set_t <= m.node.note(_Outage).until_t:
         return True
     begun, is_again = m.node.started_t or 0.0, m.node.lives > 1
     runs = [sandbox.run for sandbox in pod.sandboxes]
@@ -92,9 +93,9 @@ def first_status_shows_nothing_done(m: Moment, pod: Pod, status: PodStatus) -> F
 
 
 @observer(on=pods.API_BACK)
-def _somebody_hears(m: Moment) -> None:
+def _api_server_is_back(m: Moment) -> None:
     """Record that the API server was unreachable."""
-    m.node.note(_Unheard).until_t = m.t
+    m.node.note(_Outage).until_t = m.t
 
 
 _STEPS = frozenset(
@@ -171,7 +172,7 @@ def container_follows_its_image(m: Moment) -> Findings:
     )
 
 
-class _Heard(Note):
+class _LastEvent(Note):
     """When a container event last reported the pod: the next sync uses that, and reads nothing."""
 
     t: float = -math.inf
@@ -192,14 +193,14 @@ def containers_come_in_spec_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Find
     place = names.index(name)
     for later in names[place + 1 :]:
         tried = _last_try(pod, later)
-        if tried is not None and tried.t > max(sandbox.status_t, pod.note(_Heard).t):
+        if tried is not None and tried.t > max(sandbox.status_t, pod.note(_LastEvent).t):
             return broken(f"{later} was made before {name} in the same sync", tried.seq)
     return KEPT if place and all(_tried(pod, earlier) for earlier in names[:place]) else None
 
 
-@observer(on=EVENT_TOLD)
-def _event_is_heard(m: Moment, pod: Pod) -> None:
-    pod.note(_Heard).t = m.t
+@observer(on=CONTAINER_EVENT)
+def _event_is_received(m: Moment, pod: Pod) -> None:
+    pod.note(_LastEvent).t = m.t
 
 
 def _next_due(pod: Pod, name: str, sandbox: Sandbox | None) -> ContainerSpec | None:
@@ -247,7 +248,7 @@ def next_container_is_tried(m: Moment, pod: Pod) -> Findings:
     following = _next_due(pod, _name_at(m, pod), m.sandbox or pod.sandbox)
     if following is None or not pods.to_run(m):
         return None
-    if m.call.rpc == "PullImage" and _image(m) == following.image:
+    if m.call.rpc == "PullImage" and pulled_image(m) == following.image:
         return None
     # One whose hook has failed is killed first, with its grace.
     kill = pod.spec.grace_seconds + STOP_SLACK if pod.spec is not None and m.call.rpc == "ExecSync" else 0
@@ -259,10 +260,6 @@ def next_container_is_tried(m: Moment, pod: Pod) -> Findings:
     )
 
 
-def _image(m: Moment) -> str:
-    return m.request(PullImageRequest).image.image
-
-
 def _name_at(m: Moment, pod: Pod) -> str:
     """The container that an outcome is about; for a pull the first untried one of that image."""
     if m.call.rpc in {"StartContainer", "ExecSync"}:
@@ -270,7 +267,9 @@ def _name_at(m: Moment, pod: Pod) -> str:
     if m.call.rpc == "CreateContainer":
         return containers.asked(m).metadata.name
     specs = pod.spec.containers if pod.spec is not None else []
-    return next((spec.name for spec in specs if spec.image == _image(m) and not _tried(pod, spec.name)), "")
+    return next(
+        (spec.name for spec in specs if spec.image == pulled_image(m) and not _tried(pod, spec.name)), ""
+    )
 
 
 @contract("SYNC-05", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS))
@@ -283,7 +282,7 @@ def failed_init_start_ends_the_sync(m: Moment, pod: Pod) -> Findings:
     if not is_init or (m.container is not None and pods.was_seen_started(m.container)):
         return None
     # A start whose answer was lost may have taken place.
-    started = containers.told_otherwise(m.container) if m.container and m.reply.effect else pods.NOBODY
+    started = containers.left_created_state(m.container) if m.container and m.reply.effect else pods.NOBODY
     return answered(
         by=containers.creation_of(name),
         not_before=containers.creation_of_kind("app"),
@@ -327,7 +326,7 @@ def unread_sandbox_is_read_again(m: Moment, sandbox: Sandbox) -> Findings:
         by=done("PodSandboxStatus").where(lambda n: n.sandbox is sandbox),
         not_before=call("CreateContainer", "RunPodSandbox"),
         within=RETRY + RETRY_SLACK,
-        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), told_of(sandbox)),
+        unless=GONE.either(sandbox_died(), failed("PodSandboxStatus"), event_with(sandbox)),
         text="the new sandbox is read again",
     )
 
@@ -354,7 +353,7 @@ def pod_waits_for_the_network(m: Moment, pod: Pod) -> Findings:
     return KEPT if pod.set_t < memory.up_t else None
 
 
-@observer(on=done("Status").where(pods.told_anew))
+@observer(on=done("Status").where(pods.is_new_reply))
 def _network_is_reported(m: Moment) -> None:
     """Record whether the runtime reports that its network is ready."""
     memory, reply = m.node.note(_Network), m.response(StatusReply).status

@@ -7,9 +7,9 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, S
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.facts.backoff import retry_bound
-from kubelet_conformance.contracts.facts.container import asked, creation_of, told_otherwise
+from kubelet_conformance.contracts.facts.container import asked, creation_of, left_created_state
 from kubelet_conformance.contracts.facts.disk import files
-from kubelet_conformance.contracts.facts.pod import NOBODY, is_let_be, to_run, was_seen_started
+from kubelet_conformance.contracts.facts.pod import NOBODY, to_run, was_seen_started, will_not_restart
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE
 from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.pod_workers.sync import CUT_OFF
@@ -37,7 +37,7 @@ class _Failed(Note):
     seq: int = 0
 
 
-def _waited_in_vain(m: Moment) -> bool:
+def _wait_timed_out(m: Moment) -> bool:
     return isinstance(m.record, Event) and m.record.message.startswith(_NOT_MOUNTED)
 
 
@@ -46,7 +46,7 @@ def _step_failed(m: Moment, pod: Pod) -> None:
     record = m.record
     if not isinstance(record, Event):
         return
-    if record.reason == "FailedMount" and not _waited_in_vain(m):
+    if record.reason == "FailedMount" and not _wait_timed_out(m):
         return
     memory = pod.note(_Failed)
     memory.reason, memory.t, memory.seq = record.reason, m.t, m.seq
@@ -82,7 +82,7 @@ def nothing_runs_without_volumes(m: Moment) -> Findings:
     return _follows_a_failed_step(m, "FailedMount")
 
 
-@nothing_runs_without_volumes.clause("again", on=event("FailedMount").where(_waited_in_vain))
+@nothing_runs_without_volumes.clause("again", on=event("FailedMount").where(_wait_timed_out))
 def volumes_are_waited_for_again(m: Moment) -> Findings:
     """After a wait for volumes that timed out comes another one."""
     if not to_run(m):
@@ -151,20 +151,20 @@ def deleted_pod_goes_on_terminating(m: Moment, pod: Pod) -> Findings:
     )
 
 
-def _tells_nothing(m: Moment) -> bool:
+def _has_no_status(m: Moment) -> bool:
     return m.response(PodSandboxStatusReply).status is None
 
 
 def _read(sandbox: Sandbox) -> Pattern:
-    def tells(m: Moment) -> bool:
-        return m.sandbox is sandbox and not _tells_nothing(m)
+    def has_status(m: Moment) -> bool:
+        return m.sandbox is sandbox and not _has_no_status(m)
 
-    return done("PodSandboxStatus").where(tells)
+    return done("PodSandboxStatus").where(has_status)
 
 
 @contract(
     "SYNC-21",
-    on=done("PodSandboxStatus").where(_tells_nothing),
+    on=done("PodSandboxStatus").where(_has_no_status),
     needs=(CRI, PODS),
     versions=since("1.24"),
 )
@@ -197,7 +197,7 @@ def _comes_again(pod: Pod, name: str, container: Container | None) -> bool:
     restart policy.
     """
     kind = pod.kind_of(name)
-    return (kind == "app" and not is_let_be(pod, name)) or (kind == "ephemeral" and container is None)
+    return (kind == "app" and not will_not_restart(pod, name)) or (kind == "ephemeral" and container is None)
 
 
 @contract("SYNC-23", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, STATUS))
@@ -212,7 +212,7 @@ def failed_start_fails_the_pass(m: Moment, pod: Pod) -> Findings:
     if m.container is not None and was_seen_started(m.container):
         return None  # An event has reported that the start took place.
     # A start whose answer was lost may have taken place.
-    started = told_otherwise(m.container) if m.container is not None and m.reply.effect else NOBODY
+    started = left_created_state(m.container) if m.container is not None and m.reply.effect else NOBODY
     return answered(
         by=creation_of(name).either(call("PullImage")),
         within=retry_bound(m, name),

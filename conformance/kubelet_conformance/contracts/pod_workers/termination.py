@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Note, Pod, Predicate
+from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.timing import (
     CALL_TIMEOUT,
     FILE_POLL,
@@ -37,18 +38,11 @@ def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
     """A deletion ends the wait of a sync for volumes at once (up to 1.26 that ends by its own limit)."""
     if not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
-    if (
-        pod.termination is not None
-        or pod.sandboxes
-        or pods.worker_is_busy(pod)
-        or not _waits_for_volumes(pod, m)
-    ):
+    if pod.termination is not None or pod.sandboxes or pods.worker_is_busy(pod):
         return None
-    if (
-        m.node.started_t is None
-        or m.t - m.node.started_t < KUBELET_START
-        or kubelet_view(m).api_away_t is not None
-    ):
+    if not _waits_for_volumes(pod, m):
+        return None
+    if m.node.started_t is None or m.t - m.node.started_t < KUBELET_START or api_is_away(m):
         return None
     return answered(
         by=deleted(),
@@ -59,7 +53,7 @@ def wait_for_volumes_is_cut(m: Moment, pod: Pod) -> Findings:
 
 
 def _waits_for_volumes(pod: Pod, m: Moment) -> bool:
-    """It has volumes, and for a while nothing of it has been created."""
+    """The pod has volumes, and for a while nothing of it has been created."""
     return bool(pod.spec and pod.spec.volumes) and pod.set_t is not None and m.t - pod.set_t > REACTION
 
 
@@ -149,9 +143,9 @@ def worker_is_notified_by_housekeeping(m: Moment) -> Iterator[Finding]:
             grace = max(pod.spec.grace_seconds, MINIMUM_GRACE)
             yield answered(
                 by=stop.where(_gives(grace)),
-                not_before=stop.where(_gives_not(grace)),
+                not_before=stop,
                 within=KUBELET_START + RETRY,
-                unless=pods.FAULT.either(pod_set().where(pods.of(pod)), pods.told_exited(container)),
+                unless=pods.FAULT.either(pod_set().where(pods.of(pod)), pods.end_is_read(container)),
                 whole_node=True,
                 text=f"container {container.name} of {pod.name} is stopped with a grace of {grace} s",
             )
@@ -159,10 +153,6 @@ def worker_is_notified_by_housekeeping(m: Moment) -> Iterator[Finding]:
 
 def _gives(grace: int) -> Predicate:
     return lambda m: m.request(StopContainerRequest).timeout == grace
-
-
-def _gives_not(grace: int) -> Predicate:
-    return lambda m: m.request(StopContainerRequest).timeout != grace
 
 
 @observer(on=pod_unset().either(kubelet("started")))
@@ -207,7 +197,7 @@ def nothing_is_stopped_for_it(m: Moment) -> Findings:
 
 @waiting_pod_ends_without_a_call.clause("never", on=pods.END)
 def waiting_pods_never_began(m: Moment) -> Iterator[Finding]:
-    """Such a pod is never started."""
+    """A static pod that left its source while it waited for its name is never started."""
     for t, _ in m.node.note(_Waiters).left.values():
         if m.t - t > FILE_POLL + REACTION:
             yield KEPT
@@ -228,7 +218,7 @@ def _waiters_are_remembered(m: Moment) -> None:
 
 
 def _name_is_held(m: Moment, pod: Pod) -> bool:
-    """Another static pod of its name is being stopped."""
+    """Another static pod of the same name is being stopped."""
     alike = (one for one in m.world.pods.values() if (one.namespace, one.name) == (pod.namespace, pod.name))
     return any(one is not pod and any(c.stopping for c in one.every_container()) for one in alike)
 
@@ -255,12 +245,12 @@ _FINISHED_BY_A_SYNC = since("1.27")
 """A pod that is sent as ended is synced once, as terminated (pod_workers.go)."""
 
 
-@pod_sent_as_ended_is_not_started.clause("told", on=kubelet("started"))
+@pod_sent_as_ended_is_not_started.clause("reported", on=kubelet("started"))
 def what_is_sent_as_ended_is_synced_once(m: Moment) -> Iterator[Finding]:
     """From 1.27 on its status is completed, where it does not say whether the pod is ready."""
     if not _FINISHED_BY_A_SYNC.get(m.kubernetes) or m.header.channels.api != "full":
         return
-    if kubelet_view(m).api_away_t is not None:
+    if api_is_away(m):
         return
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None
@@ -283,19 +273,24 @@ def leftovers_of_an_ended_pod_are_stopped(m: Moment) -> Iterator[Finding]:
     """A pod that has a terminal phase when a kubelet starts, and of which something still runs, is terminated
     as any other.
     """
-    if kubelet_view(m).api_away_t is not None:
+    if api_is_away(m):
         return
     for pod in m.world.pods.values():
         sent = pod.manifest.status if pod.manifest else None
         if not pod.wanted or pod.static or sent is None or not sent.terminal:
             continue
         for container in pod.every_container():
-            if container.state == "running" and container.born and _is_quiet(container):
+            if (
+                container.state == "running"
+                and container.born
+                and container.spec
+                and not pods.has_pre_stop(container)
+            ):
                 yield answered(
                     by=call("StopContainer").where(pods.about(container)),
                     within=KUBELET_START + RETRY,
                     unless=pods.FAULT.either(
-                        exited().where(pods.about(container)), pods.told_exited(container)
+                        exited().where(pods.about(container)), pods.end_is_read(container)
                     ),
                     whole_node=True,
                     text=f"container {container.name} of {pod.name}, which is {sent.phase}, is stopped",
@@ -327,8 +322,3 @@ def folders_outlast_the_containers(m: Moment) -> Findings:
         what = below or "the folder"
         return broken(f"{what} of {pod.name}, which is {row.then}, is removed: {row.why}", pod.set_seq)
     return KEPT if pod.containers else None
-
-
-def _is_quiet(container: Container) -> bool:
-    """No preStop hook takes its time before the stop."""
-    return container.spec is not None and container.spec.lifecycle.pre_stop is None

@@ -24,18 +24,20 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import asked
-from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.termination.grace import STOP
-from kubelet_conformance.trace.format.bodies import PullImageRequest, StopContainerRequest
+from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
 
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _VERSIONS_KEPT = 16
-_HEARD = 1.0
+_RECEIVED_WITHIN = 1.0
 """What is written to the API server reaches the kubelet within this time (s)."""
 
 
@@ -45,8 +47,8 @@ class _Version:
     def __init__(self, m: Moment, pod: Pod, manifest: Manifest) -> None:
         self.t, self.seq = m.t, m.seq
         self.images = {spec.image for _, spec in manifest.spec.entries.values()}
-        self.under_way = {one.id for one in pod.calls_open.values() if one.rpc in _STEPS}
-        self.heard = kubelet_view(m).api_away_t is None
+        self.in_flight = {one.id for one in pod.calls_open.values() if one.rpc in _STEPS}
+        self.reached_it = not api_is_away(m)
         self.skipped = False
 
 
@@ -71,7 +73,7 @@ def newest_update_replaces_the_others(m: Moment, pod: Pod) -> Findings:
 def _image(m: Moment) -> str:
     """The image that is pulled or run; up to 1.27 requests do not name the one that is run."""
     if m.call.rpc == "PullImage":
-        return m.request(PullImageRequest).image.image
+        return pulled_image(m)
     return asked(m).image.user_specified_image
 
 
@@ -87,7 +89,11 @@ def _replaced_versions_are_remembered(m: Moment) -> None:
     """Remember the versions that came and were replaced while one and the same step lasted."""
     sent = m.pod.note(_Versions).sent if m.pod is not None else ()
     for one, newer in pairwise(sent) if len(sent) > 1 else ():
-        if newer.heard and m.call.id in one.under_way & newer.under_way and m.t - newer.t >= _HEARD:
+        if (
+            newer.reached_it
+            and m.call.id in one.in_flight & newer.in_flight
+            and m.t - newer.t >= _RECEIVED_WITHIN
+        ):
             one.skipped = True
 
 
@@ -103,7 +109,7 @@ class _Shortened(Note):
 def next_stop_has_the_shorter_grace(m: Moment, container: Container) -> Findings:
     """A grace that is shortened while a StopContainer lasts holds for the next one of that container."""
     short = container.note(_Shortened)
-    if short.grace is None or m.t - short.t < _HEARD:
+    if short.grace is None or m.t - short.t < _RECEIVED_WITHIN:
         return None
     got = m.request(StopContainerRequest).timeout
     if got > max(short.grace, MINIMUM_GRACE):
@@ -115,7 +121,7 @@ def next_stop_has_the_shorter_grace(m: Moment, container: Container) -> Findings
 def _shorter_graces_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember a grace that is less than that of the stop under way."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
-    if not grace or kubelet_view(m).api_away_t is not None:
+    if not grace or api_is_away(m):
         return
     for container in pod.every_container():
         stop = container.stops[-1] if container.stopping else None
@@ -191,14 +197,14 @@ def _is_blind(m: Moment, pod: Pod) -> bool:
     return blind.t is not None and m.t - blind.t > REACTION
 
 
-@contract("WORK-18", on=pod_set(), needs=(CRI, PODS, EVENTS), clause="told")
-def unreadable_pod_is_told(m: Moment, pod: Pod) -> Findings:
+@contract("WORK-18", on=pod_set(), needs=(CRI, PODS, EVENTS), clause="reported")
+def unreadable_pod_is_reported(m: Moment, pod: Pod) -> Findings:
     """A sync that cannot read the state of its pod does nothing, sends a FailedSync event, and is
     tried again.
     """
     if pod.static or not _is_alive(m) or pods.worker_is_busy(pod) or not _is_blind(m, pod):
         return None
-    if kubelet_view(m).api_away_t is not None:
+    if api_is_away(m):
         return None
     return answered(
         by=event("FailedSync"),
@@ -212,7 +218,7 @@ def unreadable_pod_is_told(m: Moment, pod: Pod) -> Findings:
 _ACTIONS = call("RunPodSandbox", "CreateContainer", "StopContainer")
 
 
-@unreadable_pod_is_told.clause("nothing", on=_ACTIONS)
+@unreadable_pod_is_reported.clause("nothing", on=_ACTIONS)
 def nothing_is_done_blindly(m: Moment, pod: Pod) -> Findings:
     """Nothing of a pod whose state cannot be read is made or stopped."""
     if not _is_blind(m, pod) or not _is_alive(m) or _worker_was_busy(m, pod):
@@ -250,7 +256,7 @@ def _looks_are_remembered(m: Moment, pod: Pod, sandbox: Sandbox) -> None:
     _settle(m, blind)
 
 
-@observer(on=EVENT_TOLD)
+@observer(on=CONTAINER_EVENT)
 def _events_are_remembered(m: Moment, pod: Pod) -> None:
     """A container event brings the state of its sandbox along: nothing need be read for that."""
     record, blind = reported_sandbox(m), pod.note(_Blind)
@@ -260,7 +266,7 @@ def _events_are_remembered(m: Moment, pod: Pod) -> None:
 
 
 def _settle(m: Moment, blind: _Blind) -> None:
-    """Whether the pod is unreadable now, and since when."""
+    """Record whether the pod is unreadable now, and since when."""
     if not blind.failures or max(blind.failures.values()) < _IN_A_ROW:
         blind.t = None
     elif blind.t is None:

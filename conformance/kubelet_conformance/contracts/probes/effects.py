@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Note, Pod, Predicate
+from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import (
     CRI,
     EVERY_EVENT,
@@ -14,12 +14,12 @@ from kubelet_conformance.contract.applicability import (
     ByVersion,
     since,
 )
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, event, exited, status
 from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.kills import explained, is_killed_already, to_be_explained
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is_first_of_this_life
-from kubelet_conformance.contracts.facts.status import AGAIN, is_late, tells_of_others, tells_of_probes_only
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is_first_of_this_life, is_on
+from kubelet_conformance.contracts.facts.status import AGAIN, is_late, shows_other_changes, shows_probes_only
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.trace.format.records import Event
 
@@ -117,12 +117,7 @@ def failed_startup_kills(m: Moment, pod: Pod) -> Findings:
         return None
     if container.state != "running" or is_killed_already(m, container):
         return None
-    return answered(
-        by=probes.kill_begins(container).either(call("StopPodSandbox")),
-        within=REACTION + probes.unseen_hook_seconds(container),
-        unless=exited().where(about(container)).either(TERMINATION_ASKED),
-        text=f"container {container.name} is killed after its startup probe failed",
-    )
+    return probes.is_killed(container, "after its startup probe failed")
 
 
 @contract("PROBE-10", on=probes.PROBES, needs=(CRI, PODS), clause="lives")
@@ -208,23 +203,15 @@ def each_failure_is_reported(m: Moment, pod: Pod) -> Findings:
     if probed is None or probed.outcome != "failure" or pod.termination is not None:
         return None
     return answered(
-        by=event("Unhealthy").where(_on(probed.container.name)),
+        by=event("Unhealthy").where(is_on(probed.container.name)).where(_is_warning),
         within=REACTION,
         unless=TERMINATION_ASKED,
         text=f"an Unhealthy event on {probed.container.name} reports the failed {probed.name} probe",
     )
 
 
-def _on(name: str) -> Predicate:
-    def tells(m: Moment) -> bool:
-        record = m.record
-        return (
-            isinstance(record, Event)
-            and record.type == "Warning"
-            and f"{{{name}}}" in (record.container or "")
-        )
-
-    return tells
+def _is_warning(m: Moment) -> bool:
+    return isinstance(m.record, Event) and m.record.type == "Warning"
 
 
 @contract("PROBE-24", on=status(), needs=(CRI, PODS, STATUS))
@@ -235,11 +222,7 @@ def container_without_probe_is_ready(m: Moment) -> Iterator[Finding]:
             continue
         if container.spec.readiness_probe is not None or container.spec.startup_probe is not None:
             continue
-        yield (
-            KEPT
-            if one.ready
-            else broken(f"{one.name} runs, has no readiness probe and is shown as not ready")
-        )
+        yield kept_if(one.ready, f"{one.name} runs, has no readiness probe and is shown as not ready")
 
 
 _READY_AFTER_START = ByVersion({"<=1.34": False, ">=1.35": True})
@@ -267,17 +250,11 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
         runs = probes.runs_of(container, "readiness", m)
         has_kept = kept and m.pod is not None and not m.pod.static  # A manifest file has no readiness.
         if has_kept and was and runs.published is not False and probes.ever_succeeded(container, "readiness"):
-            yield (
-                KEPT if one.ready else broken(f"{one.name} is not ready any more after the kubelet's restart")
-            )
+            yield kept_if(one.ready, f"{one.name} is not ready any more after the kubelet's restart")
         elif one.ready and _has_no_worker_yet(m, one, container, was=was):
             container.note(_Unprobed).reported_seq = m.seq
         elif not kept and runs.published is None and not _is_replaced(container):
-            yield (
-                KEPT
-                if not one.ready
-                else broken(f"{one.name} is ready, and was not probed since the restart")
-            )
+            yield kept_if(not one.ready, f"{one.name} is ready, and was not probed since the restart")
 
 
 class _Unprobed(Note):
@@ -287,15 +264,15 @@ class _Unprobed(Note):
 
 
 def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
-    """It is the first status of this kubelet instance, or that one with a later result of another probe."""
+    """The probe has no worker yet: this is the kubelet's first status of the pod, or as good as that."""
     if is_first_of_this_life(m):
-        return not was or tells_of_others(m, one.name)
+        return not was or shows_other_changes(m, one.name)
     last = m.pod.status_seq if m.pod is not None else 0
-    return was and last == container.note(_Unprobed).reported_seq and tells_of_probes_only(m)
+    return was and last == container.note(_Unprobed).reported_seq and shows_probes_only(m)
 
 
 def _is_replaced(container: Container) -> bool:
-    """Its sandbox is dead: the first sync of this kubelet instance kills the pod before it is probed."""
+    """The container's sandbox is dead: the kubelet's first sync kills the pod before it is probed."""
     return container.sandbox is None or container.sandbox.state != "ready"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract import Answered, Container, Finding, Moment, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, done, exited, status
 from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.kills import is_killed_already
@@ -88,10 +88,8 @@ def startup_probe_goes_first(m: Moment) -> Findings:
     if probed is None or probed.name == "startup" or "startup" not in probes.exec_probes(probed.container):
         return None
     row = TICKS.row(ProbeSeen(probed.name, started=probes.ever_succeeded(probed.container, "startup")))
-    return (
-        KEPT
-        if row.then == "execute"
-        else broken(f"the {probed.name} probe runs: {row.why}", probed.container.started_seq)
+    return kept_if(
+        row.then == "execute", f"the {probed.name} probe runs: {row.why}", probed.container.started_seq
     )
 
 
@@ -250,12 +248,7 @@ def probe_out_of_time_has_failed(m: Moment) -> Findings:
     container = probed.container
     if container.state != "running" or is_killed_already(m, container) or not _to_watch(m):
         return None
-    return answered(
-        by=probes.kill_begins(container).either(call("StopPodSandbox")),
-        within=REACTION + probes.unseen_hook_seconds(container),
-        unless=exited().where(about(container)).either(TERMINATION_ASKED),
-        text=f"container {container.name} is killed after its {probed.name} probe timed out",
-    )
+    return probes.is_killed(container, f"after its {probed.name} probe timed out")
 
 
 @probe_passes_its_timeout_on.clause("not-ready", on=probes.PROBED)

@@ -18,11 +18,11 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, s
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, event, exited, status
 from kubelet_conformance.contracts.facts import probe_and_hook_requests as requests
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command, is_on
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, ROUNDING, TOGETHER
 from kubelet_conformance.contracts.probes.hooks import EVENT_SLACK
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
-from kubelet_conformance.trace.format.records import Event, Probe
+from kubelet_conformance.trace.format.records import Probe
 
 _BAD = 400
 _FAILED = {"post_start": "FailedPostStartHook", "pre_stop": "FailedPreStopHook"}
@@ -32,15 +32,11 @@ _GRACE_MIN = 2
 
 def _hook(m: Moment) -> requests.Asked | None:
     """The one hook that sent the request; None where it is not certain."""
-    record, pod = requests.knock(m), m.pod
+    record, pod = requests.request_at(m), m.pod
     if record is None or pod is None or not m.node.kubelet_up:
         return None
     asked = requests.asked_by(pod, record)
     return asked[0] if len(asked) == 1 and asked[0].is_hook else None
-
-
-def _on(name: str) -> Predicate:
-    return lambda m: isinstance(m.record, Event) and f"{{{name}}}" in (m.record.container or "")
 
 
 def _is_running(name: str) -> Predicate:
@@ -51,12 +47,12 @@ def _is_running(name: str) -> Predicate:
     return says
 
 
-@contract("HOOK-08", on=requests.KNOCK, needs=(CRI, PODS), clause="host")
+@contract("HOOK-08", on=requests.REQUEST, needs=(CRI, PODS), clause="host")
 def hook_asks_its_own_pod(m: Moment) -> Findings:
     """An httpGet hook goes to its pod's address unless it names a host, to the port that it names by number
     or by name, and any answer is a success.
     """
-    record = requests.knock(m)
+    record = requests.request_at(m)
     if record is None:
         return None
     if m.pod is not None:
@@ -70,10 +66,10 @@ def hook_asks_its_own_pod(m: Moment) -> Findings:
     return broken(f"a hook goes to {record.host}, which is no pod's address")
 
 
-@hook_asks_its_own_pod.clause("any-answer", on=requests.KNOCK)
+@hook_asks_its_own_pod.clause("any-answer", on=requests.REQUEST)
 def any_answer_is_a_success(m: Moment, pod: Pod) -> Findings:
     """The HTTP status does not matter."""
-    record, one = requests.knock(m), _hook(m)
+    record, one = requests.request_at(m), _hook(m)
     container = requests.running(pod, one.spec.name) if one is not None else None
     if record is None or one is None or container is None or requests.answered_with(record) < _BAD:
         return None
@@ -85,21 +81,21 @@ def any_answer_is_a_success(m: Moment, pod: Pod) -> Findings:
         by=by,
         within=RELIST + REACTION,
         unless=TERMINATION_ASKED.either(exited().where(about(container))),
-        not_before=event(_FAILED[one.what]).where(_on(container.name)),
+        not_before=event(_FAILED[one.what]).where(is_on(container.name)),
         text=f"the hook of {container.name}, answered with {record.outcome}, is a success",
     )
 
 
-@contract("HOOK-09", on=requests.KNOCK, needs=(CRI, PODS), versions=since("1.26"), clause="again")
+@contract("HOOK-09", on=requests.REQUEST, needs=(CRI, PODS), versions=since("1.26"), clause="again")
 def plain_answer_is_asked_for(m: Moment) -> Findings:
     """An HTTPS hook that is answered in plain HTTP is sent once more as such, without its credentials; a
     LifecycleHTTPFallback event reports it.
     """
-    one = _hook(m) if _is_plain(requests.knock(m)) else None
+    one = _hook(m) if _is_plain(requests.request_at(m)) else None
     if one is None:
         return None
     return answered(
-        by=requests.KNOCK.where(requests.is_of(one)).where(_is_http),
+        by=requests.REQUEST.where(requests.is_of(one)).where(_is_http),
         within=TOGETHER,
         unless=TERMINATION_ASKED,
         text=f"the hook of {one.spec.name} is sent in plain HTTP",
@@ -111,27 +107,27 @@ def _is_plain(record: Probe | None) -> bool:
 
 
 def _is_http(m: Moment) -> bool:
-    record = requests.knock(m)
+    record = requests.request_at(m)
     return record is not None and urlsplit(record.url).scheme == "http"
 
 
-@plain_answer_is_asked_for.clause("told", on=requests.KNOCK)
+@plain_answer_is_asked_for.clause("reported", on=requests.REQUEST)
 def fallback_is_reported(m: Moment) -> Findings:
-    """The event is sent."""
-    one = _hook(m) if _is_plain(requests.knock(m)) else None
+    """A LifecycleHTTPFallback event reports that the hook was sent in plain HTTP."""
+    one = _hook(m) if _is_plain(requests.request_at(m)) else None
     if one is None or m.header.channels.events == "none":
         return None
     return answered(
-        by=event("LifecycleHTTPFallback").where(_on(one.spec.name)),
+        by=event("LifecycleHTTPFallback").where(is_on(one.spec.name)),
         within=EVENT_SLACK,
         text="LifecycleHTTPFallback is sent",
     )
 
 
-@plain_answer_is_asked_for.clause("bare", on=requests.KNOCK)
+@plain_answer_is_asked_for.clause("bare", on=requests.REQUEST)
 def credentials_are_left_out(m: Moment) -> Findings:
     """A request in plain HTTP has no credentials."""
-    record, one = requests.knock(m), _hook(m)
+    record, one = requests.request_at(m), _hook(m)
     if record is None or one is None or not _is_http(m):
         return None
     action = one.handler.http_get or {}
@@ -144,7 +140,7 @@ def _must_fail(m: Moment, why: str) -> Answered:
     container = m.container
     name = container.name if container is not None else ""
     return answered(
-        by=event("FailedPostStartHook").where(_on(name)),
+        by=event("FailedPostStartHook").where(is_on(name)),
         within=EVENT_SLACK,
         unless=TERMINATION_ASKED,
         text=f"the postStart hook of {name}, {why}, fails",

@@ -61,7 +61,7 @@ def post_start_follows_the_start(_: Moment, container: Container) -> Findings:
     )
 
 
-def _post_start_under_way(pod: Pod) -> Execution | None:
+def _post_start_in_flight(pod: Pod) -> Execution | None:
     """The postStart hook that some container of the pod is running."""
     running = (container for container in pod.every_container() if container.state == "running")
     for container in running:
@@ -76,7 +76,7 @@ def next_container_waits_for_the_hook(_: Moment, pod: Pod) -> Findings:
     """The container after one with a postStart hook is created only when the hook has returned; exec hooks
     are called without a timeout.
     """
-    hook = _post_start_under_way(pod)
+    hook = _post_start_in_flight(pod)
     if hook is not None:
         return broken("expected the running postStart hook to be awaited", hook.call.seq)
     with_hook = (c for c in pod.every_container() if pods.hook_command(c, "post_start") is not None)
@@ -108,7 +108,7 @@ def failed_post_start_kills(m: Moment, container: Container) -> Findings:
 
 @failed_post_start_kills.clause("event", on=_ENDED.where(pods.runs_post_start))
 def failed_post_start_is_reported(m: Moment) -> Findings:
-    """The event is sent."""
+    """A FailedPostStartHook event reports the failure."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
     return answered(by=event("FailedPostStartHook"), within=EVENT_SLACK, text="FailedPostStartHook is sent")
@@ -134,7 +134,7 @@ def killed_one_is_made_again(m: Moment, pod: Pod, container: Container) -> Findi
 @contract("HOOK-04", on=status(), needs=(CRI, PODS, STATUS))
 def container_is_not_published_running_in_its_hook(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """While its postStart hook runs, a container's status is not yet Running."""
-    hook = _post_start_under_way(pod)
+    hook = _post_start_in_flight(pod)
     if hook is None:
         return None
     request = hook.call.request.view(ExecSyncRequest)
@@ -209,18 +209,18 @@ def failed_pre_stop_does_not_keep_the_container(m: Moment) -> Findings:
 
 @failed_pre_stop_does_not_keep_the_container.clause("event", on=_ENDED.where(pods.runs_pre_stop))
 def failed_pre_stop_is_reported(m: Moment, pod: Pod) -> Findings:
-    """The event is sent."""
+    """A FailedPreStopHook event reports the failure."""
     if m.container is None or _succeeded(m) or m.header.channels.events == "none":
         return None
     return answered(
-        by=event("FailedPreStopHook").where(_tells_of(pod)),
+        by=event("FailedPreStopHook").where(_is_about(pod)),
         within=EVENT_SLACK,
         whole_node=True,
         text="FailedPreStopHook is sent",
     )
 
 
-def _tells_of(pod: Pod) -> Predicate:
+def _is_about(pod: Pod) -> Predicate:
     """The event is about this pod, of which nothing else may be left: the hook may outlast the grace."""
     return lambda m: m.pod is pod or (isinstance(m.record, Event) and m.record.uid == pod.uid)
 
@@ -255,7 +255,7 @@ def pre_stop_hooks_run_together(m: Moment, pod: Pod, container: Container) -> It
             yield answered(
                 by=PRE_STOP.where(pods.about(sibling)),
                 within=TOGETHER,
-                unless=pods.told_exited(sibling),
+                unless=pods.end_is_read(sibling),
                 text=f"the preStop hook of {sibling.name} runs together with that of {container.name}",
             )
 

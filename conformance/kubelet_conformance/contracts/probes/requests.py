@@ -10,7 +10,7 @@ from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT,
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, event
 from kubelet_conformance.contracts.facts import probe_and_hook_requests as requests
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, is_on
 from kubelet_conformance.contracts.facts.probe import probes_of
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.sandbox.config import never_updated
@@ -20,34 +20,30 @@ from kubelet_conformance.trace.format.records import Event, Probe
 
 _OK, _REDIRECT, _BAD = 200, 300, 400
 _LOOPBACK = ("127.", "localhost", "::1")
-_STATUS_TOLD = re.compile(r"HTTP probe failed with statuscode: \d+")
+_STATUS_IN_TEXT = re.compile(r"HTTP probe failed with statuscode: \d+")
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
 def _asker(m: Moment, handler: str) -> requests.Asked | None:
     """The one probe that sent the request; None where it is not certain."""
-    record, pod = requests.knock(m), m.pod
+    record, pod = requests.request_at(m), m.pod
     if record is None or record.handler != handler or pod is None or not m.node.kubelet_up:
         return None
     asked = requests.asked_by(pod, record)
     return asked[0] if len(asked) == 1 and not asked[0].is_hook else None
 
 
-def _tells(one: requests.Asked, start: str) -> Predicate:
-    def tells(m: Moment) -> bool:
-        record = m.record
-        return (
-            isinstance(record, Event)
-            and f"{{{one.spec.name}}}" in (record.container or "")
-            and record.message.lower().startswith(f"{one.what} probe {start}")
-        )
+def _reports(one: requests.Asked, start: str) -> Predicate:
+    def reports(m: Moment) -> bool:
+        message = m.record.message if isinstance(m.record, Event) else ""
+        return is_on(one.spec.name)(m) and message.lower().startswith(f"{one.what} probe {start}")
 
-    return tells
+    return reports
 
 
 def _has_failed(one: requests.Asked, what: str) -> Answered:
     return answered(
-        by=event("Unhealthy").where(_tells(one, "failed")),
+        by=event("Unhealthy").where(_reports(one, "failed")),
         within=REACTION,
         unless=TERMINATION_ASKED,
         text=f"the {one.what} probe of {one.spec.name}, {what}, has failed",
@@ -56,9 +52,9 @@ def _has_failed(one: requests.Asked, what: str) -> Answered:
 
 def _has_not_failed(one: requests.Asked, what: str) -> Answered:
     return answered(
-        by=requests.KNOCK.where(requests.is_of(one)),
+        by=requests.REQUEST.where(requests.is_of(one)),
         unless=TERMINATION_ASKED,
-        not_before=event("Unhealthy").where(_tells(one, "failed")),
+        not_before=event("Unhealthy").where(_reports(one, "failed")),
         text=f"the {one.what} probe of {one.spec.name}, {what}, does not fail",
     )
 
@@ -68,12 +64,12 @@ def _leads_away(record: Probe) -> bool:
     return urlsplit(onward).hostname != urlsplit(record.url).hostname
 
 
-@contract("PROBE-16", on=requests.KNOCK, needs=(CRI, PODS, EVERY_EVENT), clause="status")
+@contract("PROBE-16", on=requests.REQUEST, needs=(CRI, PODS, EVERY_EVENT), clause="status")
 def status_of_http_decides(m: Moment) -> Findings:
     """An httpGet probe succeeds with a status from 200 to 399 and fails with any other, and without an
     answer. A redirect to another host is not followed: it is a success with a ProbeWarning.
     """
-    record, one = requests.knock(m), _asker(m, "httpGet")
+    record, one = requests.request_at(m), _asker(m, "httpGet")
     if record is None or one is None:
         return None
     status = requests.answered_with(record)
@@ -84,16 +80,16 @@ def status_of_http_decides(m: Moment) -> Findings:
     return _has_not_failed(one, f"answered with {status}")
 
 
-@status_of_http_decides.clause("redirect", on=requests.KNOCK)
+@status_of_http_decides.clause("redirect", on=requests.REQUEST)
 def redirect_away_is_reported(m: Moment) -> Findings:
     """A ProbeWarning event reports the redirect to another host."""
-    record, one = requests.knock(m), _asker(m, "httpGet")
+    record, one = requests.request_at(m), _asker(m, "httpGet")
     if record is None or one is None or not _REDIRECT <= requests.answered_with(record) < _BAD:
         return None
     if not record.location or not _leads_away(record):
         return None
     return answered(
-        by=event("ProbeWarning").where(_tells(one, "warning")),
+        by=event("ProbeWarning").where(_reports(one, "warning")),
         within=REACTION,
         unless=TERMINATION_ASKED,
         text=f"a ProbeWarning says that the {one.what} probe of {one.spec.name} was redirected",
@@ -116,35 +112,35 @@ def body_of_a_failure_is_not_reported(m: Moment, pod: Pod) -> Findings:
     said = pod.note(_Said)
     if said.text and said.text in record.message:
         return broken("the event repeats the server's response", said.seq)
-    found = _STATUS_TOLD.search(record.message)
+    found = _STATUS_IN_TEXT.search(record.message)
     if found is None:
         return None
     rest = record.message[found.end() :]
     return broken(f"after the status the event has {rest!r}") if rest else KEPT
 
 
-@observer(on=requests.KNOCK)
+@observer(on=requests.REQUEST)
 def _what_was_said(m: Moment) -> None:
     """Remember what came with a status of 400 or more."""
-    record = requests.knock(m)
+    record = requests.request_at(m)
     if record is not None and m.pod is not None and requests.answered_with(record) >= _BAD:
         said = m.pod.note(_Said)
         said.text, said.seq = record.text, m.seq
 
 
-@contract("PROBE-18", on=requests.KNOCK, needs=(CRI, PODS, EVERY_EVENT))
+@contract("PROBE-18", on=requests.REQUEST, needs=(CRI, PODS, EVERY_EVENT))
 def connection_is_enough(m: Moment) -> Findings:
     """A tcpSocket probe succeeds where a connection can be opened, and fails where none can."""
-    record, one = requests.knock(m), _asker(m, "tcpSocket")
+    record, one = requests.request_at(m), _asker(m, "tcpSocket")
     if record is None or one is None:
         return None
     return (_has_not_failed if record.outcome == "open" else _has_failed)(one, f"to a port {record.outcome}")
 
 
-@contract("PROBE-19", on=requests.KNOCK, needs=(CRI, PODS, EVERY_EVENT), versions=since("1.24"))
+@contract("PROBE-19", on=requests.REQUEST, needs=(CRI, PODS, EVERY_EVENT), versions=since("1.24"))
 def serving_is_healthy(m: Moment) -> Findings:
     """A gRPC probe succeeds when the health service answers SERVING, and with nothing else."""
-    record, one = requests.knock(m), _asker(m, "grpc")
+    record, one = requests.request_at(m), _asker(m, "grpc")
     if record is None or one is None:
         return None
     healthy = record.outcome == "SERVING"
@@ -174,12 +170,12 @@ class _Redirected(Note):
     urls: set[str] = set()
 
 
-@contract("PROBE-20", on=requests.KNOCK, needs=(CRI, PODS))
+@contract("PROBE-20", on=requests.REQUEST, needs=(CRI, PODS))
 def pod_itself_is_asked(m: Moment) -> Findings:
     """Probes over the network go to the pod's address unless they name a host, and to the port that they
     name by number or by its name in the container.
     """
-    record, pod = requests.knock(m), m.pod
+    record, pod = requests.request_at(m), m.pod
     if record is None:
         return None
     if pod is None:
@@ -192,10 +188,10 @@ def pod_itself_is_asked(m: Moment) -> Findings:
     return KEPT if any(not one.is_hook and not requests.named_host(one.handler) for one in asked) else None
 
 
-@observer(on=requests.KNOCK, last=True)
+@observer(on=requests.REQUEST, last=True)
 def _redirects(m: Moment) -> None:
     """Remember where redirects lead."""
-    record = requests.knock(m)
+    record = requests.request_at(m)
     if record is not None and m.pod is not None and record.location:
         m.pod.note(_Redirected).urls.add(urljoin(record.url, record.location))
 

@@ -121,12 +121,7 @@ def failed_liveness_under_never(m: Moment, pod: Pod) -> Findings:
     if container.state != "running" or is_killed_already(m, container) or pod.termination is not None:
         return None
     container.note(_Killed).by_probe = True
-    return answered(
-        by=probes.kill_begins(container).either(call("StopPodSandbox")),
-        within=RELIST + REACTION + probes.unseen_hook_seconds(container),
-        unless=exited().where(about(container)).either(TERMINATION_ASKED),
-        text=f"container {container.name} is killed after its {probed.name} probe failed",
-    )
+    return probes.is_killed(container, f"after its {probed.name} probe failed", RELIST + REACTION)
 
 
 class _Killed(Note):

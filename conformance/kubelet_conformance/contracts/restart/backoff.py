@@ -12,13 +12,16 @@ from kubelet_conformance.contract.patterns import failed, kubelet
 from kubelet_conformance.contracts.facts import backoff as backoffs
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import timing
+from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.static_pod import has_come_back
 from kubelet_conformance.contracts.facts.status import REFUSED
 
 _CALLED_OFF = containers.HELD_UP.either(containers.SIDECAR_ENDS)
 _SIDECAR_CALLED_OFF = containers.HELD_UP.either(LAST_END)
-_TOLD = re.compile(r"back-off (?:(\d+)m)?(\d+)s restarting failed container=(\S+) pod=(\S+)_(\S+)\((\S+)\)")
+_BACK_OFF_MESSAGE = re.compile(
+    r"back-off (?:(\d+)m)?(\d+)s restarting failed container=(\S+) pod=(\S+)_(\S+)\((\S+)\)"
+)
 
 
 def _called_off(container: Container) -> Pattern:
@@ -31,11 +34,9 @@ def _crashed(m: Moment, *kinds: Kind) -> Container | None:
     container = m.container
     if container is None or m.exit is None or m.pod is None or container.kind not in kinds:
         return None
-    if (
-        not containers.in_place(container)
-        or _is_left(m, container)
-        or containers.waits_for_sidecars(container)
-    ):
+    if not containers.in_place(container) or _is_left(m, container):
+        return None
+    if containers.waits_for_sidecars(container):
         return None
     return None if at_its_end(m.pod, container, m.exit.code) else container
 
@@ -128,11 +129,9 @@ def long_run_begins_anew(m: Moment) -> Findings:
     if container is None or not container.attempt or container.created_t is None:
         return None
     lasted = m.t - container.created_t
-    if (
-        lasted <= backoffs.EXPIRY
-        or not _crashed(m, "app", "init", "sidecar")
-        or backoffs.most_delay(m, container.name)
-    ):
+    if lasted <= backoffs.EXPIRY or not _crashed(m, "app", "init", "sidecar"):
+        return None
+    if backoffs.most_delay(m, container.name):
         return None
     return answered(
         by=containers.start_of(container.name),
@@ -203,7 +202,7 @@ def refusal_is_reported(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Find
 
 
 def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:
-    found = _TOLD.fullmatch(message)
+    found = _BACK_OFF_MESSAGE.fullmatch(message)
     if found is None or found[3] != name or (found[5], found[4]) != (pod.namespace, pod.name):
         return f"the message {message!r} does not name delay, container {name} and pod {pod.name}"
     seconds = 60 * int(found[1] or 0) + int(found[2])
@@ -229,7 +228,7 @@ def siblings_are_not_held_up(m: Moment, pod: Pod, container: Container) -> Findi
 
 
 def _waits_for_inits(pod: Pod, container: Container) -> bool:
-    """Its sandbox is gone: in the next one the init containers come first."""
+    """The container's sandbox is gone: in the next one the init containers come first."""
     is_gone = container.sandbox is None or container.sandbox.state != "ready"
     return is_gone and pod.spec is not None and bool(pod.spec.init_containers)
 
@@ -266,7 +265,7 @@ def init_containers_and_sidecars_too(m: Moment) -> Findings:
 @contract("BACKOFF-13", on=failed("CreateContainer"), needs=(CRI, PODS))
 def failed_creation_is_only_retried(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A container that could not be made has no back-off: it is tried again within the 16 s of a retry."""
-    if not to_run(m) or not containers.awake(m):
+    if not to_run(m) or not sees_a_ready_runtime(m):
         return None
     name = containers.asked(m).metadata.name
     if pod.kind_of(name) not in {"app", "init", "sidecar"} or sandbox.state != "ready":

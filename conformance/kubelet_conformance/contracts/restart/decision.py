@@ -56,11 +56,9 @@ def no_record_means_start(m: Moment, pod: Pod, container: Container) -> Findings
     """An app container that has no record is started, even if it ran before and its record was lost."""
     if container.kind != "app" or not containers.to_watch(m):
         return None
-    if (
-        container is not pod.newest(container.name)
-        or not containers.in_place(container)
-        or pods.at_its_end(pod)
-    ):
+    if container is not pod.newest(container.name) or not containers.in_place(container):
+        return None
+    if pods.at_its_end(pod):
         return None
     return answered(
         by=containers.start_of(container.name),
@@ -93,7 +91,7 @@ def running_one_is_left(m: Moment, pod: Pod) -> Findings:
 
 
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
-    spec, unknown = container.spec, _was_unknown(container)
+    spec, unknown = container.spec, containers.read_as_unknown(container)
     hook = spec is None or spec.lifecycle.post_start is not None
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
@@ -115,7 +113,9 @@ def created_one_is_started_again(m: Moment, container: Container) -> Findings:
     return answered(
         by=containers.start_of(container.name),
         within=backoffs.retry_bound(m, container.name),
-        unless=containers.HELD_UP.either(containers.told_otherwise(container), pods.another_image(container)),
+        unless=containers.HELD_UP.either(
+            containers.left_created_state(container), pods.another_image(container)
+        ),
         text=f"{container.name} is made again after its start failed",
     )
 
@@ -124,7 +124,7 @@ def created_one_is_started_again(m: Moment, container: Container) -> Findings:
 def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """A container whose state is unknown is stopped before another instance of it is made."""
     newest = containers.recorded(pod, containers.asked(m).metadata.name)
-    if newest is None or newest.record is None or newest.record.state != "CONTAINER_UNKNOWN":
+    if newest is None or not containers.read_as_unknown(newest):
         return None
     if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
         return None
@@ -138,7 +138,9 @@ def _(m: Moment, container: Container) -> Findings:
     reported = m.response(ContainerStatusReply).status
     if reported is None or reported.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
-    if _was_unknown(container) or not containers.to_watch(m) or not containers.in_place(container):
+    if containers.read_as_unknown(container) or not containers.to_watch(m):
+        return None
+    if not containers.in_place(container):
         return None
     return answered(
         # A pod of policy Never in which nothing else runs has failed, and is killed as it is (PHASE-07).
@@ -149,10 +151,6 @@ def _(m: Moment, container: Container) -> Findings:
         not_before=containers.creation_of(container.name),
         text=f"{container.name}, whose state is unknown, is stopped",
     )
-
-
-def _was_unknown(container: Container) -> bool:
-    return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
 
 
 def _replaced(container: Container) -> Pattern:
@@ -187,15 +185,11 @@ def policy_and_code_decide(m: Moment, pod: Pod, ended: Exit) -> Findings:
 @policy_and_code_decide.clause("left", on=containers.REMAKING)
 def _(m: Moment, pod: Pod) -> Findings:
     newest = containers.recorded(pod, containers.asked(m).metadata.name)
-    if newest is None or newest.exit is None:
+    if newest is None or newest.exit is None or newest.state != "exited" or newest.kind != "app":
         return None
-    if newest.state != "exited" or newest.kind != "app":
+    if newest.exit.commanded or newest.sandbox is not m.sandbox:
         return None
-    if (
-        newest.exit.commanded
-        or newest.sandbox is not m.sandbox
-        or containers.wants_restart(pod, newest) is not False
-    ):
+    if containers.wants_restart(pod, newest) is not False:
         return None
     if (newest.stops or containers.unread_end(m, newest)) and containers.changed(newest, containers.asked(m)):
         return None  # For all the kubelet knows it ran until it was stopped for its new definition.

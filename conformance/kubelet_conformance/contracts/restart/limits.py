@@ -8,7 +8,7 @@ from typing import Any
 
 from kubelet_conformance.contract import Finding, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, is_on, since
-from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, status
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
@@ -81,10 +81,8 @@ def foreign_files_do_not_count(m: Moment, pod: Pod) -> Findings:
         return None
     expected = _number(names, anchored=_ANCHORED.at(m.kubernetes))
     got = config.metadata.attempt
-    return (
-        KEPT
-        if got == expected
-        else broken(f"{config.metadata.name} is number {got} beside {foreign[0]}, expected {expected}")
+    return kept_if(
+        got == expected, f"{config.metadata.name} is number {got} beside {foreign[0]}, expected {expected}"
     )
 
 

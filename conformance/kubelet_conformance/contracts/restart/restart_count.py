@@ -6,7 +6,7 @@ from msgspec import field
 
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
-from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import call, done, failed
 from kubelet_conformance.contracts.facts.container import REMAKING, asked, put_off, recorded
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
@@ -35,7 +35,7 @@ def next_number(m: Moment) -> Findings:
     return _attempt_is(m, newest.attempt + 1, f"the newest instance is {newest.attempt}", newest)
 
 
-@next_number.clause("told-alike", on=call("CreateContainer"))
+@next_number.clause("numbered-alike", on=call("CreateContainer"))
 def _(m: Moment) -> Findings:
     config = asked(m)
     name, attempt = config.metadata.name, config.metadata.attempt
@@ -208,8 +208,4 @@ def hash_is_of_the_definition(m: Moment, pod: Pod) -> Findings:
     of_name[name] = annotated, runs
     if last is None or last[1] == runs:
         return None
-    return (
-        broken(f"{name} has hash {annotated} as before, and runs another command")
-        if last[0] == annotated
-        else KEPT
-    )
+    return kept_if(last[0] != annotated, f"{name} has hash {annotated} as before, and runs another command")

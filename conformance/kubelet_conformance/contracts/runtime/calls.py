@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
 from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, told
-from kubelet_conformance.contracts.facts.pod import told_anew
+from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, newly_reported
+from kubelet_conformance.contracts.facts.pod import is_new_reply
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.trace.format import bodies
@@ -31,7 +31,7 @@ def _run(sandbox: Sandbox) -> int | None:
     return sandbox.run.seq if sandbox.run else None
 
 
-@contract("CRI-01", on=done("Version").where(told_anew))
+@contract("CRI-01", on=done("Version").where(is_new_reply))
 def version_is_answered_in_full(m: Moment) -> Findings:
     """Version answers 0.1.0 with the runtime's name, its version and the version of its API."""
     if m.reply.same:
@@ -47,7 +47,7 @@ def version_is_answered_in_full(m: Moment) -> Findings:
     return broken(f"{', '.join(missing)} is missing") if missing else KEPT
 
 
-@contract("CRI-02", on=done("Status").where(told_anew))
+@contract("CRI-02", on=done("Status").where(is_new_reply))
 def status_has_both_conditions(m: Moment) -> Findings:
     """Status lists the conditions RuntimeReady and NetworkReady."""
     if m.reply.same:
@@ -79,10 +79,10 @@ def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
     return KEPT
 
 
-@sandbox_run_is_new_and_ready.clause("ready", on=told("sandbox"))
+@sandbox_run_is_new_and_ready.clause("ready", on=newly_reported("sandbox"))
 def new_sandbox_is_ready(m: Moment) -> Iterator[Finding]:
     """The first status read after RunPodSandbox says READY."""
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         known = one.known
         if one.state != "ready" or known is None or known.ready_t is None or known.status_t is not None:
             continue
@@ -108,23 +108,23 @@ def no_twin_sandbox(m: Moment, pod: Pod) -> Findings:
     return broken(f"attempt {attempt} of this pod is run a second time", _run(twins[0]))
 
 
-@contract("CRI-05", on=told("sandbox"))
+@contract("CRI-05", on=newly_reported("sandbox"))
 def stopped_sandbox_is_notready(m: Moment) -> Iterator[Finding]:
     """After StopPodSandbox the sandbox is NOTREADY and none of its containers runs.
 
     Stopping it again, or one that is gone, is no error.
     """
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         if one.state == "notready" and one.known is not None:
             stop = next(s.end_seq for s in one.known.stops if s.succeeded)
             stopped = one.record.state == "SANDBOX_NOTREADY"
             yield KEPT if stopped else broken(f"sandbox {one.known.id[:12]} was stopped and is READY", stop)
 
 
-@stopped_sandbox_is_notready.clause("containers", on=told("container"))
+@stopped_sandbox_is_notready.clause("containers", on=newly_reported("container"))
 def stopped_sandbox_runs_nothing(m: Moment) -> Iterator[Finding]:
     """No container runs in a stopped sandbox."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         sandbox = one.known.sandbox if one.known else None
         if sandbox is None or not sandbox.stops:
             continue
@@ -229,10 +229,10 @@ def _created(m: Moment) -> int | None:
     return m.container.create.seq if m.container and m.container.create else None
 
 
-@container_is_created_in_a_ready_sandbox.clause("not started", on=told("container"))
+@container_is_created_in_a_ready_sandbox.clause("not started", on=newly_reported("container"))
 def created_container_does_not_run(m: Moment) -> Iterator[Finding]:
     """A container that was not started does not run; UNKNOWN, as of one half written, says neither."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         if one.state == "created" and one.known is not None and one.record.state != "CONTAINER_UNKNOWN":
             runs = one.record.state != "CONTAINER_CREATED" or one.record.started_at > 0
             because = one.known.create.seq if one.known.create else None
@@ -268,10 +268,10 @@ def start_is_for_created_containers_only(m: Moment) -> Findings:
     return None if m.reply.error else KEPT
 
 
-@start_is_for_created_containers_only.clause("started_at", on=told("container"))
+@start_is_for_created_containers_only.clause("started_at", on=newly_reported("container"))
 def started_container_has_started_at(m: Moment) -> Iterator[Finding]:
     """A started container's status has started_at."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         if one.whole and one.known is not None and 0 < one.known.started_seq < m.call.seq:
             because = one.known.started_seq
             has_it = one.record.started_at >= one.record.created_at

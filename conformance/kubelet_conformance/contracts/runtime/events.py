@@ -43,7 +43,7 @@ class _Streams(Note):
 
 
 @contract("CRI-30", on=Pattern(frozenset({"message"})), gate=GATE)
-def events_tell_each_transition_once(m: Moment) -> Findings:
+def events_report_each_transition_once(m: Moment) -> Findings:
     """GetContainerEvents reports each transition of a sandbox and of a container once and in order.
 
     An event has an id, a time in nanoseconds, the status of the sandbox and those of its containers.
@@ -114,8 +114,8 @@ _STEPS = {
 }
 
 
-@events_tell_each_transition_once.clause("each", on=done(*_STEPS))
-def every_transition_is_told(m: Moment) -> Findings:
+@events_report_each_transition_once.clause("each", on=done(*_STEPS))
+def every_transition_is_reported(m: Moment) -> Findings:
     """While a stream is open, what a call did to a container is sent on it."""
     streams, step = m.node.note(_Streams), _STEPS[m.call.rpc]
     container_id = _changed(m)
@@ -155,7 +155,7 @@ def _(m: Moment) -> None:
     m.node.note(_Streams).open.discard(m.call.id)
 
 
-events_tell_each_transition_once.clause("seen", on=expected("CRI-30"))(as_expected)
+events_report_each_transition_once.clause("seen", on=expected("CRI-30"))(as_expected)
 
 
 class _Stamped(Note):

@@ -9,12 +9,12 @@ from msgspec import field
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
-from kubelet_conformance.contract.patterns import done, failed, listed_all, told
+from kubelet_conformance.contract.patterns import done, failed, listed_all, newly_reported
 from kubelet_conformance.contracts.runtime.calls import refusal
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
+from kubelet_conformance.contracts.runtime.records import newly_reported_records
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
-from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
 
 OUTSIDE = Pattern(frozenset({"fault", "kubelet:killed", "kubelet:stopped"}))
 """What may take records away, or leave some that no answered call explains."""
@@ -28,10 +28,6 @@ def _listed(m: Moment) -> Sequence[bodies.ContainerRecord | bodies.SandboxRecord
     if m.call.rpc == "ListContainers":
         return m.response(bodies.ListContainersReply).containers
     return m.response(bodies.ListPodSandboxReply).items
-
-
-def _news(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
-    return m.containers_told or m.sandboxes_told
 
 
 def _request(m: Moment) -> bodies.ListContainersRequest | bodies.ListPodSandboxRequest:
@@ -100,7 +96,7 @@ def _asks_or_answers_anew(m: Moment) -> bool:
     return not m.reply.same or bool(_request(m).filter.label_selector)
 
 
-@contract("CRI-09", on=told("list").where(_asks_or_answers_anew))
+@contract("CRI-09", on=newly_reported("list").where(_asks_or_answers_anew))
 def filters_are_obeyed(m: Moment) -> Findings:
     """A list holds the records that meet every part of its filter, each once, and no others."""
     records, request = _listed(m), _request(m)
@@ -157,7 +153,7 @@ def _asks_for_everything(m: Moment) -> bool:
 _DEAD = ("CONTAINER_EXITED", "SANDBOX_NOTREADY")
 
 
-@contract("CRI-17", on=told("list").where(_asks_for_everything))
+@contract("CRI-17", on=newly_reported("list").where(_asks_for_everything))
 def records_stay_until_removed(m: Moment) -> Findings:
     """A list without a filter holds all that was made and not removed, dead records included."""
     outside, rpc = m.node.note(_Outside), m.call.rpc
@@ -170,7 +166,7 @@ def records_stay_until_removed(m: Moment) -> Findings:
         lost = [one for one in (views[i] for i in sorted(missing)) if _existed(one, m)]
         if lost:
             return [broken(f"{one.id[:12]} was never removed and is not listed any more") for one in lost]
-    return KEPT if any(news.record.state in _DEAD for news in _news(m)) else None
+    return KEPT if any(news.record.state in _DEAD for news in newly_reported_records(m)) else None
 
 
 @records_stay_until_removed.clause("status", on=failed("ContainerStatus", "PodSandboxStatus"))
@@ -234,7 +230,7 @@ def removing_twice_is_no_error(m: Moment) -> Findings:
     return None
 
 
-@removed_container_is_gone.clause("lists", on=told("list"))
+@removed_container_is_gone.clause("lists", on=newly_reported("list"))
 def removed_container_is_not_listed(m: Moment) -> Findings:
     """A removed container is in no later list."""
     return _none_reappeared(m, m.node.note(_Removed)) if m.call.rpc == "ListContainers" else None
@@ -243,7 +239,7 @@ def removed_container_is_not_listed(m: Moment) -> Findings:
 def _none_reappeared(m: Moment, removed: _Removed) -> Findings:
     if not removed.seq_of:
         return None
-    for news in m.containers_told or m.sandboxes_told:
+    for news in m.containers_reported or m.sandboxes_reported:
         seq = removed.before(news.record.id, m.call.seq)
         if seq is not None:
             return broken(f"{news.record.id[:12]} was removed and is listed again", seq)
@@ -286,7 +282,7 @@ def removing_a_sandbox_twice_is_no_error(m: Moment) -> Findings:
     return None
 
 
-@removed_sandbox_is_gone.clause("lists", on=told("list"))
+@removed_sandbox_is_gone.clause("lists", on=newly_reported("list"))
 def removed_sandbox_is_not_listed(m: Moment) -> Findings:
     """A removed sandbox is in no later list, nor are its containers."""
     return _none_reappeared(m, m.node.note(_RemovedSandboxes))
@@ -298,12 +294,12 @@ class _Attempted(Note):
     unclear: bool = False
 
 
-@filters_are_obeyed.clause("nothing else", on=told("container", "sandbox"))
+@filters_are_obeyed.clause("nothing else", on=newly_reported("container", "sandbox"))
 def nothing_is_listed_that_nobody_made(m: Moment) -> Iterator[Finding]:
     """The runtime reports no record that no call has made."""
     if not (m.header.from_start and m.node.listed) or m.node.note(_Outside).ever:
         return
-    for news in _news(m):
+    for news in newly_reported_records(m):
         record = news.record
         pod = m.world.pods.get(record.labels.get(Label.POD_UID, ""))
         if news.known is not None or m.world.went_since(record.id, m.call.t):

@@ -7,6 +7,7 @@ import re
 from kubelet_conformance.contract import Container, Moment, Note, Pattern
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed
+from kubelet_conformance.contracts.facts.disk import log_path
 from kubelet_conformance.contracts.runtime.calls import refusal
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.trace.format.records import Disk
@@ -25,16 +26,9 @@ def _of_log(m: Moment) -> bool:
 LOOKED = Pattern(frozenset({"disk"})).where(_of_log)
 
 
-def _path(container: Container) -> str:
-    """Where its log file has to be; empty for one that has none."""
-    sandbox = container.sandbox.config if container.sandbox else None
-    log = container.config.log_path if container.config else ""
-    return f"{sandbox.log_directory}/{log}" if sandbox and sandbox.log_directory and log else ""
-
-
 def _logging_to(m: Moment, path: str) -> Container | None:
     """The container whose log file this is."""
-    return next((one for one in m.world.containers.values() if path and _path(one) == path), None)
+    return next((one for one in m.world.containers.values() if path and log_path(one) == path), None)
 
 
 class _Rotation(Note):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Sandbox
 from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
-from kubelet_conformance.contract.patterns import done, exited, failed, happened, told
+from kubelet_conformance.contract.patterns import done, exited, failed, happened, newly_reported
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.trace.format import bodies
@@ -20,8 +20,9 @@ LEAST_NANOSECONDS = 10**17
 """1973: a smaller number is a time in a coarser unit."""
 
 
-def _reported(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
-    return m.containers_told or m.sandboxes_told
+def newly_reported_records(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
+    """What the runtime newly reports here: of containers, or else of sandboxes."""
+    return m.containers_reported or m.sandboxes_reported
 
 
 class _Birth(Note):
@@ -32,7 +33,7 @@ class _Birth(Note):
 
 
 def _elder(known: Container | Sandbox) -> Container | Sandbox | None:
-    """The one created before it in its place: of the same pod and, for containers, of the same name."""
+    """The container or sandbox before it of the same pod and, for containers, of the same name."""
     pod = known.pod
     if pod is None:
         return None
@@ -42,13 +43,13 @@ def _elder(known: Container | Sandbox) -> Container | Sandbox | None:
     return elders[-1] if elders and records[-1] is known else None
 
 
-@contract("CRI-10", on=told("container", "sandbox"))
+@contract("CRI-10", on=newly_reported("container", "sandbox"))
 def created_at_is_nanoseconds_and_orders_attempts(m: Moment) -> Iterator[Finding]:
     """Every record has created_at in nanoseconds, the same whenever it is read.
 
     A later attempt has a later created_at.
     """
-    for one in _reported(m):
+    for one in newly_reported_records(m):
         record, known = one.record, one.known
         if record.created_at < LEAST_NANOSECONDS:
             yield broken(f"created_at of {record.id[:12]} is {record.created_at}, no nanoseconds since 1970")
@@ -82,10 +83,10 @@ def _difference(what: str, asked: dict[str, str], said: dict[str, str]) -> str |
     return f"{what} {key} was {asked.get(key, 'absent')!r} and is {said.get(key, 'absent')!r}"
 
 
-@contract("CRI-18", on=told("container", "sandbox"))
+@contract("CRI-18", on=newly_reported("container", "sandbox"))
 def labels_and_annotations_come_back_unchanged(m: Moment) -> Iterator[Finding]:
     """Labels and annotations of a sandbox and of a container are returned exactly as they were given."""
-    for one in _reported(m):
+    for one in newly_reported_records(m):
         record, known = one.record, one.known
         given = None if known is None else known.config or known.record
         if known is None or given is None:
@@ -109,14 +110,14 @@ def _lacks(record: bodies.ContainerRecord) -> list[str]:
     return lacks if record.metadata.name else [*lacks, "metadata.name"]
 
 
-@contract("CRI-34", on=told("container"))
+@contract("CRI-34", on=newly_reported("container"))
 def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
     """Every record has an id, the metadata it was made with and created_at, a container image and image_ref.
 
     A status has the id that was asked for.
     """
     asked = m.container.id if m.container else None
-    for one in m.containers_told:
+    for one in m.containers_reported:
         record, known = one.record, one.known
         lacks = _lacks(record)
         if lacks:
@@ -134,11 +135,11 @@ def records_are_whole_and_of_what_was_asked(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@records_are_whole_and_of_what_was_asked.clause("sandbox", on=told("sandbox"))
+@records_are_whole_and_of_what_was_asked.clause("sandbox", on=newly_reported("sandbox"))
 def sandbox_records_are_whole(m: Moment) -> Iterator[Finding]:
     """Every sandbox record has an id, the metadata it was run with and created_at."""
     asked = m.sandbox.id if m.sandbox else None
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         record, known = one.record, one.known
         meta = record.metadata
         if not (record.id and record.created_at and meta.name and meta.namespace and meta.uid):
@@ -153,10 +154,10 @@ def sandbox_records_are_whole(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@records_are_whole_and_of_what_was_asked.clause("image", on=told("container"))
+@records_are_whole_and_of_what_was_asked.clause("image", on=newly_reported("container"))
 def image_ref_is_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
     """An image_ref that is an image id is the id that the container was created with."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         config = one.known.config if one.known else None
         said, asked = one.record.image_ref, config.image.image if config else ""
         if one.known is None or not (said.startswith(ID_SCHEME) and asked.startswith(ID_SCHEME)):
@@ -177,10 +178,10 @@ def answer_has_a_status(m: Moment) -> Findings:
     return None if status is not None else broken(f"{m.call.rpc} is answered without a status")
 
 
-@contract("CRI-19", on=told("container"))
+@contract("CRI-19", on=newly_reported("container"))
 def container_states_never_go_back(m: Moment) -> Iterator[Finding]:
     """A container goes from CREATED to RUNNING to EXITED and never back."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         known, state = one.known, one.record.state
         if known is None or one.state not in {"running", "exited"}:
             continue
@@ -196,10 +197,10 @@ def container_states_never_go_back(m: Moment) -> Iterator[Finding]:
 container_states_never_go_back.clause("seen", on=expected("CRI-19"))(as_expected)
 
 
-@contract("CRI-14", on=told("container"))
+@contract("CRI-14", on=newly_reported("container"))
 def stopped_container_has_exited(m: Moment) -> Iterator[Finding]:
     """Once StopContainer was answered without an error, the container is EXITED and has finished_at."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         known, record = one.known, one.record
         if known is None or not known.started_seq or not known.stops:
             continue
@@ -232,13 +233,13 @@ def _wrong_end(one: ToldContainer) -> str | None:
     return None
 
 
-@contract("CRI-16", on=told("container"))
+@contract("CRI-16", on=newly_reported("container"))
 def exit_data_is_whole_and_true(m: Moment) -> Iterator[Finding]:
     """The status of an exited container has finished_at and the exit code the process ended with.
 
     Its reason is OOMKilled after an out-of-memory kill; Completed goes with 0 and Error with another code.
     """
-    for one in m.containers_told:
+    for one in m.containers_reported:
         known, record = one.known, one.record
         if one.whole and record.state == "CONTAINER_EXITED" and (known is None or known.started_seq):
             wrong = _wrong_end(one)
@@ -266,10 +267,10 @@ class _Stood(Note):
     notready_seq: int = 0
 
 
-@contract("CRI-20", on=told("sandbox"))
+@contract("CRI-20", on=newly_reported("sandbox"))
 def notready_is_final(m: Moment) -> Iterator[Finding]:
     """A sandbox that was reported NOTREADY is never READY again."""
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         if one.known is None:
             continue
         stood = one.known.note(_Stood)
@@ -287,11 +288,11 @@ class _Addresses(Note):
     broken_until: float = -math.inf
 
 
-@contract("CRI-21", on=told("sandbox"))
+@contract("CRI-21", on=newly_reported("sandbox"))
 def ready_sandbox_has_its_address(m: Moment) -> Iterator[Finding]:
     """A READY sandbox with a network of its own has an IP, if the runtime reports a network, and keeps it."""
     broken_until = m.node.note(_Addresses).broken_until
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         record, known = one.record, one.known
         if known is not None and known.ready_t is not None and known.ready_t <= broken_until:
             continue
@@ -314,10 +315,10 @@ def _(m: Moment) -> None:
         m.node.note(_Addresses).broken_until = m.t if m.record.what.startswith("healed") else math.inf
 
 
-@contract("CRI-22", on=told("sandbox"))
+@contract("CRI-22", on=newly_reported("sandbox"))
 def namespace_modes_come_back(m: Moment) -> Iterator[Finding]:
     """PodSandboxStatus gives back the namespace modes the sandbox was run with."""
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         known = one.known
         if not one.whole or known is None or known.config is None:
             continue
@@ -333,10 +334,10 @@ def namespace_modes_come_back(m: Moment) -> Iterator[Finding]:
             )
 
 
-@contract("CRI-39", on=told("container"), versions=since("1.30"))
+@contract("CRI-39", on=newly_reported("container"), versions=since("1.30"))
 def image_id_is_that_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
     """A container's image_id is the id of the image it was created from."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         known, record = one.known, one.record
         asked = known.config.image.image if known and known.config else ""
         if known is None or not asked.startswith(ID_SCHEME) or not record.image_id:
@@ -349,10 +350,10 @@ def image_id_is_that_of_the_image_asked_for(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@contract("CRI-35", on=told("sandbox"))
+@contract("CRI-35", on=newly_reported("sandbox"))
 def runtime_handler_is_the_one_asked_for(m: Moment) -> Iterator[Finding]:
     """A sandbox that was run with a runtime handler reports that handler."""
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         known = one.known
         if known is None or known.run is None:
             continue

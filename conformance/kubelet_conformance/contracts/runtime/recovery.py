@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Sandbox
-from kubelet_conformance.contract.definition import KEPT, Findings, broken, observer
-from kubelet_conformance.contract.patterns import done, failed, happened, kubelet, told
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, kept_if, observer
+from kubelet_conformance.contract.patterns import done, failed, happened, kubelet, newly_reported
 from kubelet_conformance.contracts.facts.timing import LEFT_WORK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.contracts.runtime.calls import (
     container_is_created_in_a_ready_sandbox,
@@ -47,9 +47,7 @@ def lost_end_is_no_success(m: Moment) -> Iterator[Finding]:
             continue
         if container.started_seq:
             well = ended.code == 0
-            yield (
-                broken(f"{container.name} ended with the node and exited with 0", ended.seq) if well else KEPT
-            )
+            yield kept_if(not well, f"{container.name} ended with the node and exited with 0", ended.seq)
 
 
 class _WentDown(Note):
@@ -122,10 +120,10 @@ def left_work_is_not_undone(m: Moment, pod: Pod) -> Findings:
     return None
 
 
-@work_goes_on_without_its_caller.clause("found", on=told("sandbox"))
+@work_goes_on_without_its_caller.clause("found", on=newly_reported("sandbox"))
 def left_work_is_found(m: Moment) -> Iterator[Finding]:
     """The runtime reports the sandbox that the kubelet gave up on."""
-    for one in m.sandboxes_told:
+    for one in m.sandboxes_reported:
         pod = m.world.pods.get(one.record.metadata.uid)
         left = pod.note(_Left) if pod is not None else None
         if left is not None and left.times:
@@ -133,18 +131,16 @@ def left_work_is_found(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-@start_is_for_created_containers_only.clause("failed", on=told("container"))
+@start_is_for_created_containers_only.clause("failed", on=newly_reported("container"))
 def failed_start_is_an_end(m: Moment) -> Iterator[Finding]:
     """A container that could not be started has ended, with a code that is not 0 (kubernetes#35344)."""
-    for one in m.containers_told:
+    for one in m.containers_reported:
         failure = one.known.note(_FailedStart) if one.known is not None else None
         if failure is None or not failure.seq or not one.whole or failure.seq > m.call.seq:
             continue
         ended = one.record.state == "CONTAINER_EXITED" and one.record.exit_code != 0
-        yield (
-            KEPT
-            if ended
-            else broken(f"{one.record.metadata.name} could not be started and has not ended", failure.seq)
+        yield kept_if(
+            bool(ended), f"{one.record.metadata.name} could not be started and has not ended", failure.seq
         )
 
 

@@ -31,7 +31,7 @@ class _Limits(Note):
     owed: dict[str, int] = {}
     """The values that the next status must have, for what updates named."""
     seq: int = 0
-    under_way: int = 0
+    in_flight: int = 0
 
 
 def _given(linux: bodies.LinuxResources) -> dict[str, int]:
@@ -50,7 +50,7 @@ def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
     if linux is None:
         return None
     limits = container.note(_Limits)
-    if limits.under_way or m.call.seq < limits.seq:
+    if limits.in_flight or m.call.seq < limits.seq:
         return None
     limits.reported = _given(linux)
     for name, value in limits.owed.items():
@@ -62,13 +62,13 @@ def update_is_seen_at_once(m: Moment, container: Container) -> Findings:
 
 @observer(on=call("UpdateContainerResources"))
 def _(_: Moment, container: Container) -> None:
-    container.note(_Limits).under_way += 1
+    container.note(_Limits).in_flight += 1
 
 
 @observer(on=done("UpdateContainerResources").either(failed("UpdateContainerResources")))
 def _(m: Moment, container: Container) -> None:
     limits, asked = container.note(_Limits), _given(m.request(bodies.UpdateContainerResourcesRequest).linux)
-    limits.under_way -= 1
+    limits.in_flight -= 1
     limits.seq = m.seq
     if m.reply.error is None:
         limits.owed |= asked
@@ -112,8 +112,8 @@ def quick_calls_do_not_wait_for_a_stop(m: Moment) -> Findings:
                 return broken(f"{m.call.rpc} of another pod waited {m.t - began:.1f} s for this stop", seq)
     if not stops.open:
         return None
-    under_way = any(stop.t < began and pod is not m.pod for stop, pod in stops.open.values())
-    return KEPT if under_way else None
+    in_flight = any(stop.t < began and pod is not m.pod for stop, pod in stops.open.values())
+    return KEPT if in_flight else None
 
 
 @observer(on=call("StopContainer"))

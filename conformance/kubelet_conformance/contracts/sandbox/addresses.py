@@ -8,11 +8,11 @@ from ipaddress import ip_address
 
 from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodSpec, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
-from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import call, done, status
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.disk import files
-from kubelet_conformance.contracts.facts.sandbox import told_ips
+from kubelet_conformance.contracts.facts.sandbox import reported_ips
 from kubelet_conformance.trace.format.bodies import Mount, PodSandboxStatusReply
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 
@@ -44,7 +44,7 @@ _READ: Pattern = done("PodSandboxStatus")
 
 @observer(on=_READ)
 def _take_address(m: Moment, sandbox: Sandbox) -> None:
-    ips = told_ips(m.response(PodSandboxStatusReply).status)
+    ips = reported_ips(m.response(PodSandboxStatusReply).status)
     current = sandbox.note(_Reported)
     if ips and current.to_tell.issuperset(ips):
         return
@@ -124,10 +124,8 @@ def _has_no_old_address(m: Moment, spec: ContainerSpec, old: set[str]) -> Iterat
     words = (_hosts_text(m) or "").split()
     if words:
         stale = old.intersection(words)
-        yield (
-            broken(f"the hosts file of {spec.name} has {min(stale)}, of the sandbox before")
-            if stale
-            else KEPT
+        yield kept_if(
+            not stale, f"the hosts file of {spec.name} has {min(stale, default='')}, of the sandbox before"
         )
 
 
@@ -169,7 +167,7 @@ def _own_names(sandbox: Sandbox, current: set[str]) -> set[tuple[str, str]]:
 
 
 @contract("START-13", on=call("CreateContainer"), needs=(CRI, PODS))
-def hosts_file_tells_the_pods_names(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+def hosts_file_has_the_pods_names(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """The managed hosts file gives the pod's name at its address, and the pod's aliases."""
     text = _hosts_text(m)
     if pod.spec is None or text is None:
@@ -189,7 +187,7 @@ def addresses_have_the_order_of_the_nodes(_: Moment, pod: Pod, status: PodStatus
     """Of a pod's addresses one of each family is shown, first that of the family of the node's own."""
     if pod.sandbox is None or (pod.spec is not None and pod.spec.host_network):
         return None
-    current = told_ips(pod.sandbox.record) if status.pod_ips else []
+    current = reported_ips(pod.sandbox.record) if status.pod_ips else []
     if len(current) < 2:  # noqa: PLR2004 - one has no order
         return None
     shown = [one.ip for one in status.pod_ips or ()]

@@ -153,7 +153,7 @@ def class_is_not_ignored(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     return KEPT
 
 
-def told_otherwise(pod: Pod, made: bodies.PodSandboxConfig, given: bodies.PodSandboxConfig) -> str | None:
+def config_difference(pod: Pod, made: bodies.PodSandboxConfig, given: bodies.PodSandboxConfig) -> str | None:
     """How the sandbox config of a container differs from its sandbox's; labels may have been updated in
     between.
     """
@@ -189,7 +189,7 @@ def container_is_made_in_the_newest_sandbox(m: Moment, pod: Pod) -> Findings:
         return broken(f"{name} is made in a sandbox that was stopped", newest.stops[-1].call.seq)
     if newest.config is None:
         return None
-    wrong = told_otherwise(pod, newest.config, request.sandbox_config)
+    wrong = config_difference(pod, newest.config, request.sandbox_config)
     return broken(f"{name}: {wrong}", run_seq) if wrong else KEPT
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pod, Sandbox
+from kubelet_conformance.contract import Answered, Finding, Manifest, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -16,12 +16,12 @@ from kubelet_conformance.contract.patterns import (
     event,
     failed,
     happened,
+    newly_reported,
     pod_set,
     sandbox_died,
-    told,
 )
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, of, to_run
+from kubelet_conformance.contracts.facts.pod import NOBODY, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
 from kubelet_conformance.trace.format.records import PodChange
@@ -132,10 +132,10 @@ def _nothing_was_made(m: Moment, pod: Pod) -> None:
         pod.note(_Asked).run = False
 
 
-@first_sandbox_is_attempt_zero.clause("asked for", on=told("sandbox"))
+@first_sandbox_is_attempt_zero.clause("asked for", on=newly_reported("sandbox"))
 def listed_sandbox_was_asked_for(m: Moment) -> Iterator[Finding]:
     """A sandbox of a pod that appears in the trace was requested by RunPodSandbox."""
-    for news in m.sandboxes_told:
+    for news in m.sandboxes_reported:
         record = news.record
         pod = m.world.pods.get(record.metadata.uid)
         if news.known is not None or pod is None or not pod.born or pod.set_t is None:
@@ -187,19 +187,22 @@ def dead_sandbox_is_replaced(_: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     )
 
 
+def _is_killed(pod: Pod, within: float, why: str, *, or_not: Pattern = NOBODY) -> Answered:
+    return answered(
+        by=call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox").where(of(pod)),
+        within=within,
+        unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod)), or_not),
+        text=f"the pod {pod.name} is killed, {why}",
+        whole_node=True,
+    )
+
+
 @sandbox_is_run_only_where_one_is_needed.clause("noticed", on=sandbox_died())
 def dead_sandbox_is_noticed(m: Moment, pod: Pod) -> Findings:
     """When the sandbox dies the pod is killed at once."""
     if not to_run(m) or pod.calls_open or not m.node.kubelet_up or m.node.listing_failed:
         return None
-    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
-    return answered(
-        by=kill.where(of(pod)),
-        within=REACTION,
-        unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod))),
-        text=f"the pod {pod.name} is killed, whose sandbox died,",
-        whole_node=True,
-    )
+    return _is_killed(pod, REACTION, "whose sandbox died,")
 
 
 @sandbox_is_run_only_where_one_is_needed.clause("address", on=done("PodSandboxStatus"))
@@ -212,14 +215,7 @@ def sandbox_without_address_is_replaced(m: Moment, pod: Pod, sandbox: Sandbox) -
         return None
     if pod.restart_policy != "Always" or sandboxes.why_replaced(pod) != "it has no IP":
         return None
-    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
-    return answered(
-        by=kill.where(of(pod)),
-        within=RETRY + RETRY_SLACK,
-        unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod)), TERMINATION_ASKED),
-        text=f"the pod {pod.name} is killed, whose sandbox has no IP,",
-        whole_node=True,
-    )
+    return _is_killed(pod, RETRY + RETRY_SLACK, "whose sandbox has no IP,", or_not=TERMINATION_ASKED)
 
 
 @sandbox_is_run_only_where_one_is_needed.clause("several", on=done("PodSandboxStatus"))
@@ -231,14 +227,7 @@ def several_sandboxes_are_replaced(m: Moment, pod: Pod) -> Findings:
         return None
     if pod.restart_policy != "Always" or sandboxes.why_replaced(pod) != "more than one is ready":
         return None
-    kill = call("StopContainer", "StopPodSandbox", "ExecSync", "RunPodSandbox")
-    return answered(
-        by=kill.where(of(pod)),
-        within=RETRY + RETRY_SLACK,
-        unless=sandboxes.BLIND.either(sandboxes.GONE.where(of(pod)), TERMINATION_ASKED),
-        text=f"the pod {pod.name} is killed, which has two ready sandboxes,",
-        whole_node=True,
-    )
+    return _is_killed(pod, RETRY + RETRY_SLACK, "which has two ready sandboxes,", or_not=TERMINATION_ASKED)
 
 
 def _lists_sandboxes_anew(m: Moment) -> bool:
@@ -246,19 +235,17 @@ def _lists_sandboxes_anew(m: Moment) -> bool:
     return is_new and m.request(ListPodSandboxRequest).everything
 
 
-@sandbox_is_run_only_where_one_is_needed.clause("vanished", on=told("list").where(_lists_sandboxes_anew))
+@sandbox_is_run_only_where_one_is_needed.clause(
+    "vanished", on=newly_reported("list").where(_lists_sandboxes_anew)
+)
 def vanished_sandbox_is_replaced(m: Moment) -> Iterator[Finding]:
     """When a listing shows that the sandbox has vanished, another one is run at once."""
     listed = {record.id for record in m.response(ListPodSandboxReply).items}
     for sandbox in m.world.sandboxes.values():
         pod = sandbox.pod
-        if (
-            sandbox.id in listed
-            or pod is None
-            or pod.sandbox is not sandbox
-            or sandbox.stops
-            or pod.calls_open
-        ):
+        if sandbox.id in listed or pod is None or pod.sandbox is not sandbox or sandbox.stops:
+            continue
+        if pod.calls_open:
             continue
         if sandbox.ready_t is None or sandbox.ready_t > m.call.t or not sandboxes.wants_to_run(pod):
             continue

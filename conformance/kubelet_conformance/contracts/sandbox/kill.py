@@ -10,7 +10,7 @@ from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, pod_set, status
 from kubelet_conformance.contracts.facts.pod import goes_on_in, is_dead_orphan, may_be_unknown
-from kubelet_conformance.contracts.facts.sandbox import FINISHED, standing, told_ips
+from kubelet_conformance.contracts.facts.sandbox import FINISHED, reported_ips, standing
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
 
@@ -230,7 +230,7 @@ def address_outlives_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Find
 
 def _addresses(sandboxes: list[Sandbox]) -> set[str]:
     """All addresses that these sandboxes were read with."""
-    return {ip for one in sandboxes for ip in (one.ip, *told_ips(one.record)) if ip}
+    return {ip for one in sandboxes for ip in (one.ip, *reported_ips(one.record)) if ip}
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubelet_conformance.contract import Container, Exit, Moment, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_unset, sandbox_died
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
 from kubelet_conformance.contracts.facts.container import asked, put_off, recorded, stop_to_remake, was_tried
@@ -42,10 +42,8 @@ def last_init_record_stays_until_the_kill(
         return None
     if container.kind not in {"init", "sidecar"} or pod.newest(container.name) is not container:
         return None
-    return (
-        KEPT
-        if sandbox.stopped
-        else broken(f"the record of {container.name} is removed, and its sandbox stands")
+    return kept_if(
+        bool(sandbox.stopped), f"the record of {container.name} is removed, and its sandbox stands"
     )
 
 

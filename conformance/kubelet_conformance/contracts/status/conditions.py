@@ -12,7 +12,8 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVers
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import deleted, done, happened, status
 from kubelet_conformance.contracts.facts import status as statuses
-from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_told
+from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_reported
+from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
 from kubelet_conformance.contracts.facts.timing import REACTION
@@ -20,7 +21,6 @@ from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerState, ContainerStatus, PodStatus
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.disruption import is_ended_by_the_kubelet
-from kubelet_conformance.trace.world.missed_updates import EVENTS_GATE
 
 NEEDS = (STATUS, PODS)
 
@@ -150,7 +150,7 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     if not late:
         return found
     begun = (_initialized(now, phase, app_suffices=app_suffices, late=late) for phase in now.phases)
-    return starts_are_told(late) if _judged(now, "Initialized", begun) is KEPT else found
+    return starts_are_reported(late) if _judged(now, "Initialized", begun) is KEPT else found
 
 
 class _Synced(Note):
@@ -176,7 +176,7 @@ def _views(m: Moment, now: statuses.Written) -> tuple[PodStatus | None, ...]:
     elif synced.until_t is None:
         synced.until_t = m.t
     is_soon = synced.until_t is None or m.t - synced.until_t <= REACTION
-    return (None, before, synced.status) if is_soon or _receives_events(m) else (None, before)
+    return (None, before, synced.status) if is_soon or receives_events(m) else (None, before)
 
 
 def _before_the_probes(now: statuses.Written) -> PodStatus:
@@ -187,10 +187,6 @@ def _before_the_probes(now: statuses.Written) -> PodStatus:
         for one in now.status.init_container_statuses or ()
     )
     return replace(now.status, init_container_statuses=inits)
-
-
-def _receives_events(m: Moment) -> bool:
-    return bool(m.header.feature_gates.get(EVENTS_GATE))
 
 
 def _by_syncs(status: PodStatus) -> tuple[list[tuple[str, str, ContainerState]], Expected | None]:
@@ -346,7 +342,7 @@ def _is_in_use(now: statuses.Written) -> bool:
     return any(said.runtime_id in newest.containers for said in every) and not _may_be_stopped(newest)
 
 
-@contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=statuses.TOLD_AT_ONCE)
+@contract("COND-07", on=status(), needs=(*NEEDS, CRI), versions=statuses.REPORTED_AT_ONCE)
 def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Up to 1.35 PodReadyToStartContainers comes with the next sync, which a long pull puts off.
 
@@ -358,7 +354,7 @@ def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodSta
     before = pod.status.condition(statuses.READY_TO_START) if pod.status is not None else None
     if before is not None and before.status == "True":
         return None
-    if statuses.TOLD_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(m, pod):
+    if statuses.REPORTED_AT_ONCE.at(m.kubernetes) or not _still_in_first_sync(m, pod):
         return KEPT
     return broken(
         f"{statuses.READY_TO_START} is True while the sync that created the sandbox still pulls an image"
@@ -383,7 +379,7 @@ def _is_pulled_again(pod: Pod, pull: Call, run: Call) -> bool:
 @new_sandbox_is_reported_by_the_next_sync.clause("at once", on=done("RunPodSandbox"))
 def new_sandbox_is_reported_at_once(m: Moment, pod: Pod) -> Findings:
     """From 1.36 on the condition does not wait for the sync that created the sandbox."""
-    if not statuses.TOLD_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
+    if not statuses.REPORTED_AT_ONCE.at(m.kubernetes) or not to_run(m) or pod.static:
         return None
     said = pod.status.condition(statuses.READY_TO_START) if pod.status is not None else None
     if said is not None and said.status == "True":

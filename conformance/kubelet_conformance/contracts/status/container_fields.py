@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import STATUS, ByVersion
-from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import call, done, status
-from kubelet_conformance.contracts.facts.static_pod import is_without_a_past, last_told_in_a_former_life
-from kubelet_conformance.contracts.facts.status import END_TOLD, Entry, is_late, kubelets_entries, record_with
+from kubelet_conformance.contracts.facts.static_pod import is_without_a_past, status_may_be_forgotten
+from kubelet_conformance.contracts.facts.status import (
+    END_SHOWN,
+    Entry,
+    is_late,
+    kubelets_entries,
+    record_with,
+)
 from kubelet_conformance.contracts.sandbox.config import never_updated
 from kubelet_conformance.contracts.status.container_status import NEEDS
 from kubelet_conformance.trace.format.bodies import CreateContainerReply
@@ -85,7 +91,7 @@ def _is_forgotten(m: Moment, pod: Pod) -> bool:
     A static pod whose file is back starts without one.
     """
     started_t = m.node.started_t
-    if pod.wanted and last_told_in_a_former_life(m, pod):
+    if pod.wanted and status_may_be_forgotten(m, pod):
         return True
     return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
 
@@ -102,20 +108,15 @@ def image_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
         if record is not None:
             scheme = said.container_id.partition("://")[0]
             right = said.image == record.image.image and said.image_id.endswith(record.image_ref)
-            yield (
-                KEPT
-                if right and scheme
-                else broken(
-                    f"{said.name} has image {said.image} ({said.image_id}), the runtime says "
-                    f"{record.image.image} ({record.image_ref})"
-                )
+            yield kept_if(
+                bool(right and scheme),
+                f"{said.name} has image {said.image} ({said.image_id}), the runtime says "
+                f"{record.image.image} ({record.image_ref})",
             )
         elif entry.without_record and said.state.waiting and entry.spec and m.pod and never_updated(m.pod):
             right = said.image == entry.spec.image and not said.image_id
-            yield (
-                KEPT
-                if right
-                else broken(f"{said.name} has no record and image {said.image}, expected {entry.spec.image}")
+            yield kept_if(
+                bool(right), f"{said.name} has no record and image {said.image}, expected {entry.spec.image}"
             )
 
 
@@ -160,10 +161,8 @@ def ids_are_of_containers_of_the_pod(m: Moment, pod: Pod) -> Iterator[Finding]:
                 found = m.world.containers.get(one_id)
                 if found is not None and found.pod is pod:
                     ids[one_id] = None  # It may come of a creation whose answer was lost.
-                yield (
-                    KEPT
-                    if one_id in ids
-                    else broken(f"{said.name} has containerID {full}, which was not created for the pod")
+                yield kept_if(
+                    one_id in ids, f"{said.name} has containerID {full}, which was not created for the pod"
                 )
 
 
@@ -219,7 +218,7 @@ def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
         yield KEPT if said.ready == right else broken(f"ready of {said.name} is {said.ready}")
 
 
-@contract("CSTAT-11", on=END_TOLD, needs=NEEDS)
+@contract("CSTAT-11", on=END_SHOWN, needs=NEEDS)
 def end_reason_is_the_runtimes(m: Moment) -> Iterator[Finding]:
     """The reason of a terminated state is the one the runtime gave."""
     for entry in kubelets_entries(m):

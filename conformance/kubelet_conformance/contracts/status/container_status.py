@@ -9,6 +9,8 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, broken, contract, observer
 from kubelet_conformance.contract.patterns import read_as, status
 from kubelet_conformance.contracts.facts import status as statuses
+from kubelet_conformance.contracts.facts.container import read_as_unknown
+from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.static_pod import end_is_made_up, ended_since_its_file_went
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.container import Recorded
@@ -109,7 +111,7 @@ def _ended(container: Container) -> int | None:
     return container.exit.seq if container.exit else _started(container)
 
 
-@state_is_that_of_the_record.clause("last state", on=statuses.END_TOLD)
+@state_is_that_of_the_record.clause("last state", on=statuses.END_SHOWN)
 def last_state_is_that_of_its_record(m: Moment) -> Iterator[Finding]:
     """A terminated lastState has the data of the record that it names."""
     for entry in statuses.kubelets_entries(m):
@@ -145,7 +147,7 @@ def _state_is_read(m: Moment) -> None:
 @state_is_that_of_the_record.clause("as read", on=status())
 def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The state of a container in a status follows from a state that its record was read in (table 27.8)."""
-    if m.header.feature_gates.get("EventedPLEG") or _ends(m) or not m.header.from_start:
+    if receives_events(m) or _ends(m) or not m.header.from_start:
         return  # Events of the runtime report states too.
     for entry in statuses.kubelets_entries(m):
         container = entry.container
@@ -164,18 +166,15 @@ def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield broken(text, _started(container))
 
 
-@contract("CSTAT-03", on=statuses.END_TOLD, needs=NEEDS)
+@contract("CSTAT-03", on=statuses.END_SHOWN, needs=NEEDS)
 def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
     """State is of the newest record of a name, lastState of the one before it."""
     for entry in statuses.kubelets_entries(m):
         last = entry.status.last_state.terminated
         container = entry.container
-        if (
-            last is None
-            or not last.container_id
-            or container is None
-            or entry.status.state.waiting is not None
-        ):
+        if last is None or not last.container_id or container is None:
+            continue
+        if entry.status.state.waiting is not None:
             continue
         before = entry.last
         if before is None or not before.born or not container.born:
@@ -205,7 +204,7 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
         container, said, waiting = entry.container, entry.status, entry.status.state.waiting
         if waiting is None or container is None or not container.born or not container.started_seq:
             continue
-        if container.state == "unknown" or _read_as_unknown(container):
+        if container.state == "unknown" or read_as_unknown(container):
             continue  # What it does is not known, so neither is that it ended.
         last = said.last_state.terminated
         if container.exit is None:
@@ -221,19 +220,11 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
 def _was_made_up(m: Moment, entry: statuses.Entry) -> bool:
     """The end in lastState was invented when its static pod, now back, was terminated; no record is left."""
     last, container = entry.status.last_state.terminated, entry.container
-    if (
-        last is None
-        or last.reason != statuses.UNKNOWN_END
-        or container is None
-        or container.state != "removed"
-    ):
+    if last is None or last.reason != statuses.UNKNOWN_END or container is None:
+        return False
+    if container.state != "removed":
         return False
     return m.pod is not None and ended_since_its_file_went(m, m.pod)
-
-
-def _read_as_unknown(container: Container) -> bool:
-    """The kubelet last read it in an unknown state."""
-    return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
 
 
 @contract("CSTAT-05", on=status(), needs=NEEDS)
@@ -292,7 +283,7 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             continue
         if end_is_made_up(m, m.pod, said):
             continue  # The rest of it stays as it was.
-        if statuses.tells_of_probes_only(m) or statuses.tells_of_its_sandbox_only(m):
+        if statuses.shows_probes_only(m) or statuses.shows_its_sandbox_only(m):
             continue
         last = said.last_state.terminated
         gone = statuses.record_with(m, older.runtime_id)

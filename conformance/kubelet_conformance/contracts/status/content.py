@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STORED_STATUS, since
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, pod_set, status
 from kubelet_conformance.contracts.facts.pod import (
     FAULT,
@@ -17,7 +17,7 @@ from kubelet_conformance.contracts.facts.pod import (
     worker_is_busy,
 )
 from kubelet_conformance.contracts.facts.probe import PROBES, no_more_probed, probe_at
-from kubelet_conformance.contracts.facts.static_pod import last_told_in_a_former_life
+from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
 from kubelet_conformance.contracts.facts.timing import API_POLL, RELIST, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest
@@ -48,11 +48,7 @@ def older_status_does_not_follow_a_newer(m: Moment) -> Iterator[Finding]:
             continue
         if not said.container_id:
             is_there = old.state.running is not None and old.runtime_id in m.world.containers
-            yield (
-                broken(f"{said.name} was created and has no id any more", _before_seq(m))
-                if is_there
-                else KEPT
-            )
+            yield kept_if(not is_there, f"{said.name} was created and has no id any more", _before_seq(m))
             continue
         if said.container_id == old.container_id:
             was, is_ = _course(old), _course(said)
@@ -128,7 +124,7 @@ def reason_goes_with_its_phase(m: Moment, pod: Pod, status: PodStatus) -> Findin
 
 def _may_be_forgotten(m: Moment, pod: Pod) -> bool:
     """A kubelet that starts has the statuses of its pods from their objects, and a static pod has none."""
-    return pod.static and (is_first_of_this_life(m) or last_told_in_a_former_life(m, pod))
+    return pod.static and (is_first_of_this_life(m) or status_may_be_forgotten(m, pod))
 
 
 @contract("STATUS-18", on=status(), needs=(EVERY_STATUS, PODS), versions=since("1.34"))

@@ -221,13 +221,13 @@ def _event_is_sent(m: Moment, pod: Pod) -> None:
         reported.failing.add(record.container)
 
 
-@events_come_in_order.clause("told", on=done("StartContainer"))
+@events_come_in_order.clause("reported", on=done("StartContainer"))
 def start_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
     """A container that was started gets its Started event."""
     if not container.born or pod.termination is not None:
         return None
     return answered(
-        by=event("Started").where(lambda n: f"{{{container.name}}}" in (_event(n).container or "")),
+        by=event("Started").where(pods.is_on(container.name)),
         within=REACTION,
         unless=pods.TERMINATION_ASKED,
         text=f"a Started event of {container.name}",
@@ -280,7 +280,7 @@ def each_kill_has_an_event(_: Moment, pod: Pod, container: Container) -> Finding
     if pod.note(_Kills).reported.pop(name, None) is not None:
         return KEPT
     return answered(
-        by=event("Killing").where(lambda n: f"{{{name}}}" in (_event(n).container or "")),
+        by=event("Killing").where(pods.is_on(name)),
         within=REACTION,
         text=f"a Killing event of {name}",
     )

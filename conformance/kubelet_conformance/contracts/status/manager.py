@@ -14,9 +14,9 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, status
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.sandbox import EVENT_TOLD, told_ips
-from kubelet_conformance.contracts.facts.static_pod import last_told_in_a_former_life
-from kubelet_conformance.contracts.facts.status import AGAIN, END_TOLD, Reads, being_read
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, reported_ips
+from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
+from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, being_read
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import ApiWrite, Status
@@ -94,7 +94,7 @@ def start_time_never_changes(m: Moment, pod: Pod, status: PodStatus) -> Findings
     if not status.start_time:
         return broken("startTime is missing")
     before = pod.status.start_time if pod.status is not None else None
-    if before is not None and before != status.start_time and not last_told_in_a_former_life(m, pod):
+    if before is not None and before != status.start_time and not status_may_be_forgotten(m, pod):
         return broken(f"startTime goes from {before} to {status.start_time}", pod.status_seq)
     return KEPT
 
@@ -112,14 +112,14 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             continue
         if new.status != old.status:
             is_back = (new.last_transition_time or "") < (old.last_transition_time or "")
-            if is_back and not last_told_in_a_former_life(m, pod):
+            if is_back and not status_may_be_forgotten(m, pod):
                 yield broken(f"lastTransitionTime of {old.type} goes back", pod.status_seq)
             continue
         if new.last_transition_time == old.last_transition_time:
             yield KEPT
         elif old.status == "False" and old.type in _READY and _is_probed(pod, now):
             yield _was_ready_between(pod, old.type)
-        elif not _may_have_flipped(old.type, pod, before, now) and not last_told_in_a_former_life(m, pod):
+        elif not _may_have_flipped(old.type, pod, before, now) and not status_may_be_forgotten(m, pod):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
                 f"{new.last_transition_time}",
@@ -152,7 +152,7 @@ def _was_ready_between(pod: Pod, condition: str) -> Finding:
 
 
 def _may_have_flipped(condition: str, pod: Pod, before: PodStatus, now: PodStatus) -> bool:
-    """It may have been otherwise in a status that was never written: its subject was created again since.
+    """The condition may have been otherwise in a status that was never written.
 
     Writes may be left out where the next one follows soon, or while the API server is away. What has ended
     may have become ready just before.
@@ -226,7 +226,7 @@ def times_are_whole_seconds(m: Moment, status: PodStatus) -> Findings:
     return broken(f"a time has a fraction of a second: {stamp}...")
 
 
-@contract("STATUS-12", on=END_TOLD, needs=(STATUS,))
+@contract("STATUS-12", on=END_SHOWN, needs=(STATUS,))
 def messages_share_their_limit(_: Moment, status: PodStatus) -> Iterator[Finding]:
     """Termination messages have 12 KiB a pod, evenly shared by all its containers."""
     every = status.every_container
@@ -262,11 +262,9 @@ def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, statu
     if not status.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")
     if spec.host_network:
-        return (
-            KEPT
-            if status.pod_ip in {"", status.host_ip}
-            else broken(f"podIP is {status.pod_ip}, not the host's")
-        )
+        if status.pod_ip not in {"", status.host_ip}:
+            return broken(f"podIP is {status.pod_ip}, not the host's")
+        return KEPT
     return _wrong_address(m, pod, status) or KEPT
 
 
@@ -295,15 +293,15 @@ def _addresses_given(m: Moment) -> None:
     record = m.response(PodSandboxStatusReply).status
     if m.pod is not None:
         given = m.pod.note(_Addresses).first_t
-        for ip in told_ips(record):
+        for ip in reported_ips(record):
             if given.get(ip, math.inf) > m.t:
                 given[ip] = m.t
 
 
-@observer(on=EVENT_TOLD)
+@observer(on=CONTAINER_EVENT)
 def _reported_addresses(m: Moment, pod: Pod) -> None:
     """The state in an event may be shown, and need not be: when the kubelet handles it is not known."""
-    for ip in told_ips(reported_sandbox(m)):
+    for ip in reported_ips(reported_sandbox(m)):
         pod.note(_Addresses).first_t.setdefault(ip, math.inf)
 
 
@@ -335,9 +333,9 @@ def host_has_its_addresses(m: Moment) -> Findings:
     if reported is None or not reported.host_ip:
         return None
     ips = [one.get("ip") for one in reported.host_ips or ()]
-    return (
-        KEPT if reported.host_ip in ips else broken(f"hostIP {reported.host_ip} is written, hostIPs is {ips}")
-    )
+    if reported.host_ip not in ips:
+        return broken(f"hostIP {reported.host_ip} is written, hostIPs is {ips}")
+    return KEPT
 
 
 @addresses_are_those_of_the_sandbox.clause("new sandbox", on=status())
@@ -349,7 +347,7 @@ def address_follows_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Findi
     given = pod.note(_Addresses).first_t
     if newest.state != "ready" or newest.ip not in given or len(given) == 1:
         return None
-    own = {newest.ip, *told_ips(newest.record)}
+    own = {newest.ip, *reported_ips(newest.record)}
     if own >= given.keys():
         return None
     if status.pod_ip in own or _may_be_unknown(m, pod, given[newest.ip]):

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import PODS, STATUS, since
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, done, exited, failed, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import status as statuses
-from kubelet_conformance.contracts.facts.container import may_have_started, starts_are_told
+from kubelet_conformance.contracts.facts.container import may_have_started, starts_are_reported
 from kubelet_conformance.contracts.facts.kills import is_killed_already
 from kubelet_conformance.contracts.facts.static_pod import end_is_made_up, has_no_mirror
 from kubelet_conformance.contracts.facts.timing import REACTION
@@ -40,12 +40,12 @@ def _judged(m: Moment, situation: Callable[[statuses.Written], bool]) -> Finding
         return None
     if now.status.phase in now.allowed:
         return KEPT
-    is_old = statuses.tells_of_probes_only(m) or statuses.tells_of_its_sandbox_only(m)
+    is_old = statuses.shows_probes_only(m) or statuses.shows_its_sandbox_only(m)
     if is_old and now.before is not None and now.status.phase == now.before.phase:
         return _follows(now)
     expected, row = " or ".join(sorted(now.allowed)), now.row
     if row.row == "P3" and (late := may_have_started(now.pod, now.status)):
-        return starts_are_told(late)
+        return starts_are_reported(late)
     return broken(f"phase is {now.status.phase}, expected {expected}: {row.why} ({row.row})", now.pod.set_seq)
 
 
@@ -197,7 +197,7 @@ def init_failure_is_written_in_the_end(m: Moment, pod: Pod) -> Findings:
     return _owed(m, "Failed") if any(e is not None and e.code for e in exits) else None
 
 
-@contract("PHASE-10", on=statuses.END_TOLD, needs=NEEDS)
+@contract("PHASE-10", on=statuses.END_SHOWN, needs=NEEDS)
 def init_that_waits_after_success_is_done(m: Moment) -> Findings:
     """An init container that waits, and ended with 0 before, counts as done."""
 
@@ -225,10 +225,10 @@ def terminal_phase_is_final(m: Moment) -> Findings:
 
 
 def _reaches_its_deadline(m: Moment, pod: Pod) -> bool:
-    """Its deadline passes just after it has succeeded: its worker may not know of the phase by then."""
-    is_told = m.status is not None and m.status.reason == "DeadlineExceeded"
+    """The pod's deadline passes just after it has succeeded: its worker may not know of the phase."""
+    is_exceeded = m.status is not None and m.status.reason == "DeadlineExceeded"
     is_just_over = pod.status_t is not None and m.t - pod.status_t <= REACTION
-    return is_told and is_just_over and time_may_be_over(m, pod)
+    return is_exceeded and is_just_over and time_may_be_over(m, pod)
 
 
 @contract("PHASE-12", on=statuses.AGAIN, needs=NEEDS)
@@ -248,9 +248,7 @@ def handlers_decide_before_containers(_: Moment, pod: Pod, status: PodStatus) ->
         return None
     if status.reason == "Terminated" and status.phase == "Succeeded":
         return None  # SHUT-02: what had succeeded before a shutdown stays so.
-    return (
-        KEPT if status.phase == "Failed" else broken(f"phase is {status.phase} with reason {status.reason}")
-    )
+    return kept_if(status.phase == "Failed", f"phase is {status.phase} with reason {status.reason}")
 
 
 @contract("PHASE-14", on=STOPPED, needs=NEEDS, versions=since("1.27"))

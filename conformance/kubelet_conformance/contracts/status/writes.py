@@ -15,7 +15,7 @@ from kubelet_conformance.contract.patterns import deleted, done, exited, pod_set
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.static_pod import sent_static
 from kubelet_conformance.contracts.facts.status import seconds
-from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, KUBELET_START, REACTION
+from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, KUBELET_START, REACTION, STATUS_BATCH
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ABSENT, ApiWrite, Status
 from kubelet_conformance.trace.world.kubelet_view import informed_by
@@ -24,8 +24,6 @@ Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 """The lists of a status whose elements are merged, with the field that identifies an element."""
 API = Pattern(frozenset({"api"}))
-BATCH = 10.0
-"""Period at which the status manager looks at all statuses (status_manager.go)."""
 _OK, _NOT_FOUND, _SERVER_ERROR = 200, 404, 500
 _NAMES_REMEMBERED = 1000
 
@@ -120,7 +118,7 @@ def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findi
         by=status()
         .where(pods.of(pod))
         .where(lambda n: n.status is not None and n.status.phase != reported.phase),
-        within=BATCH + REACTION,
+        within=STATUS_BATCH + REACTION,
         unless=pods.FAULT.either(pods.TERMINATION_ASKED.where(pods.of(pod)), pod_set().where(pods.of(pod))),
         whole_node=True,
         text=f"the phase of {pod.name}, which is {reported.phase} by another client, is corrected",
@@ -173,7 +171,7 @@ class _Missed(Note):
 
 
 @contract("STATUS-05", on=MISSED, needs=(EVERY_STATUS,))
-def missing_pod_is_let_be(m: Moment) -> Findings:
+def missing_pod_is_left_alone(m: Moment) -> Findings:
     """NotFound for a pod is final: its status is not written again and again."""
     if not isinstance(m.record, ApiWrite):
         return None
@@ -183,10 +181,10 @@ def missing_pod_is_let_be(m: Moment) -> Findings:
     if len(known) > _NAMES_REMEMBERED:
         known.popitem(last=False)
     times.append(m.t)
-    recent = [t for t in times if m.t - t <= BATCH]
+    recent = [t for t in times if m.t - t <= STATUS_BATCH]
     # A question does not say whose it is: each of several pods that had the name has its own.
     namesakes = sum((pod.namespace, pod.name) == name for pod in m.world.pods.values())
-    changes = sum(m.t - t <= BATCH for t in m.node.note(_Missed).changes)
+    changes = sum(m.t - t <= STATUS_BATCH for t in m.node.note(_Missed).changes)
     if len(recent) <= _MISSES_MAX * max(1, namesakes) + changes:
         return KEPT
     text = f"was asked for {len(recent)} times in {m.t - recent[0]:.1f} s"
@@ -306,7 +304,7 @@ def finished_pod_can_be_deleted(m: Moment, pod: Pod, manifest: Manifest) -> Find
         by=pods.API_DELETE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod).either(
             deleted().where(pods.of(pod))
         ),
-        within=BATCH + REACTION,
+        within=STATUS_BATCH + REACTION,
         unless=pods.FAULT,
         whole_node=True,
         text=f"{pod.name}, which has ended, is deleted",
@@ -326,7 +324,7 @@ def failed_write_is_repeated(m: Moment) -> Findings:
         return None
     return answered(
         by=pods.STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod),
-        within=BATCH + REACTION,
+        within=STATUS_BATCH + REACTION,
         unless=deleted().where(pods.of(pod)),
         whole_node=True,
         text=f"the status of {pod.name} is written again after {write.code}",

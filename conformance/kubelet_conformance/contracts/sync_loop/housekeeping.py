@@ -15,18 +15,18 @@ from kubelet_conformance.contract.patterns import (
     exited,
     failed,
     kubelet,
+    newly_reported,
     pod_set,
-    told,
 )
 from kubelet_conformance.contracts.facts import timing
+from kubelet_conformance.contracts.facts.kubelet import api_is_away, is_informed, sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of, to_run
-from kubelet_conformance.contracts.facts.static_pod import kubelet_works
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.disruption import REFUSALS
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
-_NEWS = told("sandbox", "list")
+_NEWS = newly_reported("sandbox", "list")
 """The runtime reports something new, perhaps a sandbox that was run though the call failed."""
 _HINDERED = event(*sorted(REFUSALS | {"FailedMount", "FailedValidation"}))
 _NO_PORT = event("NodePorts")
@@ -48,22 +48,18 @@ _DELAYED = FAULT.either(_READS_FAIL, _NOT_READY)
 """The kubelet is blocked, or cannot see the runtime."""
 
 
-_RETRY_LEAST = 10.0
-"""A failed sync is not due earlier than this after its end (kubelet.go backOffPeriod)."""
-
-
 @contract("LOOP-11", on=failed("RunPodSandbox"), needs=(CRI, PODS))
 def retry_comes_when_it_is_due(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """The loop syncs the pods that are due, and no others: a pod whose sandbox could not be run is tried
     again 10 to 16 s later, and not before, as long as nothing new is observed of it.
     """
-    if not to_run(m) or pod.source != "api" or pod.sandboxes or not kubelet_works(m):
+    if not to_run(m) or pod.source != "api" or pod.sandboxes or not sees_its_runtime(m):
         return None
     if pod.changed_t is None or pod.changed_t >= m.call.t or spec.readiness_gates:
         return None
     if kubelet_view(m).is_cut_off(m.t):
         return None
-    due = m.t + _RETRY_LEAST - timing.SAME_MOMENT
+    due = m.t + timing.RETRY_LEAST - timing.SAME_MOMENT
     again = call("RunPodSandbox").where(of(pod))
     return answered(
         by=again.where(lambda n: n.t >= due),
@@ -143,7 +139,7 @@ def pod_without_object_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The running containers of a pod whose object is gone are stopped."""
     if pod.static or not pod.born or not pod.wanted or pod.termination is not None:
         return
-    if not kubelet_works(m) or kubelet_view(m).is_cut_off(m.t):
+    if not is_informed(m):
         return
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
@@ -186,7 +182,7 @@ def resync_makes_up_for_what_was_missed(
 @contract("EVENTS-05", on=done("CreateContainer"), needs=(CRI, PODS))
 def nothing_waits_for_its_event(m: Moment) -> Findings:
     """While no event can be sent a container that was created, which is an event, is started all the same."""
-    if kubelet_view(m).api_away_t is None or not to_run(m):
+    if not api_is_away(m) or not to_run(m):
         return None
     name = m.request(bodies.CreateContainerRequest).config.metadata.name
     made = m.response(bodies.CreateContainerReply).container_id

@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import ORPHAN_GRACE, is_ended_for_a_reason, reasons
 from kubelet_conformance.contracts.facts.probe import has_other_probes
-from kubelet_conformance.contracts.facts.static_pod import last_told_in_a_former_life
+from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
@@ -70,11 +70,9 @@ def healthy_container_is_not_stopped(m: Moment, pod: Pod, container: Container) 
     spec = container.spec
     if pod.termination is not None or not pod.born or spec is None or reasons(m):
         return None
-    if (
-        container.stopping
-        or has_other_probes(container, "liveness", "startup")
-        or is_ended_for_a_reason(m, pod)
-    ):
+    if container.stopping or has_other_probes(container, "liveness", "startup"):
+        return None
+    if is_ended_for_a_reason(m, pod):
         return None
     return answered(
         by=pods.NOBODY,
@@ -242,7 +240,7 @@ def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Fi
     if not _before(m.node, pod.status_t) or pod.sandbox is None or not _before(m.node, pod.sandbox.ready_t):
         return None
     is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
-    if is_lost or last_told_in_a_former_life(m, pod) or is_ended_by_the_kubelet(m, pod):
+    if is_lost or status_may_be_forgotten(m, pod) or is_ended_by_the_kubelet(m, pod):
         return None  # Its address is no longer known, or the pod is refused and has none.
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
@@ -296,21 +294,18 @@ def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Iterator[Finding]:
             continue
         if sandbox.died_t < node.down_t or (pod.spec and pod.spec.active_deadline_seconds is not None):
             continue
+        run = call("RunPodSandbox").where(pods.of(pod))
         yield answered(
-            by=call("RunPodSandbox").where(_runs_attempt(pod, sandbox.attempt + 1)),
+            by=run.where(_is_attempt(sandbox.attempt + 1)),
             within=KUBELET_START + (pod.spec.grace_seconds if pod.spec else 0),
             unless=pods.TERMINATION_ASKED.where(pods.of(pod)),
-            not_before=call("RunPodSandbox").where(_runs_another(pod, sandbox.attempt + 1)),
+            not_before=run,
             text=f"a sandbox of {pod.name} is run as attempt {sandbox.attempt + 1}",
         )
 
 
-def _runs_attempt(pod: Pod, attempt: int) -> Predicate:
-    return lambda m: m.pod is pod and m.request(RunPodSandboxRequest).config.metadata.attempt == attempt
-
-
-def _runs_another(pod: Pod, attempt: int) -> Predicate:
-    return lambda m: m.pod is pod and m.request(RunPodSandboxRequest).config.metadata.attempt != attempt
+def _is_attempt(attempt: int) -> Predicate:
+    return lambda m: m.request(RunPodSandboxRequest).config.metadata.attempt == attempt
 
 
 @contract(
@@ -325,7 +320,7 @@ def post_start_is_not_run_again(m: Moment, container: Container) -> Findings:
 
 @post_start_is_not_run_again.clause("done", on=LIFE_ENDS)
 def post_start_hooks_stay_done(m: Moment) -> Iterator[Finding]:
-    """Such a container goes on without another postStart hook."""
+    """A container that ran before the kubelet's restart goes on without another postStart hook."""
     for pod in _settled_pods(m):
         for container in pod.every_container():
             if _healthy(container, m.node) and pods.hook_command(container, "post_start") is not None:
@@ -374,14 +369,9 @@ def pod_deleted_meanwhile_has_its_grace(m: Moment, pod: Pod, container: Containe
     if container.state != "running" or not pod.born or pod.static:
         return None
     end, node = pod.termination, m.node
-    if (
-        end is None
-        or node.lives <= 1
-        or node.started_t is None
-        or node.down_t is None
-        or end.t < node.down_t
-        or end.seq > node.started_seq
-    ):
+    if end is None or node.lives <= 1 or node.started_t is None or node.down_t is None or end.t < node.down_t:
+        return None
+    if end.seq > node.started_seq:
         return None
     got = m.request(StopContainerRequest).timeout
     if pods.known_to_kubelet(pod, node):

@@ -9,6 +9,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.format.bodies import StatusReply
 from kubelet_conformance.trace.format.records import Call, Fault
@@ -38,7 +39,7 @@ _READY: Pattern = done("Status").where(_says_ready)
 class _Waiting(Note):
     """New pods that the kubelet cannot sync yet."""
 
-    pods: list[pods.Fresh] = []
+    pods: list[pods.NewPod] = []
 
 
 @contract("LOOP-03", on=pod_set(), needs=(CRI, PODS), clause="new-pod")
@@ -46,7 +47,7 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
     """While the runtime says that it is not ready, or has given no good Status for 30 s, no new pod or update
     is handled; within 5 s of its recovery work continues.
     """
-    pod, since = pods.fresh_pod(m), kubelet_view(m).down_since(m.t)
+    pod, since = pods.new_pod(m), kubelet_view(m).down_since(m.t)
     if pod is None or since is None or m.t - since < _PASS or not m.node.kubelet_up:
         return None
     m.node.note(_Waiting).pods.append(pod)
@@ -103,13 +104,10 @@ def _another_kubelet_starts(m: Moment) -> None:
 @contract("LOOP-04", on=pod_set(), needs=(CRI, PODS), clause="host-network")
 def network_stops_nobody_on_the_host(m: Moment) -> Findings:
     """A network that is not ready holds up only pods that need it: one on the host's network starts."""
-    pod = pods.fresh_pod(m)
-    if (
-        pod is None
-        or kubelet_view(m).network_bad_t is None
-        or not pods.can_start(m, pod)
-        or pods.host_ports(m)
-    ):
+    pod = pods.new_pod(m)
+    if pod is None or kubelet_view(m).network_bad_t is None or not pods.can_start(m, pod):
+        return None
+    if pods.host_ports(m):
         return None
     return pods.starts(pod, REACTION, f"pod {pod.name} on the host's network is started")
 
@@ -190,7 +188,7 @@ def empty_sources_count_as_seen(m: Moment) -> Iterator[Finding]:
     finds running.
     """
     world = m.world
-    if kubelet_view(m).api_away_t is not None or any(pod.wanted for pod in world.names.values()):
+    if api_is_away(m) or any(pod.wanted for pod in world.names.values()):
         return
     for container in world.containers.values():
         if container.born and container.state == "running" and container.pod is not None:

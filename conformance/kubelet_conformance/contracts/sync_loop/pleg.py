@@ -25,7 +25,8 @@ from kubelet_conformance.contract.patterns import (
     read_as,
     sandbox_died,
 )
-from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, worker_is_busy
+from kubelet_conformance.contracts.facts.kubelet import receives_events, sees_its_runtime
+from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, of, worker_is_busy
 from kubelet_conformance.contracts.facts.resources import awaits_resize
 from kubelet_conformance.contracts.facts.status import WholeList
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RELIST
@@ -41,16 +42,14 @@ _INSPECTIONS_MAX = 3
 """How often a pod may be inspected within REACTION though nothing about it changed."""
 
 
-def _lists_all_sandboxes(m: Moment) -> bool:
+def lists_all_sandboxes(m: Moment) -> bool:
+    """The ListPodSandbox that begins or ends here has no filter."""
     return m.request(bodies.ListPodSandboxRequest).everything
 
 
-def _lists_all_containers(m: Moment) -> bool:
+def lists_all_containers(m: Moment) -> bool:
+    """The ListContainers that begins or ends here has no filter."""
     return m.request(bodies.ListContainersRequest).everything
-
-
-def _evented(m: Moment) -> bool:
-    return m.header.feature_gates.get("EventedPLEG", False)
 
 
 LISTING_FAILED = failed("ListPodSandbox", "ListContainers")
@@ -76,7 +75,7 @@ class _Relist(Note):
 
     @property
     def is_open(self) -> bool:
-        """Such a listing of all sandboxes exists."""
+        """All sandboxes were listed, and not all containers since."""
         return self.t is not None
 
 
@@ -84,7 +83,7 @@ class _Relist(Note):
 def relist_asks_for_both(m: Moment) -> Findings:
     """A relist lists all sandboxes, then all containers; from a listing that fails no death is concluded."""
     relist, is_listing = m.node.note(_Relist), m.keys[0] == "call:ListContainers"
-    if (is_listing and not _lists_all_containers(m)) or not relist.is_open:
+    if (is_listing and not lists_all_containers(m)) or not relist.is_open:
         return None
     late = _not_followed(m, relist)
     if late is not None or not is_listing or not relist.is_open:
@@ -97,7 +96,7 @@ def _not_followed(m: Moment, relist: _Relist) -> Findings:
     """A relist that has begun should have gone on by now, but for a runtime that was away."""
     if relist.t is not None and relist.t <= m.node.cut_off_until:
         relist.t = None
-    if relist.t is None or m.t - relist.t <= REACTION or _evented(m):
+    if relist.t is None or m.t - relist.t <= REACTION or receives_events(m):
         return None
     relist.t = None
     return broken(
@@ -121,8 +120,8 @@ def relist_begins(m: Moment) -> Findings:
 
 def _is_in_the_middle(m: Moment) -> bool:
     """All containers are being listed."""
-    under_way = [one for one in m.world.calls_open.values() if one.rpc == "ListContainers"]
-    return any(one.request.view(bodies.ListContainersRequest).everything for one in under_way)
+    in_flight = [one for one in m.world.calls_open.values() if one.rpc == "ListContainers"]
+    return any(one.request.view(bodies.ListContainersRequest).everything for one in in_flight)
 
 
 @observer(on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped")))
@@ -188,14 +187,10 @@ def pod_was_left_alone_till_it_changed(m: Moment, pod: Pod) -> Findings:
     return KEPT if calm > 2 * REACTION else None
 
 
-def _kubelet_watches(m: Moment) -> bool:
-    return m.node.kubelet_up and m.node.relisted_t is not None and not m.node.listing_failed
-
-
 @contract("PLEG-04", on=sandbox_died(), needs=(CRI, PODS))
 def death_of_a_sandbox_wakes_the_worker(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A sandbox that dies is noticed within a relist: the pod's worker stops what is left of the pod."""
-    if sandbox is not pod.sandbox or not pod.born or not _kubelet_watches(m):
+    if sandbox is not pod.sandbox or not pod.born or not sees_its_runtime(m):
         return None
     if pod.termination is not None or pod.finished or not pod.wanted or worker_is_busy(pod):
         return None
@@ -208,7 +203,7 @@ def death_of_a_sandbox_wakes_the_worker(m: Moment, pod: Pod, sandbox: Sandbox) -
 
 
 @contract("PLEG-05", on=failed("ContainerStatus", "PodSandboxStatus"))
-def failed_inspection_is_repeated(m: Moment, container: Container) -> Findings:
+def failed_inspection_is_repeated(m: Moment, pod: Pod, container: Container) -> Findings:
     """An inspection that fails after a change is repeated at the next relist, so that no death is lost."""
     error = m.reply.error
     if error is None or error.code == "NOT_FOUND" or not container.born:
@@ -219,17 +214,12 @@ def failed_inspection_is_repeated(m: Moment, container: Container) -> Findings:
     if m.t - end.t > REACTION or container.state != "exited":
         return None
     return answered(
-        by=call("ContainerStatus", "PodSandboxStatus").where(_of_its_pod(m)),
+        by=call("ContainerStatus", "PodSandboxStatus").where(of(pod)),
         within=RELIST + REACTION,
         unless=LISTING_FAILED.either(call("RemoveContainer").where(about(container))),
         whole_node=True,
         text=f"the pod of {container.name} is inspected again",
     )
-
-
-def _of_its_pod(failing: Moment) -> Predicate:
-    pod = failing.pod
-    return lambda m: m.pod is pod
 
 
 _CONTAINER_READ, _REMOVAL = done("ContainerStatus"), call("RemoveContainer")
@@ -241,7 +231,7 @@ def exit_is_noticed_within_a_relist(m: Moment, container: Container) -> Findings
     """The kubelet reads the state of a container within a relist after it exited."""
     if not isinstance(m.record, RuntimeEvent) or not container.seen_running:
         return None
-    if not _kubelet_watches(m) or _evented(m):
+    if not sees_its_runtime(m) or receives_events(m):
         return None
     is_it = about(container)
     return answered(
@@ -285,7 +275,7 @@ def _lacks(sandbox: Sandbox) -> Pattern:
 
     def lacks(m: Moment) -> bool:
         listed = m.response(bodies.ListPodSandboxReply).items
-        return _lists_all_sandboxes(m) and all(one.id != sandbox.id for one in listed)
+        return lists_all_sandboxes(m) and all(one.id != sandbox.id for one in listed)
 
     return done("ListPodSandbox").where(lacks)
 
@@ -295,7 +285,7 @@ def _lacks_container(container: Container) -> Pattern:
 
     def lacks(m: Moment) -> bool:
         listed = m.response(bodies.ListContainersReply).containers
-        return _lists_all_containers(m) and all(one.id != container.id for one in listed)
+        return lists_all_containers(m) and all(one.id != container.id for one in listed)
 
     return done("ListContainers").where(lacks)
 
@@ -312,7 +302,7 @@ def blind_kubelet_begins_nothing(m: Moment, manifest: Manifest) -> Findings:
     relist = m.node.note(WholeList)
     if relist.seq <= m.node.started_seq or m.pod is not None or not m.node.kubelet_up:
         return None
-    evented = m.header.feature_gates.get("EventedPLEG", False)
+    evented = receives_events(m)
     threshold = _EVENTED_THRESHOLD if evented else _THRESHOLD
     if manifest.metadata.is_mirror or m.t - relist.t < threshold + REACTION:
         return None
@@ -334,14 +324,10 @@ def relist_waits_for_nobody(m: Moment, container: Container) -> Findings:
     """Events that the loop does not take, since the runtime is not ready, do not hold up the relists."""
     if container.record is not None and container.record.state == "CONTAINER_EXITED":
         return None
-    if (
-        kubelet_view(m).bad_t is None
-        or not m.node.kubelet_up
-        or m.header.feature_gates.get("EventedPLEG", False)
-    ):
+    if kubelet_view(m).bad_t is None or not m.node.kubelet_up or receives_events(m):
         return None
     return answered(
-        by=call("ListPodSandbox").where(_lists_all_sandboxes),
+        by=call("ListPodSandbox").where(lists_all_sandboxes),
         within=RELIST + REACTION,
         unless=failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus"),
         whole_node=True,

@@ -6,6 +6,7 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, 
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, pod_set, status
+from kubelet_conformance.contracts.facts.kubelet import is_informed
 from kubelet_conformance.contracts.facts.pod import (
     TERMINATION_ASKED,
     believed_running,
@@ -16,7 +17,6 @@ from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
 from kubelet_conformance.trace.format.manifests import ContainerStatus, Manifest, PodStatus
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
 _DEALT_WITH = status().either(
@@ -27,12 +27,8 @@ _DEALT_WITH = status().either(
 
 def _sees(m: Moment) -> bool:
     """The kubelet is up for some time, and is informed of changes at the runtime and at the API server."""
-    node, known = m.node, kubelet_view(m)
-    if not node.kubelet_up or node.relisted_t is None or node.listing_failed or node.started_t is None:
-        return False
-    if m.t - node.started_t < KUBELET_START:
-        return False
-    return not known.is_cut_off(m.t)
+    started_t = m.node.started_t
+    return is_informed(m) and started_t is not None and m.t - started_t >= KUBELET_START
 
 
 def _changed_t(pod: Pod) -> float:

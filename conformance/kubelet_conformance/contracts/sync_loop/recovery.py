@@ -12,6 +12,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, event, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.facts.probe import exec_probes, runs_of
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, RETRY
@@ -34,7 +35,7 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts admits the pods that run already anew, the oldest first: one whose host port an
     older pod has claimed in the meantime is refused.
     """
-    if kubelet_view(m).api_away_t is not None or kubelet_view(m).node_gone:
+    if api_is_away(m) or kubelet_view(m).node_gone:
         return
     wanted = [pod for pod in m.world.pods.values() if _is_to_be_admitted(pod)]
     for pod in wanted:
@@ -74,11 +75,9 @@ def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
     begun = m.node.started_t
     if begun is None or container.state != "running":
         return None
-    if (
-        container.started_t is None
-        or container.started_t >= begun
-        or "liveness" not in exec_probes(container)
-    ):
+    if container.started_t is None or container.started_t >= begun:
+        return None
+    if "liveness" not in exec_probes(container):
         return None
     if explained(m, probes=False):
         return None

@@ -17,6 +17,7 @@ from kubelet_conformance.contract.patterns import (
 )
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import HELD_UP
+from kubelet_conformance.contracts.facts.kubelet import api_is_away, is_informed
 from kubelet_conformance.contracts.facts.probe import PROBES, probe_at
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.garbage.containers import being_removed
@@ -38,7 +39,7 @@ def exit_wakes_the_worker(m: Moment, pod: Pod, container: Container, ended: Exit
     if pods.worker_is_busy(pod) or pods.has_ended_for_good(pod):
         return None  # A hook, a pull or a stop of another container comes first.
     return answered(
-        by=status().where(_tells_otherwise(container)),
+        by=status().where(_shows_otherwise(container)),
         within=RELIST + REACTION,
         unless=HELD_UP,
         text=f"a status says that {container.name} has ended",
@@ -46,20 +47,17 @@ def exit_wakes_the_worker(m: Moment, pod: Pod, container: Container, ended: Exit
 
 
 def _works(m: Moment) -> bool:
-    """The kubelet is informed by the runtime, and can write statuses."""
-    node, known = m.node, kubelet_view(m)
-    if not node.kubelet_up or node.relisted_t is None or node.listing_failed:
-        return False
-    return not known.is_cut_off(m.t) and not known.disk_fails
+    """The kubelet is informed of changes, and can use its disk."""
+    return is_informed(m) and not kubelet_view(m).disk_fails
 
 
-def _tells_otherwise(container: Container) -> Predicate:
-    def tells(m: Moment) -> bool:
+def _shows_otherwise(container: Container) -> Predicate:
+    def shows(m: Moment) -> bool:
         every = m.status.every_container if m.status is not None else ()
         mine = [one for one in every if one.name == container.name]
         return any(one.state.running is None or one.runtime_id != container.id for one in mine)
 
-    return tells
+    return shows
 
 
 @contract("LOOP-10", on=exited(), needs=(CRI, PODS))
@@ -130,7 +128,7 @@ class _Stops(Note):
 @contract("LOOP-13", on=pod_set(), needs=(CRI, PODS))
 def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     """While a container of one pod is being stopped, another pod that is new is started at once."""
-    pod = pods.fresh_pod(m)
+    pod = pods.new_pod(m)
     if pod is None or not m.node.note(_Stops).open or not pods.can_start(m, pod) or pods.host_ports(m):
         return None
     return pods.starts(pod, REACTION, f"pod {pod.name} is started while another one is stopped")
@@ -141,7 +139,7 @@ def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
         done("StopContainer"), failed("StopContainer"), kubelet("started", "killed", "stopped")
     )
 )
-def _stops_under_way(m: Moment) -> None:
+def _stops_in_flight(m: Moment) -> None:
     """Take stops in."""
     stops, key = m.node.note(_Stops).open, m.keys[0]
     if key == "call:StopContainer":
@@ -152,18 +150,13 @@ def _stops_under_way(m: Moment) -> None:
         stops.clear()
 
 
-@contract("LOOP-01", on=pods.FRESH_STATIC, needs=(CRI, PODS), clause="file")
+@contract("LOOP-01", on=pods.NEW_STATIC_POD, needs=(CRI, PODS), clause="file")
 def silent_source_holds_up_no_other(m: Moment) -> Findings:
     """While the API server cannot be reached, pods of other sources are started, and containers that end are
     run again.
     """
-    pod = pods.fresh_pod(m)
-    if (
-        pod is None
-        or kubelet_view(m).api_away_t is None
-        or pod.source != "file"
-        or not pods.can_start(m, pod)
-    ):
+    pod = pods.new_pod(m)
+    if pod is None or not api_is_away(m) or pod.source != "file" or not pods.can_start(m, pod):
         return None
     return None if pods.host_ports(m) else pods.starts(pod, REACTION, f"static pod {pod.name} is started")
 

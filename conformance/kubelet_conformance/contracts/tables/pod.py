@@ -38,7 +38,7 @@ class StageSeen(NamedTuple):
     runs: bool = False
 
 
-class Word(NamedTuple):
+class ManifestParts(NamedTuple):
     """A manifest: its significant part, whether the pod is being terminated, and its status."""
 
     meaning: Json
@@ -46,14 +46,14 @@ class Word(NamedTuple):
     status: Json
 
 
-class Words(NamedTuple):
+class ManifestChange(NamedTuple):
     """The manifest of a pod that a source sent last, and the one it sends now; None where it sends none."""
 
-    old: Word | None
-    new: Word | None
+    old: ManifestParts | None
+    new: ManifestParts | None
 
     @property
-    def mean_the_same(self) -> bool:
+    def say_the_same(self) -> bool:
         """Spec, labels, annotations and deletion are as they were."""
         return self.old is not None and self.new is not None and self.old.meaning == self.new.meaning
 
@@ -80,12 +80,12 @@ ALLOWED: dict[Stage, frozenset[Act]] = {
     "forgotten": frozenset({"remove volumes", "remove folder"}),
 }
 """What may be done to a pod at each stage; a sync in progress may end before a termination begins."""
-CHANGES = Table[Words, Change](
+CHANGES = Table[ManifestChange, Change](
     Row("M1", lambda w: w.old is None and w.new is None, "nothing", "the source has never had it"),
     Row("M2", lambda w: w.new is None, "removed", "the source has it no more"),
     Row("M3", lambda w: w.old is None, "added", "the source did not have it"),
     Row("M4", lambda w: w.old == w.new, "nothing", "it was sent again"),
-    Row("M5", lambda w: w.mean_the_same, "reconciled", "nothing but its status is new"),
+    Row("M5", lambda w: w.say_the_same, "reconciled", "nothing but its status is new"),
     Row(
         "M6",
         lambda w: w.new is not None and w.new.deleting,
@@ -104,7 +104,7 @@ def stage_seen(pod: Pod) -> StageSeen:
     return StageSeen(pod.wanted, pod.termination is not None, ended, runs)
 
 
-def word(pod: Json) -> Word:
+def manifest_parts(pod: Json) -> ManifestParts:
     """The parts of a manifest that are compared; the kubelet's own annotations are not (CONFIG-05)."""
     meta: Json = pod.get("metadata") or {}
     annotations: dict[str, str] = meta.get("annotations") or {}
@@ -117,4 +117,4 @@ def word(pod: Json) -> Word:
             key: v for key, v in annotations.items() if not key.startswith("kubernetes.io/config.")
         },
     }
-    return Word(meaning, bool(deletion[0]), pod.get("status") or {})
+    return ManifestParts(meaning, bool(deletion[0]), pod.get("status") or {})

@@ -227,7 +227,7 @@ def count(spec: PodSpec, status: PodStatus, *, final: bool = False) -> Counts:
 
 @lru_cache(maxsize=1024)
 def _counted(start: Counts, inits: tuple[tuple[Counted, Seen], ...]) -> Counts:
-    """The same with the numbers: pods of a few forms come by the thousand."""
+    """The counts with the numbers filled in; cached, as pods of a few forms come by the thousand."""
     found: dict[str, int] = {}
     for one in (*[("app", one) for one in start.apps], *inits):
         for name in _COUNTS[one]:

@@ -26,7 +26,7 @@ Situation = Literal[
     "shut down",
     "lost record",
 ]
-Base = Literal["asked", "one", "spec", "probe", "told"]
+Base = Literal["asked", "one", "spec", "probe", "recorded"]
 """The requested grace, one second, the pod's, the probe's if it has one, or that in a record."""
 
 
@@ -54,7 +54,7 @@ class StopRow(NamedTuple):
     def seconds(self, graces: Graces) -> int:
         """What the kill starts from."""
         asked = graces.spec if graces.asked is None else graces.asked
-        found = {"asked": asked, "told": asked, "one": 1, "spec": graces.spec}
+        found = {"asked": asked, "recorded": asked, "one": 1, "spec": graces.spec}
         return found.get(self.base, graces.spec if graces.probe is None else graces.probe)
 
 
@@ -77,7 +77,7 @@ _ROWS = (
     StopRow("evicted softly", "asked", "pod", "the node is short of something"),
     StopRow("shut down", "asked", "pod", "the node is shut down"),
     StopRow(
-        "lost record", "told", "container", "only a record of unknown state is left, with its annotations"
+        "lost record", "recorded", "container", "only a record of unknown state is left, with its annotations"
     ),
 )
 STOPS: dict[Situation, StopRow] = {row.situation: row for row in _ROWS}

@@ -12,12 +12,12 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, 
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop_timeouts
 from kubelet_conformance.trace.format.bodies import ExecSyncRequest, StopContainerRequest
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import Handler, Probe
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
 def _is_unknown(m: Moment) -> bool:
@@ -134,7 +134,7 @@ def readiness_is_probed_to_the_end(m: Moment, pod: Pod, container: Container) ->
         within=probe.period_seconds + probe.initial_delay_seconds + probe.timeout_seconds + REACTION,
         unless=exited()
         .where(pods.about(container))
-        .either(pods.told_exited(container), done("StopContainer").where(pods.of(pod))),
+        .either(pods.end_is_read(container), done("StopContainer").where(pods.of(pod))),
         text=f"the readiness of {container.name} is probed while it is stopped",
     )
 
@@ -192,7 +192,7 @@ def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
 
 
 def _was_up(container: Container) -> bool:
-    """It ran when it was last reported, and its exit was never read."""
+    """The container ran when it was last reported, and its exit was never read."""
     return container.record is not None and container.record.state == "CONTAINER_RUNNING"
 
 
@@ -209,7 +209,7 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts during the grace period of a pod begins its termination again, with the whole
     recorded grace.
     """
-    if kubelet_view(m).api_away_t is not None:
+    if api_is_away(m):
         return
     for pod in m.world.pods.values():
         end = pod.termination
@@ -221,7 +221,7 @@ def new_kubelet_ends_what_is_ending(m: Moment) -> Iterator[Finding]:
                     by=call("StopContainer", "ExecSync").where(pods.about(container)).where(_ends_it),
                     within=KUBELET_START + RETRY,
                     unless=pods.FAULT.either(
-                        exited().where(pods.about(container)), pods.told_exited(container), _FORCED
+                        exited().where(pods.about(container)), pods.end_is_read(container), _FORCED
                     ),
                     not_before=deleted().where(pods.of(pod)),
                     whole_node=True,

@@ -28,13 +28,9 @@ def _seconds(text: str) -> float | None:
 def _deadline(m: Moment, pod: Pod, reported: PodStatus | None) -> float | None:
     """When the pod's deadline passes, on the trace's clock; None where that is not known."""
     spec, zero = pod.spec, m.header.started
-    if (
-        spec is None
-        or spec.active_deadline_seconds is None
-        or reported is None
-        or not reported.start_time
-        or not zero
-    ):
+    if spec is None or spec.active_deadline_seconds is None or reported is None or not reported.start_time:
+        return None
+    if not zero:
         return None
     began, origin = _seconds(reported.start_time), _seconds(zero)
     if began is None or origin is None:

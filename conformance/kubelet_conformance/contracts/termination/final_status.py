@@ -17,7 +17,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, broken, cont
 from kubelet_conformance.contract.patterns import deleted, happened, status
 from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
-from kubelet_conformance.contracts.facts.static_pod import is_told_nowhere, is_without_a_past
+from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
 from kubelet_conformance.contracts.facts.status import AGAIN, is_lost
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.missed_updates import is_watch_late
@@ -134,7 +134,7 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
     before = pod.status
     if before is None or not (pod.termination or status.terminal):
         return None
-    if is_told_nowhere(pod) or _is_reported_late(m, pod) or _is_of_another_kubelet(m, pod):
+    if has_no_stored_status(pod) or _is_reported_late(m, pod) or _is_of_another_kubelet(m, pod):
         return None
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)

@@ -13,7 +13,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, Kept, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, exited, failed, pod_set
 from kubelet_conformance.contracts.facts import kills
-from kubelet_conformance.contracts.facts.pod import hook_command, may_be_unknown, runs_pre_stop
+from kubelet_conformance.contracts.facts.pod import has_pre_stop, hook_command, may_be_unknown, runs_pre_stop
 from kubelet_conformance.contracts.facts.timing import API_POLL, CALL_TIMEOUT, REACTION, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES, STOPS, stop_timeouts
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
@@ -34,12 +34,6 @@ STOP = call("StopContainer").where(_stops_a_running_container)
 
 def _timeout(m: Moment) -> int:
     return m.request(StopContainerRequest).timeout
-
-
-def _has_a_hook_that_was_not_seen(container: Container) -> bool:
-    """Only exec hooks pass through the runtime; after another kind, the time it took is not known."""
-    spec = container.spec
-    return spec is not None and spec.lifecycle.pre_stop is not None
 
 
 def _overridden(m: Moment, reason: kills.Reason) -> bool:
@@ -85,19 +79,19 @@ def grace_follows_the_reason(m: Moment, container: Container) -> Findings:
     why = kills.reasons(m)
     if not why or kills.wait_before_stop(m).turns:
         return None
-    if _has_a_hook_that_was_not_seen(container):
+    if has_pre_stop(container):
         return None
-    if _timeout(m) in _still_heard(m):
+    if _timeout(m) in _timeouts_in_force(m):
         return KEPT
     return _one_of(m, {_floor(m, reason): reason for reason in why})
 
 
-def _still_heard(m: Moment) -> set[int]:
+def _timeouts_in_force(m: Moment) -> set[int]:
     """The timeouts of a kill that began before the kubelet received another grace."""
-    return {max(grace, MINIMUM_GRACE) for grace in _graces_still_heard(m)}
+    return {max(grace, MINIMUM_GRACE) for grace in _graces_in_force(m)}
 
 
-def _graces_still_heard(m: Moment) -> set[int]:
+def _graces_in_force(m: Moment) -> set[int]:
     """The graces of such a kill."""
     asked = m.pod.note(_Graces).asked if m.pod is not None else []
     is_new = len(asked) > 1 and m.t - informed_by(m, asked[-1][2]) <= API_POLL
@@ -151,7 +145,7 @@ def waiting_is_taken_off_the_grace(m: Moment) -> Findings:
     if any(_overridden(m, reason) for reason in why):
         return None
     got = _timeout(m)
-    former = [kills.Reason("former grace", grace, situation="deleted") for grace in _graces_still_heard(m)]
+    former = [kills.Reason("former grace", grace, situation="deleted") for grace in _graces_in_force(m)]
     if any(got in _left(m, wait, reason) for reason in (*why, *former)):
         return KEPT
     left = _left(m, wait, why[0])
@@ -231,8 +225,8 @@ def grace_only_shrinks(m: Moment, pod: Pod) -> Findings:
     if len({grace for grace, _, _ in asked}) < 2 or pod.spec is None:  # noqa: PLR2004 - several
         return None
     # A grace that was asked for just now may come too late for a kill that has begun.
-    heard = [one for one in asked if m.t - informed_by(m, one[2]) > API_POLL]
-    least, seq, _ = min(heard) if heard else max(asked)
+    received = [one for one in asked if m.t - informed_by(m, one[2]) > API_POLL]
+    least, seq, _ = min(received) if received else max(asked)
     if _timeout(m) > max(least, MINIMUM_GRACE):
         return broken(f"expected at most {least} s, got {_timeout(m)}", seq)
     return KEPT
@@ -247,7 +241,7 @@ def grace_of_a_forced_deletion(m: Moment, pod: Pod) -> Findings:
         return None
     if is_missed(m.node, pod):
         return None  # All that is reported is that it is gone: WORK-33.
-    if _timeout(m) in _still_heard(m) or _fits_another_reason(m):
+    if _timeout(m) in _timeouts_in_force(m) or _fits_another_reason(m):
         return None
     sandbox = m.container.sandbox if m.container is not None else None
     if sandbox is not None and sandbox.died_t is not None:
@@ -274,7 +268,7 @@ def _stops_for_another_reason_are_remembered(m: Moment, pod: Pod) -> None:
         pod.note(_Apart).seqs.append(m.seq)
 
 
-@grace_of_a_forced_deletion.clause("told-late", on=deleted())
+@grace_of_a_forced_deletion.clause("reported-late", on=deleted())
 def grace_of_a_forced_deletion_reported_late(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The same rule, where the removal of the object was seen just after the stop that it caused."""
     if not pod.born or pod.static or pod.termination is not None:
@@ -306,7 +300,7 @@ def removed_manifest_leaves_the_grace(m: Moment, pod: Pod, spec: PodSpec, contai
         return None
     if pod.termination.cause != "removed" or may_be_unknown(pod, m.node):
         return None
-    if kills.wait_before_stop(m).turns or _has_a_hook_that_was_not_seen(container) or _fits_another_reason(m):
+    if kills.wait_before_stop(m).turns or has_pre_stop(container) or _fits_another_reason(m):
         return None
     expected = max(spec.grace_seconds, MINIMUM_GRACE)
     if _timeout(m) not in {expected, spec.grace_seconds}:

@@ -9,7 +9,7 @@ from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.container import stop_to_remake
+from kubelet_conformance.contracts.facts.container import creation_of, stop_to_remake
 from kubelet_conformance.contracts.facts.kills import (
     failing_probe,
     reasons,
@@ -18,7 +18,7 @@ from kubelet_conformance.contracts.facts.kills import (
 )
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, REACTION, RETRY, RETRY_SLACK, TOGETHER
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
-from kubelet_conformance.trace.format.bodies import CreateContainerRequest, StopContainerRequest
+from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 
@@ -181,7 +181,7 @@ def containers_are_stopped_together(m: Moment, pod: Pod, container: Container) -
         answered(
             by=call("StopContainer", "ExecSync").where(pods.about(sibling)),
             within=TOGETHER,
-            unless=pods.told_exited(sibling),
+            unless=pods.end_is_read(sibling),
             text=f"container {sibling.name} is stopped together with {container.name}",
         )
         for sibling in siblings
@@ -330,15 +330,11 @@ def _graces_kept(m: Moment, gone: Container, siblings: list[Container]) -> Itera
         yield answered(
             by=_STOPPED.either(exited()).where(pods.about(sibling)),
             not_before=call("StopPodSandbox").either(
-                call("CreateContainer").where(_creates(gone.name)),
+                creation_of(gone.name),
                 call("StopContainer").where(pods.about(sibling)).where(_shorter_than(timeout)),
             ),
             text=f"container {sibling.name} keeps its grace after {gone.name} exited",
         )
-
-
-def _creates(name: str) -> Predicate:
-    return lambda m: m.request(CreateContainerRequest).config.metadata.name == name
 
 
 def _shorter_than(timeout: int | None) -> Predicate:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract import Finding, Moment, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, since
-from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, status
 from kubelet_conformance.contracts.facts.container import asked
 
@@ -35,10 +35,8 @@ def stop_signal_is_reported(_: Moment, pod: Pod, status: PodStatus) -> Iterator[
         wanted = _wanted(pod, one.name)
         if wanted and one.state.running is not None:
             reported = one.stop_signal or "none"
-            yield (
-                KEPT
-                if reported == wanted
-                else broken(f"{one.name} has stop signal {reported} in its status, expected {wanted}")
+            yield kept_if(
+                reported == wanted, f"{one.name} has stop signal {reported} in its status, expected {wanted}"
             )
 
 

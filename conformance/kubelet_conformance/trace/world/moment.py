@@ -44,10 +44,10 @@ class Moment(msgspec.Struct, eq=False):
     """The exit this record reports for the first time (`fact:exited`)."""
     replaced: Pod | None = None
     """The static pod whose manifest this record replaces by another pod."""
-    containers_told: Sequence[ToldContainer] = ()
-    """What the runtime newly reports of containers (`told:container`)."""
-    sandboxes_told: Sequence[ToldSandbox] = ()
-    """What the runtime newly reports of sandboxes (`told:sandbox`)."""
+    containers_reported: Sequence[ToldContainer] = ()
+    """What the runtime newly reports of containers (`reported:container`)."""
+    sandboxes_reported: Sequence[ToldSandbox] = ()
+    """What the runtime newly reports of sandboxes (`reported:sandbox`)."""
 
     memo: Any = None
     """Values about this moment that judges share."""

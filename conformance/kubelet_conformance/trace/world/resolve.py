@@ -233,7 +233,7 @@ def _list_containers(moment: Moment) -> None:
         moment.keys = (*moment.keys, _ALL["ListContainers"])
     if not _is_known(moment):
         _report_containers(moment, moment.response(ListContainersReply).containers, whole=False)
-        moment.keys = (*moment.keys, "told:list")
+        moment.keys = (*moment.keys, "reported:list")
 
 
 def _list_sandboxes(moment: Moment) -> None:
@@ -241,7 +241,7 @@ def _list_sandboxes(moment: Moment) -> None:
         moment.keys = (*moment.keys, _ALL["ListPodSandbox"])
     if not _is_known(moment):
         _report_sandboxes(moment, moment.response(ListPodSandboxReply).items, whole=False)
-        moment.keys = (*moment.keys, "told:list")
+        moment.keys = (*moment.keys, "reported:list")
 
 
 def _is_known(moment: Moment) -> bool:
@@ -253,16 +253,16 @@ def _report_containers(moment: Moment, records: Sequence[ContainerRecord], *, wh
     """Put the news of containers into the moment, with the key that judges subscribe to."""
     news = moment.world.readings.containers(moment.reply, records, whole=whole)
     if news:
-        moment.containers_told = news
-        moment.keys = (*moment.keys, "told:container")
+        moment.containers_reported = news
+        moment.keys = (*moment.keys, "reported:container")
 
 
 def _report_sandboxes(moment: Moment, records: Sequence[SandboxRecord], *, whole: bool) -> None:
     """Put the news of sandboxes into the moment, with the key that judges subscribe to."""
     news = moment.world.readings.sandboxes(moment.reply, records, whole=whole)
     if news:
-        moment.sandboxes_told = news
-        moment.keys = (*moment.keys, "told:sandbox")
+        moment.sandboxes_reported = news
+        moment.keys = (*moment.keys, "reported:sandbox")
 
 
 _ABOUT: dict[str, Resolver] = {
