@@ -280,7 +280,7 @@ def apps_wait_for_initializing(m: Moment, pod: Pod, status: PodStatus) -> Findin
             continue  # Reasons are kept by the pod's UID, longer than its statuses.
         reason = reported.state.waiting.reason if reported.state.waiting else "none"
         if pod.note(_Failed).initialized and (
-            reason in _UNSEEN_FAILURES or _was_put_off(pod, reported.name, reason)
+            reason in _UNSEEN_FAILURES or _waits_for_a_failed_pull(pod, reported.name, reason)
         ):
             continue
         if reason != "PodInitializing":
@@ -288,8 +288,8 @@ def apps_wait_for_initializing(m: Moment, pod: Pod, status: PodStatus) -> Findin
     return KEPT if apps else None
 
 
-def _was_put_off(pod: Pod, name: str, reason: str) -> bool:
-    """Its image could not be pulled for another container of the pod, and the back-off of that is its own."""
+def _waits_for_a_failed_pull(pod: Pod, name: str, reason: str) -> bool:
+    """The image could not be pulled for another container of the pod, so its pull is backing off."""
     spec = pod.container_spec(name)
     pulls = pod.pulls.get(spec.image) if spec is not None else None
     return reason == "ImagePullBackOff" and pulls is not None and bool(pulls.failed_seq)

@@ -84,7 +84,7 @@ class _Entry(Note):
 
 
 class _Series(Note):
-    """A pod's containers by name; a kubelet keeps them in memory, so each run of it starts without."""
+    """The back-off series of a pod's containers by name, as the present kubelet has them in memory."""
 
     life: int = 0
     entries: dict[str, _Entry] = {}
@@ -142,7 +142,7 @@ def was_killed(container: Container) -> bool:
 
 @observer(on=ATTEMPTS)
 def take_attempt(m: Moment) -> None:
-    """Keep the series up to date."""
+    """Record attempts to run containers again, and keep their back-off series up to date."""
     restart_at(m)
 
 
@@ -175,7 +175,7 @@ def _created(series: _Series, pod: Pod, m: Moment) -> Restart | None:
 
 
 def _look_failed(m: Moment) -> None:
-    """The image is looked up for an unknown pod: for any one with a container of that image."""
+    """A failed ImageStatus names no pod: it may be for any pod with a container of that image."""
     image = m.request(ImageStatusRequest).image.image
     for pod in every_pod(m):
         series = _series_of(pod, m)
@@ -245,7 +245,7 @@ def no_pull(m: Moment, pod: Pod, name: str) -> bool:
 
 
 def may_stay_stopped(m: Moment, container: Container) -> bool:
-    """The sync that stops it may not make it again.
+    """The sync that stops the container may not make it again.
 
     Its postStart hook has failed, or the image that it is to have is not there, or has a back-off of its own.
     """
@@ -260,7 +260,7 @@ def may_stay_stopped(m: Moment, container: Container) -> bool:
 
 
 def delay_before(m: Moment, pod: Pod, name: str) -> float:
-    """The back-off that the kubelet before the one that starts here kept in memory for certain."""
+    """The back-off that the previous kubelet kept in memory for certain, when another one starts."""
     series = lasting(m, pod, _Series)
     entry = series.entries.get(name) if series.life == m.node.lives else None
     return entry.least_delay(m.t) if entry else 0.0

@@ -153,12 +153,12 @@ def creation_of_kind(*kinds: Kind, besides: str = "") -> Pattern:
 
 
 def stop_of(container: Container) -> Pattern:
-    """A StopContainer for this one."""
+    """A StopContainer for this container."""
     return call("StopContainer").where(about(container))
 
 
 def given_up_with_its_pod(container: Container) -> Pattern:
-    """The sandbox of this one is stopped, in a pod that has failed: of policy Never, and no app runs."""
+    """The container's sandbox is stopped in a pod that has failed: its policy is Never, and no app runs."""
 
     def has_failed(m: Moment) -> bool:
         pod = m.pod
@@ -176,7 +176,7 @@ def read_as_unknown(container: Container) -> bool:
 
 
 def exit_of(container: Container) -> Pattern:
-    """The end of this one."""
+    """The container ends."""
     return exited().where(about(container))
 
 
@@ -196,7 +196,7 @@ def left_created_state(container: Container) -> Pattern:
 
 
 def removal_of(container: Container) -> Pattern:
-    """A RemoveContainer for this one."""
+    """A RemoveContainer for this container."""
     return call("RemoveContainer").where(about(container))
 
 
@@ -233,7 +233,7 @@ def completed(container: Container) -> bool:
 
 
 def finished_t(container: Container) -> float | None:
-    """When it ended on the trace's clock; by the runtime's time stamps where no record shows it."""
+    """When the container ended on the trace's clock; by the runtime's stamps where no record shows it."""
     ended, record = container.exit, container.record
     if ended is None:
         return None
@@ -389,7 +389,7 @@ class _Removal(Note):
 
 
 class _Beside(Note):
-    """The latest RunPodSandbox of a pod beside which such records stood."""
+    """The latest RunPodSandbox of a pod with records of init containers that could not be removed."""
 
     run_seq: int = 0
 
@@ -442,7 +442,7 @@ def may_have_started(pod: Pod, now: PodStatus) -> dict[str, str]:
 
 
 def starts_are_reported(late: dict[str, str]) -> Finding:
-    """A status soon shows these as started as well."""
+    """A status soon shows the sidecars in `late` as started."""
 
     def shows(m: Moment) -> bool:
         shown = m.status.by_name if m.status is not None else {}

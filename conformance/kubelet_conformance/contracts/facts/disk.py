@@ -12,7 +12,7 @@ from kubelet_conformance.trace.world.views import Latest
 
 
 class Files(Note):
-    """The files that exist now."""
+    """The files and folders that exist on the node's disk now."""
 
     texts: Latest[str, str] = field(default_factory=Latest)
     """What each small file holds, by path."""
@@ -45,7 +45,7 @@ def log_names(m: Moment, pod: Pod, container: str) -> list[str]:
 
 
 def log_path(container: Container) -> str:
-    """Where its log file has to be; empty for one that has none."""
+    """Where the container's log file has to be; empty for one that has none."""
     sandbox = container.sandbox.config if container.sandbox else None
     log = container.config.log_path if container.config else ""
     return f"{sandbox.log_directory}/{log}" if sandbox and sandbox.log_directory and log else ""
@@ -57,7 +57,7 @@ def is_log(name: str) -> bool:
 
 
 def files(m: Moment) -> Files:
-    """What is known of the disk."""
+    """The files that the trace has shown on the node's disk."""
     return m.node.note(Files)
 
 

@@ -19,7 +19,7 @@ _VERSIONS = pod_set().either(done(*_SYNCING), failed(*_SYNCING))
 
 
 class _Former(Note):
-    """The policies by image of the versions that a sync may still follow, and when its last step was."""
+    """Pull policies by image in the pod's versions that a sync may still follow, and its last step."""
 
     policies: set[tuple[str, str]] = set()
     last_t: float = -math.inf

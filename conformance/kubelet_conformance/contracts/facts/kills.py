@@ -127,7 +127,7 @@ def _of_an_orphan(m: Moment) -> list[Reason]:
 
 
 def _reason(situation: Situation, cause: str, graces: Graces, seq: int = 0) -> Reason:
-    """A reason, with what the situation's row makes of the graces."""
+    """A reason for a stop, with the seconds that its row in the table makes of the graces."""
     row = STOPS[situation]
     return Reason(cause, row.seconds(graces), row.pod_goes, seq, situation)
 
@@ -194,7 +194,7 @@ def failing_probe(pod: Pod, container: Container) -> list[Reason]:
 
 
 def fails_as_a_whole(pod: Pod) -> bool:
-    """Of policy Never: each app container has ended or fails a probe, and its sidecars are stopped, too."""
+    """A pod of policy Never fails: each app container has ended or fails a probe."""
     if pod.restart_policy != "Never" or pod.spec is None:
         return False
     apps = [pod.newest(spec.name) for spec in pod.spec.containers]
@@ -337,7 +337,7 @@ def _went_on(one: Container, stopped: Container) -> bool:
 
 
 def _pre_stop_hooks(container: Container) -> list[float]:
-    """When its preStop hook was begun, each time."""
+    """When the container's preStop hook was begun, each time."""
     if not container.hooks or (command := pods.hook_command(container, "pre_stop")) is None:
         return []
     return [h.call.t for h in container.hooks if h.cmd == command]
@@ -395,7 +395,7 @@ def to_be_explained(text: str) -> Answered:
 
 
 def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:
-    """The kubelet ends it by its own decision, and not for labels of its node that it could not read."""
+    """The kubelet ends the pod by its own decision, and not for node labels that it could not read."""
     ended = disruption_of(pod)
     is_blind = ended is not None and ended.reason == "NodeAffinity" and api_is_away(m)
     return time_may_be_over(m, pod) or (is_ended_by_the_kubelet(m, pod) and not is_blind)

@@ -61,7 +61,7 @@ class Low(msgspec.Struct, frozen=True):
 
 
 class NodePressure(Note):
-    """What is known by now."""
+    """What the node is short of, and what each pod uses, as faults have shown it so far."""
 
     low: dict[str, Low] = {}
     usage: Latest[str, dict[str, str]] = field(default_factory=Latest)
@@ -73,7 +73,7 @@ class NodePressure(Note):
 
 
 def node_pressure(m: Moment) -> NodePressure:
-    """What is known by now."""
+    """What the node is short of by now."""
     return m.node.note(NodePressure)
 
 
@@ -111,7 +111,7 @@ def amount(text: str) -> float:
 
 
 def _is_below(low: Low, limits: Mapping[str, str]) -> bool:
-    """Both are shares, or both are amounts: nothing else can be compared."""
+    """The signal is below its limit: both are shares, or both are amounts, else it is not known."""
     limit = limits.get(low.signal, "")
     if limit.endswith("%") and low.available.endswith("%"):
         return float(low.available[:-1]) < float(limit[:-1])
@@ -132,7 +132,7 @@ def is_soft(m: Moment, low: Low) -> bool:
 
 
 def is_critical(pod: Pod) -> bool:
-    """The node cannot do without it: static, or of system priority."""
+    """The node cannot do without the pod: it is static, or of system priority."""
     return pod.static or _is_of_the_system(pod.spec)
 
 
@@ -146,19 +146,19 @@ def every_pod(m: Moment) -> Iterable[Pod]:
 
 
 def runs(pod: Pod) -> bool:
-    """One of its containers runs, and it was not asked to terminate."""
+    """A container of the pod runs, and the pod was not asked to terminate."""
     if not (pod.born and pod.wanted) or pod.termination is not None or pod.finished:
         return False
     return any(c.state == "running" and c.born for c in pod.every_container())
 
 
 def demand(spec: PodSpec, resource: str) -> float:
-    """The sum of its app containers' requests; a limit without a request counts as one."""
+    """The sum of the pod's app containers' requests; a limit without a request counts as one."""
     return sum(amount(one.resources.asked(resource)) for one in spec.containers)
 
 
 def is_best_effort(spec: PodSpec) -> bool:
-    """No container asks for CPU or memory."""
+    """No container of the pod asks for CPU or memory."""
     every = (*spec.containers, *(spec.init_containers or ()))
     return not any(one.resources.asked(resource) for one in every for resource in ("cpu", "memory"))
 

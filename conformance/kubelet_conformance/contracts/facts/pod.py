@@ -146,7 +146,7 @@ def believed_running(container: Container) -> bool:
 
 
 def was_seen_started(container: Container) -> bool:
-    """The runtime has reported that it was started, whatever it answered to StartContainer."""
+    """The runtime has reported the container as started, whatever it answered to StartContainer."""
     reported = container.record.state if container.record is not None else "CONTAINER_CREATED"
     return container.seen_running or reported not in {"CONTAINER_CREATED", "CONTAINER_UNKNOWN"}
 
@@ -267,7 +267,7 @@ def runs_pre_stop(m: Moment) -> bool:
 
 
 def post_starts(container: Container) -> list[Execution]:
-    """The runs of its postStart hook: only the first, where its preStop hook has the same command."""
+    """The runs of the container's postStart hook: only the first, if its preStop hook is the same."""
     if not container.hooks or (command := hook_command(container, "post_start")) is None:
         return []
     found = [hook for hook in container.hooks if hook.cmd == command]
@@ -306,7 +306,7 @@ _WORKING = _STARTING | {"StopContainer", "StopPodSandbox"}
 
 
 def end_is_forgotten(pod: Pod, node: Node) -> bool:
-    """A static pod that the kubelet before this one ended by its own decision: nothing records that.
+    """The kubelet before this one ended the static pod by its own decision, which nothing records.
 
     The kubelet reads statuses of API pods from their objects, and of static pods it keeps none.
     """
@@ -401,7 +401,7 @@ _HINDRANCES = REFUSALS | {"FailedMount", "FailedValidation", "FailedCreatePodCon
 
 
 class NewPod(msgspec.Struct, frozen=True):
-    """A pod by what its sandbox will be called; a static pod gets its UID only then."""
+    """A new pod by what its sandbox will be called; a static pod gets its UID only then."""
 
     uid: str
     namespace: str

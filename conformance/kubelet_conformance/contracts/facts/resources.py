@@ -60,7 +60,7 @@ def caps_of(linux: LinuxResources) -> Caps:
 
 
 def reported_caps(container: Container) -> Caps | None:
-    """What the runtime last said of it; None if it never did."""
+    """What the runtime last reported of the container's limits; None if it never did."""
     reported = container.record.resources if container.record is not None else None
     return caps_of(reported.linux) if reported is not None and reported.linux is not None else None
 
@@ -85,18 +85,18 @@ def take_update(m: Moment, container: Container) -> None:
 
 
 def has_now(container: Container) -> Caps | None:
-    """What it has: as it was given last, else as the runtime reported; None if that is not known."""
+    """The container's limits: as given last, else as the runtime reported; None if they are not known."""
     return container.note(_Given).caps or reported_caps(container)
 
 
 def awaits_resize(pod: Pod) -> bool:
-    """A container of it was given resources that the runtime has not reported yet."""
+    """A container of the pod was given resources that the runtime has not reported yet."""
     every = ((one.note(_Given).caps, reported_caps(one)) for one in pod.every_container())
     return any(given is not None and given != reported for given, reported in every)
 
 
 def changed(before: Caps, after: Caps) -> list[str]:
-    """The resources that differ."""
+    """The resources, of cpu and memory, in which the two differ."""
     return [resource for resource in (CPU, MEMORY) if before.of(resource) != after.of(resource)]
 
 

@@ -85,7 +85,7 @@ def network_mode(pod: Pod) -> str:
 
 
 def runs_containers(pod: Pod) -> bool:
-    """Some container of it runs, as far as the trace shows."""
+    """Some container of the pod runs, as far as the trace shows."""
     return any(container.state == "running" for container in pod.every_container())
 
 
@@ -119,7 +119,7 @@ def _has_other_network(s: StandingSeen) -> bool:
 
 
 def _has_no_address(s: StandingSeen) -> bool:
-    """The newest has a network of its own, and no address in it."""
+    """The newest sandbox has a network of its own, and no address in it."""
     record = s.stand[-1].record
     if network_mode(s.pod) != "POD" or record is None or record.network is None:
         return False

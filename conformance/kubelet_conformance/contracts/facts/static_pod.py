@@ -72,7 +72,7 @@ N = TypeVar("N")
 
 
 class _Lasting(Note):
-    """The notes by their kind and the pod's UID."""
+    """Notes of static pods by kind and UID, which outlive one instance of the pod."""
 
     notes: Latest[tuple[type, str], Any] = field(default_factory=Latest)
 
@@ -260,7 +260,7 @@ MIRRORS = API_WRITE.either(call("RunPodSandbox"))
 
 
 def body_of(record: ApiWrite) -> Json:
-    """What was written."""
+    """The object that was written to the API server, as JSON."""
     body: Json = msgspec.json.decode(record.body) if bytes(record.body) else {}
     return body
 
@@ -278,7 +278,7 @@ def name_of(body: Json) -> FullName:
 
 
 def learn_mirrors(m: Moment) -> Mirrors:
-    """Record writes and sandboxes."""
+    """Record writes of mirror pods and sandboxes of static pods, once for all judges."""
     known, record = m.node.note(Mirrors), m.record
     if isinstance(record, ApiWrite):
         if record.code == CREATED and record.uid and _creates_a_mirror(m):

@@ -149,7 +149,7 @@ def kubelets_entries(m: Moment) -> tuple[Entry, ...]:
 
 @observer(on=status())
 def take_names(m: Moment) -> None:
-    """Keep in mind which containers statuses name; done once a moment for all."""
+    """Remember which containers statuses name, once a moment for all judges."""
     kubelets_entries(m)
 
 
@@ -360,7 +360,7 @@ def being_read(m: Moment) -> list[Call]:
 
 @observer(on=READS)
 def take_in_reads(m: Moment) -> None:
-    """Keep the notes up to date."""
+    """Record failed and late readings of the runtime, and the end of a kubelet."""
     reads, record = m.node.note(Reads), m.record
     if type(record) is Reply:
         _take_in_trouble(reads, record)
@@ -369,7 +369,7 @@ def take_in_reads(m: Moment) -> None:
 
 
 def _take_in_trouble(reads: Reads, reply: Reply) -> None:
-    """An answer is an error or comes late. One that no running kubelet waits for delays nothing."""
+    """Record an answer that is an error or comes late, if a running kubelet waits for it."""
     call, rpc, error = reply.call, reply.call.rpc, reply.error
     is_answer = error is None or rpc == _IMAGES or (error.code == "NOT_FOUND" and rpc in _INSPECTIONS)
     is_late = reply.t - call.t > LATE_SECONDS and call.seq > reads.ended_seq
@@ -397,7 +397,7 @@ def may_be_old(m: Moment, t: float, *, is_same: bool) -> bool:
 
 
 def _at_work_since(m: Moment, pod: Pod) -> float:
-    """Since when the pod's worker has been busy, or was until just now; now, if it had nothing to do."""
+    """Since when the pod's worker has been busy, or was until just now; else now."""
     since = since_when_at_work(pod, m.t)
     if since < m.t:
         return since
@@ -418,6 +418,6 @@ def _was_blind(m: Moment, t: float) -> bool:
 
 
 def _was_down(m: Moment, t: float) -> bool:
-    """The kubelet that writes did not see the state at `t`."""
+    """The kubelet that writes the status was not up at `t`, or has just started."""
     relisted = m.node.relisted_t
     return relisted is None or relisted + REACTION > m.t or (m.node.down_t is not None and m.node.down_t > t)

@@ -131,7 +131,7 @@ def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Finding
 
 @observer(on=event(*sorted(REFUSALS)))
 def _warning_is_sent(m: Moment, pod: Pod) -> None:
-    """Take Warning events in."""
+    """Record Warning events of refusals."""
     if isinstance(m.record, Event) and m.record.type == "Warning":
         pod.note(_Work).warned[m.record.reason] = m.seq
 

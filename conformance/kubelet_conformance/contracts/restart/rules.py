@@ -189,7 +189,7 @@ def failed_init_ends_it(m: Moment, pod: Pod, container: Container, ended: Exit) 
 
 @observer(on=OWN_END, last=True)
 def _take(m: Moment, pod: Pod) -> None:
-    """Take restarts of whole pods in."""
+    """Record restarts of whole pods."""
     if _restarts_all(m) is not None:
         pod.note(_Anew).seq = m.seq
 

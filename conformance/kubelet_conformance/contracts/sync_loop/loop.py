@@ -159,7 +159,7 @@ def status_is_polled(m: Moment) -> Findings:
     last=True,
 )
 def _poll(m: Moment) -> None:
-    """Take the polls in."""
+    """Record the Status calls and their answers."""
     polls, key = m.node.note(_Polls), m.keys[0]
     if type(m.record) is Fault:  # isinstance() is slow where it says no.
         _contact_changes(polls, m, m.record.what)

@@ -140,7 +140,7 @@ def slow_stop_holds_up_nobody_else(m: Moment) -> Findings:
     )
 )
 def _stops_in_flight(m: Moment) -> None:
-    """Take stops in."""
+    """Record which StopContainer calls are in flight."""
     stops, key = m.node.note(_Stops).open, m.keys[0]
     if key == "call:StopContainer":
         stops[m.call.id] = m.call
