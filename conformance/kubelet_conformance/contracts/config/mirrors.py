@@ -7,17 +7,11 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, 
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import static_pod as static_pods
+from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.kills import explained
 from kubelet_conformance.contracts.facts.kubelet import api_is_away, sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import API_DELETE, FAULT, MIRROR, is_mirror, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, sandbox_asked
-from kubelet_conformance.contracts.facts.timing import (
-    HOUSEKEEPING,
-    REACTION,
-    RETRY,
-    RETRY_SLACK,
-    STATUS_BATCH,
-)
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ApiWrite, Deleted, PodChange
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -89,7 +83,7 @@ def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
 
     return answered(
         by=static_pods.CREATES_A_MIRROR.where(is_its_mirror),
-        within=RETRY + RETRY_SLACK,
+        within=timing.RETRY + timing.RETRY_SLACK,
         unless=FAULT.either(pod_unset()),
         whole_node=True,
         text=f"a mirror pod of {name[1]} is created",
@@ -152,7 +146,7 @@ def deleted_mirror_is_replaced(m: Moment, manifest: Manifest) -> Findings:
 
     return answered(
         by=API_DELETE.where(is_this),
-        within=RETRY + RETRY_SLACK,
+        within=timing.RETRY + timing.RETRY_SLACK,
         unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
         not_before=call("StopContainer").where(_unexplained(pod)),
         whole_node=True,
@@ -179,7 +173,7 @@ def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=static_pods.CREATES_A_MIRROR.where(is_its_mirror),
         # Where nothing else wakes its worker, the next resync does.
-        within=90.0 + RETRY_SLACK,
+        within=90.0 + timing.RETRY_SLACK,
         unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
         not_before=call("StopContainer").where(_unexplained(pod)),
         whole_node=True,
@@ -222,7 +216,7 @@ def orphaned_mirror_goes(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
         return None
     return answered(
         by=deleted().where(lambda n: n.pod is pod or _is_mirror_of(pod, n)),
-        within=HOUSEKEEPING + REACTION + RETRY,
+        within=timing.HOUSEKEEPING + timing.REACTION + timing.RETRY,
         unless=FAULT.either(pod_set()),
         whole_node=True,
         text=f"the mirror of {pod.name} is deleted",
@@ -307,7 +301,7 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
 
     return answered(
         by=static_pods.API_WRITE.either(status()).where(names_it),
-        within=STATUS_BATCH + REACTION,
+        within=timing.STATUS_BATCH + timing.REACTION,
         unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
         whole_node=True,
         text="the status is written to the new mirror",

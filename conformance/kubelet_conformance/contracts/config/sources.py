@@ -11,6 +11,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, failed, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.kubelet import api_is_away, sees_its_runtime
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
@@ -19,26 +20,12 @@ from kubelet_conformance.contracts.facts.static_pod import (
     ended_since_its_file_went,
     stops_after_removal,
 )
-from kubelet_conformance.contracts.facts.timing import (
-    FILE_POLL,
-    REACTION,
-    RETRY,
-    RETRY_LEAST,
-    RETRY_SLACK,
-    SAME_MOMENT,
-)
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.contracts.tables.pod import (
-    CHANGES,
-    Change,
-    ManifestChange,
-    ManifestParts,
-    manifest_parts,
-)
+from kubelet_conformance.contracts.tables import pod as tables
 from kubelet_conformance.trace.format.records import Call, PodChange, Reply
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
-_HTTP_OR_FILE = {"http": FILE_POLL + REACTION, "file": REACTION}
+_HTTP_OR_FILE = {"http": timing.FILE_POLL + timing.REACTION, "file": timing.REACTION}
 """The time within which a change at a source of static pods is noticed."""
 
 
@@ -61,7 +48,7 @@ def sources_do_not_displace_each_other(m: Moment) -> Findings:
     beside = pods.NewPod(pod.uid, pod.namespace, pod.name, pod.source)
     return answered(
         by=call("RunPodSandbox").where(beside.asked).where(_has_another_uid(uid)),
-        within=_HTTP_OR_FILE.get(pod.source, REACTION),
+        within=_HTTP_OR_FILE.get(pod.source, timing.REACTION),
         unless=pods.FAULT.either(pods.TERMINATION_ASKED),
         whole_node=True,
         text=f"pod {pod.name} of source {pod.source} is started beside the other",
@@ -87,7 +74,11 @@ def removals_come_before_additions(m: Moment) -> Findings:
     pod, record, left = pods.new_pod(m), _record(m), m.node.note(_Ports)
     if pod is None or record is None or record.source not in _HTTP_OR_FILE:
         return None
-    if left.source != record.source or m.t - left.t > SAME_MOMENT or not pods.host_ports(m) & left.ports:
+    if (
+        left.source != record.source
+        or m.t - left.t > timing.SAME_MOMENT
+        or not pods.host_ports(m) & left.ports
+    ):
         return None
     if not pods.can_start(m, pod):
         return None
@@ -103,7 +94,7 @@ def _removal_is_sent(m: Moment, pod: Pod, spec: PodSpec) -> None:
     if record is None or not pod.static:
         return
     left = m.node.note(_Ports)
-    if m.t - left.t > SAME_MOMENT or left.source != record.source:
+    if m.t - left.t > timing.SAME_MOMENT or left.source != record.source:
         left.ports = frozenset()
     ports = [port for one in spec.containers for port in one.ports or ()]
     left.t, left.source, left.seq = m.t, record.source, m.seq
@@ -129,7 +120,7 @@ def pod_that_left_its_source_is_killed(m: Moment, pod: Pod) -> Iterator[Finding]
 def pods_of_other_sources_stay(m: Moment, pod: Pod) -> Findings:
     """No pod of another source is stopped."""
     removed = m.node.note(_Removed)
-    if m.t - removed.t > FILE_POLL + REACTION or pod.source == removed.source:
+    if m.t - removed.t > timing.FILE_POLL + timing.REACTION or pod.source == removed.source:
         return None
     if explained(m):
         return None
@@ -169,14 +160,18 @@ def _take_manifest(m: Moment) -> _Sent:
     return sent
 
 
-def _changed(m: Moment) -> Change | None:
+def _changed(m: Moment) -> tables.Change | None:
     """Take a manifest in, and say what it changed; None where that is not known."""
     latest = _take_manifest(m).latest
-    return CHANGES.decide(ManifestChange(*(_parts(raw) for raw in latest))) if latest is not None else None
+    return (
+        tables.CHANGES.decide(tables.ManifestChange(*(_parts(raw) for raw in latest)))
+        if latest is not None
+        else None
+    )
 
 
-def _parts(raw: bytes | None) -> ManifestParts | None:
-    return None if raw is None else manifest_parts(msgspec.json.decode(raw))
+def _parts(raw: bytes | None) -> tables.ManifestParts | None:
+    return None if raw is None else tables.manifest_parts(msgspec.json.decode(raw))
 
 
 class _Failure(Note):
@@ -198,7 +193,7 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
     if pod.termination is not None or not m.node.kubelet_up:
         return None
     failure = pod.note(_Failure)
-    if failure.t is None or m.t + _WHILE > failure.t + RETRY_LEAST or worker_waits(pod):
+    if failure.t is None or m.t + _WHILE > failure.t + timing.RETRY_LEAST or worker_waits(pod):
         return None
     if spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
@@ -234,7 +229,7 @@ def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
         return None
     return answered(
         by=call("RunPodSandbox").where(pods.of(pod)),
-        within=REACTION,
+        within=timing.REACTION,
         unless=pods.FAULT.either(pods.TERMINATION_ASKED),
         whole_node=True,
         text=f"the sandbox of {pod.name} is tried again after the change",
@@ -317,7 +312,7 @@ def _is_finalized(uid: str, name: str) -> Finding:
 
     return answered(
         by=deleted().either(pods.API_DELETE).where(is_gone),
-        within=RETRY + RETRY_SLACK,
+        within=timing.RETRY + timing.RETRY_SLACK,
         not_before=call("RunPodSandbox").where(lambda n: sandbox_asked(n).metadata.uid == uid),
         unless=pods.FAULT,
         whole_node=True,

@@ -12,14 +12,9 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
-from kubelet_conformance.contracts.facts.static_pod import (
-    FullName,
-    is_static,
-    sent_static,
-    stops_after_removal,
-)
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -32,7 +27,7 @@ from kubelet_conformance.trace.world.views import Latest
 @contract("STATIC-07", on=pod_unset(), needs=(CRI, PODS), clause="others")
 def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
     """A manifest that is removed, or unreadable, ends its own pod within 20 s and affects no other."""
-    gone = sent_static(m)
+    gone = static_pods.sent_static(m)
     if gone is None or not m.node.kubelet_up:
         return None
     others = [pod for pod in m.world.names.values() if pod.static and pod.wanted and pod is not m.pod]
@@ -88,7 +83,7 @@ def _pods_went(_: Moment, pod: Pod) -> None:
 @bad_manifest_disturbs_no_other.clause("goes", on=pod_unset())
 def pod_of_a_bad_manifest_goes(m: Moment, pod: Pod) -> Iterator[Finding]:
     """The pod of that manifest is killed."""
-    yield from stops_after_removal(
+    yield from static_pods.stops_after_removal(
         m, pod, lambda c: f"container {c.name} of static pod {pod.name} is stopped"
     )
 
@@ -125,14 +120,14 @@ def static_pod_needs_no_api_server(m: Moment) -> Findings:
 class _Leaving(Note):
     """Static pods being terminated, by namespace and name; a kubelet that starts forgets them."""
 
-    pods: dict[FullName, list[Pod]] = {}
+    pods: dict[static_pods.FullName, list[Pod]] = {}
 
 
 @contract("STATIC-18", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"))
 def static_pod_waits_for_the_one_before(m: Moment) -> Findings:
     """A static pod is not started before the one of the same name, with another UID, has ended altogether."""
     config = sandbox_asked(m)
-    if not is_static(config):
+    if not static_pods.is_static(config):
         return None
     meta = config.metadata
     leaving = m.node.note(_Leaving).pods.get((meta.namespace, meta.name))
@@ -158,7 +153,7 @@ def _old_ones_leave(m: Moment) -> None:
     if m.keys[0] == "kubelet:started":
         leaving.clear()
         return
-    name, old = sent_static(m), m.replaced if m.manifest is not None else m.pod
+    name, old = static_pods.sent_static(m), m.replaced if m.manifest is not None else m.pod
     if name is None or old is None or not old.static or not old.sandboxes or _is_news(m, old):
         return
     kept = [one for one in leaving.get(name, ()) if one is not old and _is_there(one)]
@@ -229,7 +224,7 @@ def mirror_adds_no_ephemeral_container(m: Moment, manifest: Manifest) -> Finding
 class _Superseded(Note):
     """When a version of a static pod was last replaced before it was run, by namespace and name."""
 
-    of: Latest[FullName, tuple[float, int]] = field(default_factory=Latest)
+    of: Latest[static_pods.FullName, tuple[float, int]] = field(default_factory=Latest)
 
 
 @contract("STATIC-19", on=call("CreateContainer"), needs=(CRI, PODS), versions=since("1.22"))
@@ -258,6 +253,6 @@ def skipped_version_is_not_run(m: Moment, pod: Pod, sandbox: Sandbox) -> Finding
 @observer(on=pod_set())
 def _waiting_version_is_edited(m: Moment) -> None:
     """Record that a pod was edited that has not been run."""
-    name, old = sent_static(m), m.replaced
+    name, old = static_pods.sent_static(m), m.replaced
     if name is not None and old is not None and not old.uid:
         m.node.note(_Superseded).of[name] = m.t, m.seq

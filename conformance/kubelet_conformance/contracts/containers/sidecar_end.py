@@ -8,16 +8,9 @@ from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note,
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, pod_set
+from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import kills
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.container import (
-    exit_of,
-    recorded,
-    sidecars,
-    stop_of,
-    to_watch,
-    was_changed,
-)
 from kubelet_conformance.contracts.facts.pod import has_pre_stop
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
@@ -54,13 +47,13 @@ def _shown_as_ended(container: Container) -> bool:
 
 def running_one(pod: Pod, name: str) -> Container | None:
     """The instance of that name that still runs."""
-    newest = recorded(pod, name)
+    newest = containers.recorded(pod, name)
     return newest if newest is not None and newest.state == "running" else None
 
 
 def ahead_of(pod: Pod, name: str) -> list[Container]:
     """What must have ended before this sidecar's turn: running app containers and later sidecars."""
-    names = [spec.name for spec in sidecars(pod)]
+    names = [spec.name for spec in containers.sidecars(pod)]
     later = names[names.index(name) + 1 :]
     apps = [spec.name for spec in pod.spec.containers] if pod.spec else []
     found = (running_one(pod, one) for one in (*apps, *later))
@@ -75,8 +68,8 @@ def holding_up(pod: Pod, name: str, t: float) -> list[Container]:
     newTerminationOrdering).
     """
     began, links = _kill_began(pod, t), list[str]()
-    for spec in sidecars(pod)[[one.name for one in sidecars(pod)].index(name) + 1 :]:
-        newest = recorded(pod, spec.name)
+    for spec in containers.sidecars(pod)[[one.name for one in containers.sidecars(pod)].index(name) + 1 :]:
+        newest = containers.recorded(pod, spec.name)
         if newest is None or (newest.exit.t < began if newest.exit else newest.state != "running"):
             break
         links.append(spec.name)
@@ -129,24 +122,26 @@ def does_not_keep_the_pod(m: Moment, pod: Pod, container: Container, ended: Exit
 
     The pod's phase follows from the app containers alone.
     """
-    if container.kind != "app" or not to_watch(m):
+    if container.kind != "app" or not containers.to_watch(m):
         return
     sandbox = container.sandbox
     if sandbox is None or sandbox.state != "ready" or not pods.at_its_end(pod, container, ended.code):
         return
-    running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
+    running = [
+        one for one in (running_one(pod, spec.name) for spec in containers.sidecars(pod)) if one is not None
+    ]
     if running:
         yield answered(
-            by=stop_of(running[-1]),
+            by=containers.stop_of(running[-1]),
             within=REACTION + (_grace(pod) if has_pre_stop(running[-1]) else 0),
-            unless=exit_of(running[-1]).either(REVIVES_A_SIDECAR),
+            unless=containers.exit_of(running[-1]).either(REVIVES_A_SIDECAR),
             text=f"sidecar {running[-1].name} is stopped after the last app container ended",
         )
 
 
 @does_not_keep_the_pod.clause("phase", on=FINISHED)
 def _(_: Moment, pod: Pod, status: PodStatus) -> Findings:
-    if not status.terminal or status.reason or not any(sidecars(pod)):
+    if not status.terminal or status.reason or not any(containers.sidecars(pod)):
         return None
     ended = [one.state.terminated for one in status.container_statuses or ()]
     inits = [one for one in status.init_container_statuses or () if pod.kind_of(one.name) == "init"]
@@ -188,18 +183,18 @@ def _seq(container: Container) -> int | None:
 def _(_: Moment, pod: Pod, container: Container) -> Findings:
     if not pod.born or not _goes(pod):
         return None
-    if pod.termination is None and was_changed(container):
+    if pod.termination is None and containers.was_changed(container):
         return None  # It was stopped for its new definition, and the sync that did so creates it again.
-    for spec in reversed(list(sidecars(pod))):
+    for spec in reversed(list(containers.sidecars(pod))):
         waiting = running_one(pod, spec.name)
         if waiting is None or waiting is container or waiting.stops or not waiting.born:
             continue
         if any(one is not container for one in ahead_of(pod, spec.name)):
             return None
         return answered(
-            by=stop_of(waiting),
+            by=containers.stop_of(waiting),
             within=REACTION + (_grace(pod) if has_pre_stop(waiting) else 0),
-            unless=exit_of(waiting),
+            unless=containers.exit_of(waiting),
             text=f"sidecar {waiting.name} is stopped in its turn",
         )
     return None
@@ -210,7 +205,7 @@ def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Fin
     """When a pod is terminated, the preStop hooks of its sidecars begin at once; only the stop waits."""
     if container.kind != "app" or not pod.termination:
         return
-    for spec in sidecars(pod):
+    for spec in containers.sidecars(pod):
         waiting = running_one(pod, spec.name)
         command = pods.hook_command(waiting, "pre_stop") if waiting else None
         if waiting is None or command is None or _hook_ran(waiting, command, pod.termination.t):
@@ -218,8 +213,8 @@ def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Fin
         yield answered(
             by=call("ExecSync").where(pods.runs_pre_stop).where(pods.about(waiting)),
             within=REACTION,
-            unless=exit_of(waiting),
-            not_before=stop_of(waiting),
+            unless=containers.exit_of(waiting),
+            not_before=containers.stop_of(waiting),
             text=f"the preStop hook of sidecar {waiting.name} runs",
         )
 
@@ -282,18 +277,20 @@ def _(m: Moment) -> None:
 @contract("SIDECAR-16", on=pods.POD_IS_TO_GO, needs=(CRI, PODS), versions=_ON)
 def ended_ones_delay_no_other(m: Moment, pod: Pod) -> Findings:
     """A container that does not run when its pod's termination begins delays no sidecar."""
-    if not to_watch(m) or pod.deleted_t is not None:
+    if not containers.to_watch(m) or pod.deleted_t is not None:
         return None
-    running = [one for one in (running_one(pod, spec.name) for spec in sidecars(pod)) if one is not None]
+    running = [
+        one for one in (running_one(pod, spec.name) for spec in containers.sidecars(pod)) if one is not None
+    ]
     if not running or any(one.state == "running" for one in pod.of_kind("app")):
         return None
     last = running[-1]
     if not any(one.ended for one in pod.every_container()) or has_pre_stop(last):
         return None
     return answered(
-        by=stop_of(last),
+        by=containers.stop_of(last),
         within=REACTION,
-        unless=exit_of(last).either(pod_set().where(pods.of(pod)).where(_is_desired)),
+        unless=containers.exit_of(last).either(pod_set().where(pods.of(pod)).where(_is_desired)),
         text=f"sidecar {last.name} is stopped at once",
     )
 
@@ -304,16 +301,16 @@ def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
 
     A file that is back before the kubelet has looked counts as never removed.
     """
-    if not to_watch(m):
+    if not containers.to_watch(m):
         return
-    for spec in sidecars(pod):
+    for spec in containers.sidecars(pod):
         waiting = running_one(pod, spec.name)
         if waiting is not None and waiting.born and ahead_of(pod, spec.name):
             yield answered(
                 by=event("Killing").where(_on(spec.name)),
                 within=REACTION,
-                unless=exit_of(waiting).either(pod_set().where(pods.of(pod)).where(_is_desired)),
-                not_before=stop_of(waiting),
+                unless=containers.exit_of(waiting).either(pod_set().where(pods.of(pod)).where(_is_desired)),
+                not_before=containers.stop_of(waiting),
                 text=f"a Killing event names sidecar {spec.name}",
             )
 

@@ -6,17 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import (
-    Answered,
-    Container,
-    Finding,
-    Manifest,
-    Moment,
-    Pattern,
-    Pod,
-    PodSpec,
-    PodStatus,
-)
+from kubelet_conformance.contract import Answered, Container, Finding, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, event, pod_set, status
@@ -36,6 +26,7 @@ from kubelet_conformance.contracts.node.eviction import EVICTED, EVICTION_PASS
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
+from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus
 from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
 
 _TRANSITION = 300.0

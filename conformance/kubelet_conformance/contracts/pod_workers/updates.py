@@ -8,17 +8,7 @@ from itertools import pairwise
 
 from msgspec import field
 
-from kubelet_conformance.contract import (
-    Container,
-    Finding,
-    Manifest,
-    Moment,
-    Note,
-    Pattern,
-    Pod,
-    Predicate,
-    Sandbox,
-)
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, pod_unset
@@ -31,6 +21,7 @@ from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.termination.grace import STOP
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
+from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.runtime_reports import reported_sandbox

@@ -19,11 +19,7 @@ from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgott
 from kubelet_conformance.contracts.facts.status import AGAIN
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
-from kubelet_conformance.trace.format.bodies import (
-    CreateContainerRequest,
-    RunPodSandboxRequest,
-    StopContainerRequest,
-)
+from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.world.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.in_flight import is_the_workers
@@ -107,7 +103,7 @@ def healthy_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
     """No container is created beside one that has run since before the start."""
     if not _again(m.node):
         return None
-    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    newest = pod.newest(m.request(bodies.CreateContainerRequest).config.metadata.name)
     if newest is None or not _healthy(newest, m.node):
         return None
     return broken(f"container {newest.name} is created again, though it runs", newest.started_seq)
@@ -125,7 +121,7 @@ def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
 @contract("RESTARTKUBELET-03", on=containers.REMAKING, needs=(CRI, PODS))
 def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     """A container made again after the kubelet's restart counts on from the attempt at the runtime."""
-    config = m.request(CreateContainerRequest).config
+    config = m.request(bodies.CreateContainerRequest).config
     newest = pod.newest(config.metadata.name)
     if newest is None or not _again(m.node) or not newest.born or not _before(m.node, newest.created_t):
         return None
@@ -163,7 +159,7 @@ _ENDS_THE_POD = call("StopPodSandbox").where(_is_over)
 @contract("RESTARTKUBELET-04", on=containers.REMAKING, needs=(CRI, PODS), clause="policy")
 def policy_decides_on_what_exited_meanwhile(m: Moment, pod: Pod) -> Findings:
     """A container that exited while the kubelet was down is treated by restart policy and exit code."""
-    newest = pod.newest(m.request(CreateContainerRequest).config.metadata.name)
+    newest = pod.newest(m.request(bodies.CreateContainerRequest).config.metadata.name)
     if newest is None or newest.kind != "app" or not _died_while_down(newest, m.node):
         return None
     end, sandbox = newest.exit, newest.sandbox
@@ -206,7 +202,7 @@ def _is_to_be_made_again(container: Container, pod: Pod, node: Node) -> bool:
 
 
 def _makes(pod: Pod, name: str) -> Predicate:
-    return lambda m: m.pod is pod and m.request(CreateContainerRequest).config.metadata.name == name
+    return lambda m: m.pod is pod and m.request(bodies.CreateContainerRequest).config.metadata.name == name
 
 
 @contract("RESTARTKUBELET-05", on=LIFE_ENDS, needs=(CRI, PODS, STATUS), clause="stays")
@@ -264,7 +260,7 @@ def init_containers_are_not_run_again(m: Moment, pod: Pod) -> Findings:
     """The init containers of a pod that was initialized before the kubelet's restart are not run again."""
     if not _again(m.node) or not pod.born:
         return None
-    name = m.request(CreateContainerRequest).config.metadata.name
+    name = m.request(bodies.CreateContainerRequest).config.metadata.name
     if pod.kind_of(name) != "init" or not _was_initialized(pod, m.node):
         return None
     run = pod.sandbox.run.seq if pod.sandbox and pod.sandbox.run else None
@@ -305,7 +301,7 @@ def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Iterator[Finding]:
 
 
 def _is_attempt(attempt: int) -> Predicate:
-    return lambda m: m.request(RunPodSandboxRequest).config.metadata.attempt == attempt
+    return lambda m: m.request(bodies.RunPodSandboxRequest).config.metadata.attempt == attempt
 
 
 @contract(
@@ -373,7 +369,7 @@ def pod_deleted_meanwhile_has_its_grace(m: Moment, pod: Pod, container: Containe
         return None
     if end.seq > node.started_seq:
         return None
-    got = m.request(StopContainerRequest).timeout
+    got = m.request(bodies.StopContainerRequest).timeout
     if pods.known_to_kubelet(pod, node):
         hooks = pods.hook_command(container, "pre_stop") is not None
         if end.grace is None or hooks or container.kind == "sidecar":

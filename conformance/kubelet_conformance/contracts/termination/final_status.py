@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_conformance.contract import (
-    Container,
-    ContainerStatus,
-    Moment,
-    Note,
-    Pod,
-    PodSpec,
-    PodStatus,
-    Sandbox,
-)
+from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, happened, status
@@ -19,6 +10,7 @@ from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
 from kubelet_conformance.contracts.facts.status import AGAIN, is_lost
+from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.missed_updates import is_watch_late
 
