@@ -18,7 +18,7 @@ from kubelet_conformance.contract.patterns import failed
 from kubelet_conformance.contracts.facts.container import REMAKING, asked, finished_t
 from kubelet_conformance.contracts.facts.node_pressure import every_pod
 from kubelet_conformance.contracts.facts.pod import post_start_may_have_failed
-from kubelet_conformance.contracts.facts.static_pod import lasting
+from kubelet_conformance.contracts.facts.static_pod import note_for_all_instances
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ImageStatusRequest, PullImageRequest
 from kubelet_conformance.trace.format.labels import Annotation
@@ -108,7 +108,7 @@ def _delay(attempts: int) -> float:
 
 
 def _series_of(pod: Pod, m: Moment) -> _Series:
-    series = lasting(m, pod, _Series)
+    series = note_for_all_instances(m, pod, _Series)
     if series.life != m.node.lives:
         series.life, series.entries, series.by_hash = m.node.lives, {}, {}
         series.images = set()
@@ -261,7 +261,7 @@ def may_stay_stopped(m: Moment, container: Container) -> bool:
 
 def delay_before(m: Moment, pod: Pod, name: str) -> float:
     """The back-off that the previous kubelet kept in memory for certain, when another one starts."""
-    series = lasting(m, pod, _Series)
+    series = note_for_all_instances(m, pod, _Series)
     entry = series.entries.get(name) if series.life == m.node.lives else None
     return entry.least_delay(m.t) if entry else 0.0
 

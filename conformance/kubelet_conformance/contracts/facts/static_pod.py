@@ -77,7 +77,7 @@ class _Lasting(Note):
     notes: Latest[tuple[type, str], Any] = field(default_factory=Latest)
 
 
-def lasting(m: Moment, pod: Pod, kind: type[N]) -> N:
+def note_for_all_instances(m: Moment, pod: Pod, kind: type[N]) -> N:
     """A judge's own state for this pod, kept across instances of a static pod: one value of each type."""
     note = pod.note(kind)
     if not pod.static or not pod.uid:

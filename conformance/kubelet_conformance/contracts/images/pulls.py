@@ -11,7 +11,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, done, event, failed, pod_set, sandbox_died
 from kubelet_conformance.contracts.facts.pod import to_run
 from kubelet_conformance.contracts.facts.sandbox import GONE
-from kubelet_conformance.contracts.facts.static_pod import lasting
+from kubelet_conformance.contracts.facts.static_pod import note_for_all_instances
 from kubelet_conformance.contracts.facts.status import REFUSED
 from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK, SAME_MOMENT
 from kubelet_conformance.contracts.images.pull_policy import (
@@ -58,7 +58,7 @@ class _Series(Note):
 
 def _delay_at(m: Moment, pod: Pod) -> float:
     """Record a failed pull, once for all judges; return the delay that follows."""
-    image, series = pulled_image(m), lasting(m, pod, _Series)
+    image, series = pulled_image(m), note_for_all_instances(m, pod, _Series)
     if series.seq == m.seq:
         return series.delay[image]
     series.seq = m.seq
@@ -97,7 +97,7 @@ def failed_pull_is_retried(m: Moment, pod: Pod) -> Findings:
 def pull_waits_for_its_back_off(m: Moment, pod: Pod) -> Findings:
     """No pull comes before the back-off has passed."""
     image = pulled_image(m)
-    series = lasting(m, pod, _Series) if pod.born else None
+    series = note_for_all_instances(m, pod, _Series) if pod.born else None
     if series is None or image not in series.failed_t or series.life != m.node.lives:
         return None
     if is_another_try(m):
@@ -205,7 +205,7 @@ class _Brought(Note):
 def good_pull_clears_no_other_back_off(m: Moment, pod: Pod) -> Findings:
     """A pull that succeeds ends the back-off of no other image."""
     image, brought = pulled_image(m), m.node.note(_Brought)
-    series = lasting(m, pod, _Series) if pod.born else None
+    series = note_for_all_instances(m, pod, _Series) if pod.born else None
     if series is None or image not in series.failed_t or series.life != m.node.lives or is_another_try(m):
         return None
     if brought.image in {"", image} or brought.t < series.failed_t[image]:

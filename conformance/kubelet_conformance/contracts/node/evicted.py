@@ -187,7 +187,7 @@ def last_kill_decides(_: Moment, pod: Pod, status: PodStatus) -> Findings:
         return None
     if pod.termination is not None or not pod.born:
         return None
-    # A round that was under way does not hear of the later kill.
+    # A kill that was in progress does not follow the later one.
     tried = [stop.call.t for c in pod.every_container() for stop in c.stops]
     if not tried or max(tried) < last.t:
         return None

@@ -120,7 +120,7 @@ _ALONE = frozenset({"changed", "postStart failed", "probe failed", "unknown stat
 
 
 def _is_for_itself(m: Moment) -> bool:
-    """The sync that was under way stops a container for a reason of its own, and goes on after that.
+    """The sync that was in progress stops a container for a reason of its own, and goes on after that.
 
     So it may be where no row says which grace a deletion by force gives.
     """
@@ -201,7 +201,7 @@ def stopped_pod_goes(_: Moment, pod: Pod) -> Findings:
     return answered(
         by=deleted(),
         within=timing.RETRY + timing.RETRY_SLACK,
-        # The sync that was under way may have stopped a sandbox only to replace it.
+        # The sync that was in progress may have stopped a sandbox only to replace it.
         unless=pods.FAULT.either(done("StopPodSandbox").either(call("RunPodSandbox")).where(pods.of(pod))),
         whole_node=True,
         text=f"the object of {pod.name} goes",
@@ -351,7 +351,7 @@ again.
 @contract("WORK-04", on=_MAKING, needs=(CRI, PODS), versions=since("1.22"), clause="no-start")
 def termination_is_irreversible(m: Moment, pod: Pod) -> Findings:
     """Once a pod was asked to go, nothing of it is made or started any more, but for the steps of the sync
-    that was under way.
+    that was in progress.
     """
     if not pod.born or pod.termination is None:
         return None
@@ -392,19 +392,19 @@ def _kills_of(container: Container) -> list[Stop]:
 
 
 class _LastStep(Note):
-    """When the last step of a pod's sync was answered, and whether one was under way when it was to go."""
+    """When the last step of a pod's sync was answered, and whether one was in progress when it was to go."""
 
     t: float = 0.0
     busy_when_asked: bool = False
     killing_when_asked: bool = False
-    """A kill was under way, be it to replace the sandbox: the sync may still make the new one."""
+    """A kill was in progress, be it to replace the sandbox: the sync may still make the new one."""
     replaced_seq: int = 0
     """Where it did so."""
 
 
 @observer(on=pods.TERMINATION_ASKED)
 def sync_in_flight_is_remembered(m: Moment, pod: Pod) -> None:
-    """Remember whether a sync may be under way: its remaining steps are still allowed."""
+    """Remember whether a sync may be in progress: its remaining steps are still allowed."""
     if pod.termination is None:
         work = pod.note(_LastStep)
         work.busy_when_asked = pods.worker_is_busy(pod) or m.t - work.t < timing.TOGETHER

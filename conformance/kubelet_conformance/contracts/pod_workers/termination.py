@@ -58,7 +58,7 @@ def _waits_for_volumes(pod: Pod, m: Moment) -> bool:
 
 
 class _StoppingSandbox(Note):
-    """The StopPodSandbox calls that were under way when the static pod left its source."""
+    """The StopPodSandbox calls that were in progress when the static pod left its source."""
 
     ids: frozenset[str] = frozenset()
     again_seq: int = 0

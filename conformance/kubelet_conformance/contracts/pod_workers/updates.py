@@ -33,7 +33,7 @@ _RECEIVED_WITHIN = 1.0
 
 
 class _Version:
-    """A manifest as it was sent: the images it names, and the steps of a sync that were under way."""
+    """A manifest as it was sent: the images it names, and the steps of a sync that were in progress."""
 
     def __init__(self, m: Moment, pod: Pod, manifest: Manifest) -> None:
         self.t, self.seq = m.t, m.seq
@@ -89,7 +89,7 @@ def _replaced_versions_are_remembered(m: Moment) -> None:
 
 
 class _Shortened(Note):
-    """The least grace that was asked for while a stop of the container was under way."""
+    """The least grace that was asked for while a stop of the container was in progress."""
 
     grace: int | None = None
     t: float = 0.0
@@ -110,7 +110,7 @@ def next_stop_has_the_shorter_grace(m: Moment, container: Container) -> Findings
 
 @observer(on=pod_set())
 def _shorter_graces_are_remembered(m: Moment, pod: Pod) -> None:
-    """Remember a grace that is less than that of the stop under way."""
+    """Remember a grace that is less than that of the stop in progress."""
     grace = m.manifest.metadata.deletion_grace_period_seconds if m.manifest else None
     if not grace or api_is_away(m):
         return

@@ -313,7 +313,7 @@ _ANEW = since("1.32")
 def period_begins_anew(m: Moment) -> Findings:
     """From 1.32 on the period begins anew with such a run: what is ready is probed again a period later.
 
-    A run that was asked for while the one before was under way follows it at once.
+    A run that was asked for while the one before was in progress follows it at once.
     """
     probed = probes.probe_at(m)
     if probed is None or probed.name != "readiness" or not _ANEW.get(m.kubernetes):
@@ -332,7 +332,7 @@ def period_begins_anew(m: Moment) -> Findings:
 
 @contract("PROBE-27", on=_BEGINS, needs=(CRI, PODS))
 def one_worker_executes_a_probe(m: Moment) -> Findings:
-    """A probe has one worker: an execution does not begin while the one before is under way."""
+    """A probe has one worker: an execution does not begin while the one before is in progress."""
     probed = probes.probe_at(m)
     if probed is None or not probed.before.total:
         return None

@@ -159,8 +159,8 @@ def _is_meant(m: Moment, record: Probe) -> Findings:
 
 def _may_be_the_nodes(m: Moment, record: Probe) -> bool:
     """A pod that asks is in the node's network, and no status has reported its address yet."""
-    untold = (pod for pod in m.world.pods.values() if pod.status is None or not pod.status.pod_ip)
-    hosted = (pod for pod in untold if pod.spec is not None and pod.spec.host_network)
+    unreported = (pod for pod in m.world.pods.values() if pod.status is None or not pod.status.pod_ip)
+    hosted = (pod for pod in unreported if pod.spec is not None and pod.spec.host_network)
     return not record.host.startswith(_LOOPBACK) and any(requests.asked_by(pod, record) for pod in hosted)
 
 

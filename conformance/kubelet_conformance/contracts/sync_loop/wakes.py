@@ -120,7 +120,7 @@ def _shown(pod: Pod, container: Container) -> bool | None:
 
 
 class _Stops(Note):
-    """The StopContainer calls that are under way, by call id."""
+    """The StopContainer calls that are in progress, by call id."""
 
     open: dict[str, Call] = {}
 

@@ -151,7 +151,7 @@ def liveness_is_not_probed_any_more(m: Moment, container: Container) -> Findings
     if command is None or command == pods.hook_command(container, "pre_stop"):
         return None
     if container.probed is not None and container.probed.end_t is None:
-        return None  # What is under way may be tried once more.
+        return None  # What is in progress may be tried once more.
     return answered(
         by=done("StopContainer").either(failed("StopContainer")).where(pods.about(container)),
         unless=exited().where(pods.about(container)),
@@ -257,7 +257,7 @@ _PULLED = done("PullImage").either(failed("PullImage"))
     "TERM-26", on=_PULLED, needs=(CRI, PODS), versions=ByVersion({"1.26..1.32": True}), clause="awaited"
 )
 def pull_is_awaited(m: Moment, pod: Pod) -> Findings:
-    """A pull that is under way when its pod is to go is awaited: nothing of the pod is stopped before, and
+    """A pull that is in progress when its pod is to go is awaited: nothing of the pod is stopped before, and
     the pull is not given up.
     """
     if pod.termination is None or not pod.born or m.call.seq > pod.termination.seq:
