@@ -19,7 +19,7 @@ SCENARIOS = (
     "static_pods.edited_manifest_is_another_pod",
     "kubelet_restart.deletions_while_down_are_made_up_for",
 )
-"""Stories in which much goes on at once."""
+"""Scenarios in which much goes on at once."""
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -31,12 +31,12 @@ from kubelet_conformance.targets.opening import open_stage
 
 folder, *names = sys.argv[1:]
 for name in names:
-    story = every_scenario()[name]
+    scenario = every_scenario()[name]
 
     async def on(target):
-        await story(node=Node(target))
+        await scenario(node=Node(target))
 
-    declared = scenario_of(story)
+    declared = scenario_of(scenario)
     trace = open_stage(Choice(seed=7)).play(on, name, dict(declared.settings), declared.nearest())
     Path(folder, name).write_bytes(trace)
 """

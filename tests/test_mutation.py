@@ -120,7 +120,7 @@ def test_a_trace_loaded_and_written_again_is_judged_alike(name: str) -> None:
     assert verdicts(again) == verdicts(judging.outcomes(name, (traces() / f"{name}.jsonl").read_bytes()))
 
 
-@pytest.mark.parametrize("change", [*CHANGES, "exit code", "exit code told", "phase"])
+@pytest.mark.parametrize("change", [*CHANGES, "exit code", "exit code reported", "phase"])
 def test_mutants_are_valid_traces(change: str) -> None:
     """A mutant of any kind reads as a trace: only what it tells is wrong."""
     chosen = [(whole, one) for whole, one in sample() if one.change == change]
@@ -160,13 +160,17 @@ def test_a_container_made_twice_is_listed_twice() -> None:
     """The runtime tells the truth about what the kubelet did wrong."""
     whole = recording("kubernetes-1.32/delete_graceful")
 
-    told = mutant(whole.name, "CreateContainer duplicate")
+    reported = mutant(whole.name, "CreateContainer duplicate")
 
     made = [
-        r["response"]["container_id"] for r in told if r.get("rpc") == "CreateContainer" and "response" in r
+        r["response"]["container_id"]
+        for r in reported
+        if r.get("rpc") == "CreateContainer" and "response" in r
     ]
     lists = [
-        r["response"]["containers"] for r in told if r.get("rpc") == "ListContainers" and r.get("response")
+        r["response"]["containers"]
+        for r in reported
+        if r.get("rpc") == "ListContainers" and r.get("response")
     ]
     assert len(set(made)) == len(made) == 5
     assert any({made[0], made[1]} <= {item["id"] for item in items} for items in lists)
@@ -212,10 +216,10 @@ def test_a_quiet_minute_breaks_nothing(trace: str, version: str) -> None:
 def quiet_place(whole: Scene) -> int:
     """A relist of a running pod, well after anything happened to it."""
     acting = {place for action in whole.actions for place in (action.call, action.reply)}
-    told = {"pod", "runtime", "fault", "kubelet", "deleted", "status"}
+    reported = {"pod", "runtime", "fault", "kubelet", "deleted", "status"}
     busy, phase = 0.0, ""
     for place, record in enumerate(whole.records):
-        if place in acting or record["kind"] in told:
+        if place in acting or record["kind"] in reported:
             busy = record["t"]
             phase = record["status"]["phase"] if record["kind"] == "status" else phase
         if phase == "Running" and record["t"] - busy > 1.6 and record.get("rpc") == "ListPodSandbox":

@@ -61,12 +61,12 @@ def parts(recording: Recording) -> Iterator[tuple[str, Json, list[Json]]]:
         t = records[place]["t"]
         rest = answerable(records[place:])
         yield f"begun at {t} s", late, rest
-        yield f"begun at {t} s, pods told", late, pods_before(records[:place], t) + rest
+        yield f"begun at {t} s, pods known", late, pods_before(records[:place], t) + rest
         yield f"ended at {t} s", header, [*records[:place], {"kind": "end", "t": t}]
 
 
 @pytest.mark.parametrize("path", shipped(traces()), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_what_is_not_told_breaks_nothing(path: Path) -> None:
+def test_what_is_not_reported_breaks_nothing(path: Path) -> None:
     """A trace of a real kubelet stays kept with a channel missing, a late begin or an early end."""
     recording = load(path)
     broken = [

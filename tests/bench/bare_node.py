@@ -31,7 +31,7 @@ ROOM = {"max_pods": 100_000, "cpu_millicores": 1 << 30, "memory_bytes": 1 << 50}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request to the API server, whoever made it, and the moment."""
+    """A request to the API server, its sender and its moment."""
 
     t: float
     request: Request
@@ -96,7 +96,7 @@ class BareNode:
             self._recorder.listeners.append(self._take_down)
         self._called = Tap(self.runtime, self._recorder) if record or watch else self.runtime
         self._api = _HeardApi(self.clock, self.made) if watch else ApiCore(self.clock.wall_ns)
-        self._api.on_change.append(self._heard)
+        self._api.on_change.append(self._received)
         self._kubelet_api = KubeletApi(self._api, self._recorder)
         self._world = WorldApi(self._api, self._kubelet_api.connection, NODE)
         self._world.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
@@ -161,7 +161,7 @@ class BareNode:
         while self.core.store.sandboxes or self.core.store.containers:
             await self.clock.sleep(1)
 
-    def _heard(self, change: Change) -> None:
+    def _received(self, change: Change) -> None:
         if change.resource != "pods":
             return
         name = change.object["metadata"]["name"]

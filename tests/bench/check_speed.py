@@ -61,7 +61,7 @@ def some(contracts: list[Contract], number: int) -> list[Contract]:
 
 
 def seconds(work: Any, *arguments: Any) -> float:
-    """The least processor time it takes: whoever shares the machine can only make it slower."""
+    """The least processor time it takes: other load on the machine can only make it slower."""
     return min(_once(work, *arguments) for _ in range(ROUNDS))
 
 

@@ -4,8 +4,8 @@ python tests/bench/containerd_speed.py [--pods N] [--repeats N] [--format termin
 
 As root, on Debian with the packages of .ci/install-debian-packages. Both run on one private containerd, all
 pods at the same time. The kubelet is the reference in process with the tap in between. A pod runs when its
-StartContainer is answered, whoever called; how long it takes until the status at the API server says so too,
-which waits for a relist besides, is told as well.
+StartContainer is answered, for both; how long it takes until the status at the API server says so too,
+which waits for a relist besides, is measured as well.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ async def bare(containerd: PrivateContainerd, count: int) -> float:
 
 
 async def by_the_kubelet(containerd: PrivateContainerd, count: int) -> tuple[float, float]:
-    """How long it takes from the pods' creation at the API server until all run, and until it is told so."""
-    took = told = 0.0
+    """How long it takes from the pods' creation at the API server until all run, and until it is injected."""
+    took = reported = 0.0
 
-    async def story(target: Target) -> None:
-        nonlocal took, told
+    async def work(target: Target) -> None:
+        nonlocal took, reported
         node = Node(target)
         # The kubelet has asked for the runtime's state when it sets up its first pod.
         await node.run(name="first")
@@ -79,17 +79,17 @@ async def by_the_kubelet(containerd: PrivateContainerd, count: int) -> tuple[flo
             lambda: all(node.observations.statuses.get(uid, {}).get("phase") == "Running" for uid in uids),
             "all running",
         )
-        told = time.monotonic() - began
+        reported = time.monotonic() - began
 
     stage = open_live_stage(Choice(runtime=containerd.address, kubernetes="1.32"))
     try:
         await stage.open(["img:1"])
-        life = await stage.play([Act(0, "speed", story, {}, PATIENCE_SECONDS)], shared=False)
+        life = await stage.play([Act(0, "speed", work, {}, PATIENCE_SECONDS)], shared=False)
     finally:
         await stage.close()
     if life.ended[0].error is not None:
         raise SystemExit(life.ended[0].report)
-    return took, told
+    return took, reported
 
 
 async def measured(count: int, repeats: int) -> dict[str, Any]:
@@ -99,12 +99,12 @@ async def measured(count: int, repeats: int) -> dict[str, Any]:
         turns = [
             (await bare(containerd, count), *await by_the_kubelet(containerd, count)) for _ in range(repeats)
         ]
-    calls, kubelet, told = (min(column) for column in zip(*turns, strict=True))
+    calls, kubelet, reported = (min(column) for column in zip(*turns, strict=True))
     return {
         "pods": count,
         "bare_seconds": round(calls, 2),
         "kubelet_seconds": round(kubelet, 2),
-        "told_seconds": round(told, 2),
+        "reported_seconds": round(reported, 2),
         "ratio": round(kubelet / calls, 2),
         "turns": [[round(seconds, 2) for seconds in turn] for turn in turns],
     }
@@ -116,7 +116,7 @@ def print_report(found: dict[str, Any]) -> None:
     print(f"{found['pods']} pods at once on a private containerd, the fastest of {len(found['turns'])}")
     print(f"  bare CRI calls         {found['bare_seconds']} s")
     print(f"  reference and the tap  {found['kubelet_seconds']} s")
-    print(f"    until statuses say it {found['told_seconds']} s")
+    print(f"    until statuses say it {found['reported_seconds']} s")
     print(f"  ratio                  {found['ratio']} (target below {RATIO_TARGET}: {met})")
 
 

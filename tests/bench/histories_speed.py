@@ -19,7 +19,7 @@ from kubelet_conformance.targets.choice import Choice
 PER_SECOND_TARGET = 10
 PER_SECOND_AIM = 50
 ROUNDS = 3
-"""How often all of them are played. Whoever shares the machine can only make it slower: the best counts."""
+"""How often all of them are played. Other load on the machine can only make it slower: the best counts."""
 
 
 @dataclass(slots=True)
@@ -42,25 +42,25 @@ class Round:
 
 def measured(total: int, seed: int) -> Round:
     """One round over so many histories."""
-    contracts, choice, told = list(every_contract().values()), Choice(kubernetes="1.32"), Round()
+    contracts, choice, totals = list(every_contract().values()), Choice(kubernetes="1.32"), Round()
 
     def drawn(ended: PlayedHistory | None) -> None:
-        told.repeats += ended is None
+        totals.repeats += ended is None
 
     def played(history: History) -> PlayedHistory:
         began = time.process_time()
         ended = play(history, choice, contracts)
-        told.playing += time.process_time() - began
-        told.played += 1
-        told.steps += len(history.steps)
-        told.records += ended.judged.trace.records
+        totals.playing += time.process_time() - began
+        totals.played += 1
+        totals.steps += len(history.steps)
+        totals.records += ended.judged.trace.records
         return ended
 
     began = time.process_time()
     for chunk in chunks(total, seed):
         seek(chunk, played, lambda _: (), drawn=drawn)
-    told.took = time.process_time() - began
-    return told
+    totals.took = time.process_time() - began
+    return totals
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Long traces of real make: the histories of one Kubernetes version, one after another, over and over.
 
-Each history is told with fresh ids, UIDs and call ids, and with its times and time stamps moved. After each
+Each history is written with fresh ids, UIDs and call ids, its times and time stamps moved. After each
 the kubelet stops and the node is wiped, so that no more lives at the end than at the beginning. Mix of
 records, requests and replies are therefore those of the real traces.
 """
@@ -102,7 +102,7 @@ def _whole_seconds_away(first: History, part: History, t: float) -> float:
 
 
 class _Retold:
-    """Replaces what must be fresh each time a history is told."""
+    """Replaces what must be fresh each time a history is written."""
 
     def __init__(self, number: int, t: float, moved: timedelta, seq: count[int]) -> None:
         self._number = number

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import in_process, in_subprocess
 from lines import HEADER, call, end, record, reply, trace
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.trace.world import world
 
@@ -131,7 +131,7 @@ def test_records_of_one_pod_without_end_are_refused(
 ) -> None:
     """More containers or sandboxes of one pod than the bound are bad input."""
     monkeypatch.setattr(world, "RECORDS_OF_POD_MAX", 3)
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     for number in range(4):
@@ -146,7 +146,7 @@ def test_records_of_one_pod_without_end_are_refused(
 
 def test_good_traces_are_judged_beside_bad_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Each bad file has its own message; the good one is judged and reported, and the code is 2."""
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
     (tmp_path / "good.jsonl").write_bytes(s.text())
     (tmp_path / "a.jsonl").write_bytes(b"")

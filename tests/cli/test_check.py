@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command import Ended, in_process
 from lines import end, record, trace
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.baseline import clause_names
 from kubelet_conformance.contract.definition import Findings, contract
@@ -22,7 +22,7 @@ from kubelet_conformance.trace.world.moment import Moment
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     """A trace that keeps SANDBOX-01 and breaks nothing of SANDBOX-04."""
-    s = Story(scenario="first")
+    s = TraceBuilder(scenario="first")
     s.run_sandbox(s.pod())
     path = tmp_path / "kept.jsonl"
     path.write_bytes(s.text())
@@ -32,7 +32,7 @@ def kept(tmp_path: Path) -> Path:
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """A trace that breaks SANDBOX-04: a second sandbox is run while the first stands."""
-    s = Story(scenario="second")
+    s = TraceBuilder(scenario="second")
     web = s.pod()
     s.run_sandbox(web)
     s.wait(1).run_sandbox(web, attempt=1)
@@ -90,7 +90,7 @@ def test_require_exercised_fails_on_what_was_not(capsys: pytest.CaptureFixture[s
 
 def test_wait_in_vain_is_inconclusive(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A scenario's wait that nothing explains ends with 3, and the report names it."""
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
     s.record("expect", contract="SANDBOX-01", awaited="another sandbox", met=False)
     path = tmp_path / "t.jsonl"
@@ -208,7 +208,7 @@ def test_judge_that_fails_is_an_internal_error(
     assert "test_check.py" in debugged.out
 
 
-def test_progress_is_told_in_a_log(
+def test_progress_is_reported_in_a_log(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long judging says now and then on standard error how far it has come; the report stays clean."""

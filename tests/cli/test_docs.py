@@ -130,7 +130,7 @@ def test_bounds_of_the_guide_are_those_of_the_code() -> None:
     assert BREAKS_SHOWN == 3
 
 
-def told(name: str) -> Iterator[str]:
+def lines_of(name: str) -> Iterator[str]:
     """The lines of a shipped trace with the change that the first page makes."""
     for line in (traces() / "kubernetes-1.32" / name).read_text(encoding="utf-8").splitlines(keepends=True):
         yield line.replace('"attempt":1', '"attempt":7') if '"rpc":"RunPodSandbox"' in line else line
@@ -139,7 +139,7 @@ def told(name: str) -> Iterator[str]:
 def test_first_page_breaks_what_it_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The change that the first page makes breaks SANDBOX-02, with the lines that the page shows."""
     path = tmp_path / "broken.jsonl"
-    path.write_text("".join(told("sandbox_dies.jsonl")))
+    path.write_text("".join(lines_of("sandbox_dies.jsonl")))
     [shown] = blocks("index.md", "text")
     ended = in_process(capsys, "check", path)
 
@@ -205,7 +205,7 @@ def test_scenarios_of_the_guide_are_kept(tmp_path: Path) -> None:
     for number, text in enumerate(blocks("write-a-scenario.md", "python")):
         names: dict[str, Any] = {}
         exec(compile(text, "write-a-scenario.md", "exec"), names)  # noqa: S102 - our own page
-        [(name, story)] = [each for each in names.items() if each[0].startswith("test_")]
-        played = play(story, name, open_stage(Choice()), every, tmp_path / f"{number}.jsonl")
+        [(name, scenario)] = [each for each in names.items() if each[0].startswith("test_")]
+        played = play(scenario, name, open_stage(Choice()), every, tmp_path / f"{number}.jsonl")
 
         assert (played.broken, played.unmet, played.failed) == ([], "", "")

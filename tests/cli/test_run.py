@@ -311,7 +311,7 @@ def test_record_tells_the_whole_command(run: Runs, tmp_path: Path) -> None:
 
 
 def test_record_that_cannot_be_written_is_two(run: Runs, tmp_path: Path) -> None:
-    """A record that cannot be finished is told of, and the report is not lost."""
+    """A record that cannot be finished is reported, and the report is not lost."""
     (tmp_path / "kept" / "run.json").mkdir(parents=True)
     ended = run(*KEPT, "--record", "kept")
 
@@ -359,16 +359,16 @@ def test_stale_baseline_is_one(run: Runs, tmp_path: Path) -> None:
     (tmp_path / "known.toml").write_text(
         '[[deviation]]\nid = "SANDBOX-02"\nclause = "main"\nreason = "once"\n'
     )
-    told = {
+    reported = {
         form: run(*KEPT, "--baseline", "known.toml", "--format", form)
         for form in ("terminal", "json", "junit", "markdown")
     }
 
-    assert [each.code for each in told.values()] == [1, 1, 1, 1]
-    assert "stale in the baseline" in told["terminal"].out
-    assert report(told["json"])["baseline"]["stale"][0]["id"] == "SANDBOX-02"
-    assert 'failures="1"' in told["junit"].out
-    assert "## Stale in the baseline" in told["markdown"].out
+    assert [each.code for each in reported.values()] == [1, 1, 1, 1]
+    assert "stale in the baseline" in reported["terminal"].out
+    assert report(reported["json"])["baseline"]["stale"][0]["id"] == "SANDBOX-02"
+    assert 'failures="1"' in reported["junit"].out
+    assert "## Stale in the baseline" in reported["markdown"].out
 
 
 def test_level_chooses_contracts(run: Runs) -> None:

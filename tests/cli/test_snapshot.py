@@ -38,15 +38,15 @@ def test_kubelet_of_its_own_process_is_a_usage_error(
 ) -> None:
     """A snapshot is of virtual time: for another kubelet the message and the help say what plays it."""
     result = in_process(capsys, "snapshot", "--kubelet", "reference-process", "-o", tmp_path / "out")
-    told = in_process(capsys, "snapshot", "--help").out.split()
+    reported = in_process(capsys, "snapshot", "--help").out.split()
 
     assert result.code == 2
     assert "`run` plays on reference-process and FILE.toml" in result.err
-    assert "reference-process or FILE.toml" in " ".join(told)
+    assert "reference-process or FILE.toml" in " ".join(reported)
 
 
 def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A name that fits nothing is told, and nothing is written."""
+    """A name that fits nothing is an error, and nothing is written."""
     result = in_process(capsys, "snapshot", "sandbox.nothing", "-o", tmp_path / "out")
 
     assert result.code == 2
@@ -54,7 +54,7 @@ def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str]
     assert not (tmp_path / "out").exists()
 
 
-def test_an_unknown_kubelet_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_unknown_kubelet_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A target that cannot be chosen is an error without a traceback."""
     result = in_process(capsys, "snapshot", NAME, "-o", tmp_path / "out", "--kubelet", "bug:NONE")
 

@@ -16,8 +16,8 @@ def pytest_sessionstart() -> None:
     """Fail, and do not skip, where no containerd can run."""
     lacking = missing()
     if lacking:
-        told = "\n".join(["no private containerd can run here:", *(f"- {each}" for each in lacking)])
-        pytest.exit(told, returncode=CANNOT_RUN)
+        reported = "\n".join(["no private containerd can run here:", *(f"- {each}" for each in lacking)])
+        pytest.exit(reported, returncode=CANNOT_RUN)
 
 
 @pytest.fixture(scope="session")

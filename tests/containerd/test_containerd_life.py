@@ -53,11 +53,11 @@ async def test_bare_smoke(containerd: PrivateContainerd) -> None:
 def test_images_are_there(containerd: PrivateContainerd) -> None:
     """The images of scenarios are listed by their full names, have a size, and ids of their own."""
 
-    async def story() -> list[cri.Image]:
+    async def work() -> list[cri.Image]:
         async with at_socket(containerd.socket) as runtime:
             return list((await runtime.images.ListImages(cri.ListImagesRequest())).images)
 
-    images = asyncio.run(story())
+    images = asyncio.run(work())
 
     tags = {tag for image in images for tag in image.repo_tags}
     assert {full_name(name) for name in containerd.images} <= tags
@@ -74,14 +74,14 @@ def test_nobody_else_gets_in(containerd: PrivateContainerd) -> None:
 def test_pods_reach_nothing_beyond(containerd: PrivateContainerd) -> None:
     """A pod has a route to its own subnet and no other, so it cannot leave the machine."""
 
-    async def story() -> str:
+    async def work() -> str:
         async with at_socket(containerd.socket) as runtime:
             pod = await runtime.pod()
             reply = await runtime.execute(await pod.container("run"), "ip route")
             await pod.remove()
             return reply.stdout.decode()
 
-    routes = asyncio.run(story()).splitlines()
+    routes = asyncio.run(work()).splitlines()
 
     assert len(routes) == 1
     assert "scope link" in routes[0]
@@ -125,19 +125,19 @@ async def killed(pid: int) -> None:
 def test_container_that_ends_while_the_daemon_is_away() -> None:
     """What a container ends with while nobody looks is known afterwards."""
 
-    async def story() -> int:
+    async def work() -> int:
         async with PrivateContainerd() as containerd:
             async with at_socket(containerd.socket) as runtime:
                 c1 = await (await runtime.pod()).container("run")
                 request = cri.ContainerStatusRequest(container_id=c1, verbose=True)
-                told = (await runtime.runtime.ContainerStatus(request)).info["info"]
+                details = (await runtime.runtime.ContainerStatus(request)).info["info"]
             containerd.kill()
-            await killed(json.loads(told)["pid"])
+            await killed(json.loads(details)["pid"])
             await containerd.start()
             async with at_socket(containerd.socket) as runtime:
                 return (await runtime.ended(c1)).exit_code
 
-    assert asyncio.run(story()) == 137
+    assert asyncio.run(work()) == 137
 
 
 @on_loop

@@ -52,7 +52,7 @@ async def pod_on(containerd: PrivateContainerd) -> None:
 def test_stop_leaves_nothing() -> None:
     """After pods, a killed daemon and one started again, the machine is as it was."""
 
-    async def story() -> None:
+    async def work() -> None:
         async with PrivateContainerd() as containerd:
             await pod_on(containerd)
             containerd.kill()
@@ -64,7 +64,7 @@ def test_stop_leaves_nothing() -> None:
                 await pod.remove()
 
     before = traces()
-    asyncio.run(story())
+    asyncio.run(work())
 
     assert traces() - before == set()
 
@@ -73,12 +73,12 @@ def test_leftovers_are_found(base: Path) -> None:
     """While an instance lives, each kind of thing that it makes is listed; afterwards none."""
     containerd = PrivateContainerd(base=base)
 
-    async def story() -> tuple[str, ...]:
+    async def work() -> tuple[str, ...]:
         await containerd.start()
         await pod_on(containerd)
         return leftovers(containerd.home)
 
-    found = asyncio.run(story())
+    found = asyncio.run(work())
     home = containerd.home
     containerd.stop()
 
@@ -91,20 +91,20 @@ def test_failing_user_leaves_nothing(base: Path) -> None:
     """An error within its context passes through, after everything was removed."""
     homes: list[Home] = []
 
-    async def story() -> None:
+    async def work() -> None:
         async with PrivateContainerd(base=base) as containerd:
             homes.append(containerd.home)
             await pod_on(containerd)
             raise LookupError("of the user")
 
     with pytest.raises(LookupError, match="of the user"):
-        asyncio.run(story())
+        asyncio.run(work())
 
     assert leftovers(homes[0]) == ()
 
 
 def test_failing_start_leaves_nothing(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A containerd that ends as it starts is told with the end of its log, and leaves nothing."""
+    """A containerd that ends as it starts is reported with the end of its log, and leaves nothing."""
 
     def nonsense(*_: object) -> str:
         return "version = ["
@@ -148,9 +148,9 @@ def test_interrupted_owner_leaves_nothing(base: Path, moment: str) -> None:
         else:
             asyncio.run(come())
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, output = process.communicate(timeout=60)
 
-    assert process.returncode == INTERRUPTED, told
+    assert process.returncode == INTERRUPTED, output
     assert traces() - before == set()
 
 
@@ -163,12 +163,12 @@ def test_what_a_dead_owner_left_is_removed_by_the_next(base: Path) -> None:
         process.kill()
     left = leftovers(home)
 
-    async def story() -> tuple[str, ...]:
+    async def work() -> tuple[str, ...]:
         async with PrivateContainerd(base=base):
             return leftovers(home)
 
     assert any(line.startswith("process") for line in left)
-    assert asyncio.run(story()) == ()
+    assert asyncio.run(work()) == ()
     assert traces() - before == set()
 
 
@@ -178,12 +178,12 @@ def test_what_lives_is_left_alone(base: Path) -> None:
         assert process.stdout is not None
         home = Home(Path(process.stdout.readline().strip()))
 
-        async def story() -> None:
+        async def work() -> None:
             async with PrivateContainerd(base=base):
                 before = set(leftovers(home))
                 assert any(line.startswith("process") for line in before)
 
-        asyncio.run(story())
+        asyncio.run(work())
         left = leftovers(home)
         process.send_signal(signal.SIGINT)
 

@@ -35,7 +35,7 @@ CASES = {
     "exit-later": Case(("exit 0 1.2",)),
     "exit-is-stopped": Case(("exit 9 60",), stopped_with_grace=10),
     "run-is-stopped": Case(("run",), stopped_with_grace=10),
-    "run-ends-as-told": Case(("run stopcode=143",), stopped_with_grace=10),
+    "run-ends-as-scripted": Case(("run stopcode=143",), stopped_with_grace=10),
     "run-takes-its-time": Case(("run stopdelay=1 stopcode=4",), stopped_with_grace=10),
     "run-outlasts-its-grace": Case(("run stopdelay=60",), stopped_with_grace=1),
     "says": Case(("exit 0 0 say=one say=two",)),
@@ -68,46 +68,46 @@ async def lived(runtime: BareRuntime, case: Case) -> Seen:
     return seen
 
 
-def on_containerd(containerd: PrivateContainerd, story: Callable[[BareRuntime], Awaitable[Seen]]) -> Seen:
-    """Tell a story on containerd."""
+def on_containerd(containerd: PrivateContainerd, work: Callable[[BareRuntime], Awaitable[Seen]]) -> Seen:
+    """Do this work on containerd."""
 
-    async def told() -> Seen:
+    async def main() -> Seen:
         async with at_socket(containerd.socket, containerd.home.folder / "pods") as runtime:
-            return await story(runtime)
+            return await work(runtime)
 
-    return asyncio.run(told())
+    return asyncio.run(main())
 
 
-def on_the_fake(story: Callable[[BareRuntime], Awaitable[Seen]]) -> Seen:
-    """Tell it on the fake."""
+def on_the_fake(work: Callable[[BareRuntime], Awaitable[Seen]]) -> Seen:
+    """Do it on the fake."""
 
-    async def told() -> Seen:
+    async def main() -> Seen:
         fake = FakeRuntime(RuntimeCore(), LoopClock())
-        return await story(BareRuntime(fake, fake))
+        return await work(BareRuntime(fake, fake))
 
-    return run(told())
+    return run(main())
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_scripts_do_what_the_fake_does(containerd: PrivateContainerd, case: Case) -> None:
     """Exit codes, output and seconds are the same on both runtimes."""
 
-    async def story(runtime: BareRuntime) -> Seen:
+    async def work(runtime: BareRuntime) -> Seen:
         return await lived(runtime, case)
 
-    assert on_containerd(containerd, story) == on_the_fake(story)
+    assert on_containerd(containerd, work) == on_the_fake(work)
 
 
 def test_what_is_said_is_in_the_log(containerd: PrivateContainerd, tmp_path: Path) -> None:
     """`say=` writes lines to the container's log."""
 
-    async def story() -> None:
+    async def work() -> None:
         async with at_socket(containerd.socket, tmp_path) as runtime:
             pod = await runtime.pod()
             await runtime.ended(await pod.container("exit 0 0 say=one say=two"))
             await pod.remove()
 
-    asyncio.run(story())
+    asyncio.run(work())
     (log,) = tmp_path.rglob("c1-0.log")
     lines = [line.split(" ", 3)[1:] for line in log.read_text(encoding="utf-8").splitlines()]
 
@@ -117,7 +117,7 @@ def test_what_is_said_is_in_the_log(containerd: PrivateContainerd, tmp_path: Pat
 def test_file_that_a_scenario_sets_is_found(containerd: PrivateContainerd) -> None:
     """`xf FILE` finds what was set on the node, in containers that run already, until it is taken away."""
 
-    async def story(runtime: BareRuntime) -> Seen:
+    async def work(runtime: BareRuntime) -> Seen:
         pod = await runtime.pod()
         c1 = await pod.container("run")
         codes: Seen = []
@@ -127,14 +127,14 @@ def test_file_that_a_scenario_sets_is_found(containerd: PrivateContainerd) -> No
         await pod.remove()
         return codes
 
-    assert on_containerd(containerd, story) == [1, 0, 1]
+    assert on_containerd(containerd, work) == [1, 0, 1]
 
 
 @pytest.mark.parametrize("shared_pids", [False, True], ids=["own-pids", "shared-pids"])
 def test_container_is_ended_from_outside(containerd: PrivateContainerd, *, shared_pids: bool) -> None:
     """`end CODE` ends the container it is executed in, with that code, and no other one of its pod."""
 
-    async def story(runtime: BareRuntime) -> Seen:
+    async def work(runtime: BareRuntime) -> Seen:
         pod = await runtime.pod(shared_pids=shared_pids)
         c1, c2 = await pod.container("run", name="c1"), await pod.container("exit 1 60", name="c2")
         await runtime.execute(c2, "end 42")
@@ -142,13 +142,13 @@ def test_container_is_ended_from_outside(containerd: PrivateContainerd, *, share
         await pod.remove()
         return codes
 
-    assert on_containerd(containerd, story) == [42, cri.ContainerState.CONTAINER_RUNNING]
+    assert on_containerd(containerd, work) == [42, cri.ContainerState.CONTAINER_RUNNING]
 
 
-def test_lack_of_memory_is_told(containerd: PrivateContainerd) -> None:
+def test_lack_of_memory_is_reported(containerd: PrivateContainerd) -> None:
     """`oom` has the kernel kill a process for lack of memory; the container ends with 137 and says why."""
 
-    async def story(runtime: BareRuntime) -> Seen:
+    async def work(runtime: BareRuntime) -> Seen:
         pod = await runtime.pod()
         c1 = await pod.container("run", memory=32 << 20)
         await runtime.execute(c1, "oom")
@@ -156,13 +156,13 @@ def test_lack_of_memory_is_told(containerd: PrivateContainerd) -> None:
         await pod.remove()
         return [status.exit_code, status.reason]
 
-    assert on_containerd(containerd, story) == [137, "OOMKilled"]
+    assert on_containerd(containerd, work) == [137, "OOMKilled"]
 
 
 def test_lack_of_memory_needs_a_limit(containerd: PrivateContainerd) -> None:
     """`oom` refuses to use up the memory of the machine."""
 
-    async def story(runtime: BareRuntime) -> Seen:
+    async def work(runtime: BareRuntime) -> Seen:
         pod = await runtime.pod()
         c1 = await pod.container("run")
         reply = await runtime.execute(c1, "oom")
@@ -170,7 +170,7 @@ def test_lack_of_memory_needs_a_limit(containerd: PrivateContainerd) -> None:
         await pod.remove()
         return [reply.exit_code, b"no limit" in reply.stderr, state]
 
-    assert on_containerd(containerd, story) == [64, True, cri.ContainerState.CONTAINER_RUNNING]
+    assert on_containerd(containerd, work) == [64, True, cri.ContainerState.CONTAINER_RUNNING]
 
 
 async def http_status(address: str, port: int, path: str) -> str:
@@ -183,10 +183,10 @@ async def http_status(address: str, port: int, path: str) -> str:
     return answer.decode().partition("\r\n")[0]
 
 
-def test_server_answers_as_told(containerd: PrivateContainerd) -> None:
+def test_server_answers_as_scripted(containerd: PrivateContainerd) -> None:
     """`serve PORT` answers 200, another status where one was set for the path, or nothing at all."""
 
-    async def story(runtime: BareRuntime) -> Seen:
+    async def work(runtime: BareRuntime) -> Seen:
         pod = await runtime.pod()
         c1 = await pod.container("serve 8080")
         # It listens when something answers from inside.
@@ -200,7 +200,7 @@ def test_server_answers_as_told(containerd: PrivateContainerd) -> None:
         await pod.remove()
         return seen
 
-    assert on_containerd(containerd, story) == [
+    assert on_containerd(containerd, work) == [
         "HTTP/1.1 200 Told",
         "HTTP/1.1 503 Told",
         "",

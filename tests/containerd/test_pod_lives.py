@@ -1,4 +1,4 @@
-"""Pods live on a real containerd as they do on the fake: each story has a pod, and all share one node."""
+"""Pods live on a real containerd as they do on the fake: each scenario has a pod, and all share one node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from bare_cri import at_socket
-from real_node import Told, broken, process_of, remaining, tell
+from real_node import RunResult, broken, process_of, remaining, run_scenarios
 
 from kubelet_conformance.node import Node, PodHandle, container, exec_hook, exec_probe, pod
 from kubelet_conformance.targets.containerd import PrivateContainerd
@@ -162,7 +162,7 @@ async def failing_hook(_: PrivateContainerd, node: Node) -> None:
 
 
 async def graceful_delete(_: PrivateContainerd, node: Node) -> None:
-    """A deleted pod gets its grace, its codes are told, and its sandbox is stopped after its containers."""
+    """A deleted pod gets its grace, its codes are reported, its sandbox is stopped after its containers."""
     web = await node.run(container("c1", "run stopdelay=2 stopcode=7"), container("c2"), grace=20)
     web.delete()
     await web.until_gone()
@@ -227,7 +227,7 @@ async def image_missing(containerd: PrivateContainerd, node: Node) -> None:
     await web.until_running("c1")
 
 
-STORIES = (
+SCENARIOS = (
     init_order,
     failing_init,
     restarts_with_back_off,
@@ -248,27 +248,27 @@ STORIES = (
 
 
 @pytest.fixture(scope="module")
-def told(containerd: PrivateContainerd, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """All stories, told side by side on one node."""
-    stories = {story.__name__: partial(story, containerd) for story in STORIES}
-    return asyncio.run(tell(containerd, stories, tmp_path_factory.mktemp("node")))
+def result(containerd: PrivateContainerd, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    """All scenarios, played side by side on one node."""
+    scenarios = {scenario.__name__: partial(scenario, containerd) for scenario in SCENARIOS}
+    return asyncio.run(run_scenarios(containerd, scenarios, tmp_path_factory.mktemp("node")))
 
 
-@pytest.mark.parametrize("number", range(len(STORIES)), ids=[story.__name__ for story in STORIES])
-def test_story_comes_to_its_end(told: Told, number: int) -> None:
-    """The story of that name comes to its end."""
-    ended = told.ended[number]
+@pytest.mark.parametrize("number", range(len(SCENARIOS)), ids=[scenario.__name__ for scenario in SCENARIOS])
+def test_scenario_comes_to_its_end(result: RunResult, number: int) -> None:
+    """The scenario of that name comes to its end."""
+    ended = result.ended[number]
 
     assert ended.error is None, ended.report
 
 
-def test_every_contract_is_kept(told: Told) -> None:
-    """Neither the kubelet nor the runtime breaks a contract in any story."""
-    assert broken(told.judged, Path(__file__).parent / "real_time.toml") == []
+def test_every_contract_is_kept(result: RunResult) -> None:
+    """Neither the kubelet nor the runtime breaks a contract in any scenario."""
+    assert broken(result.judged, Path(__file__).parent / "real_time.toml") == []
 
 
-def test_nothing_is_left(told: Told, containerd: PrivateContainerd) -> None:
+def test_nothing_is_left(result: RunResult, containerd: PrivateContainerd) -> None:
     """After the pods are gone containerd holds nothing of them: no process, mount, link, lease, or cgroup."""
-    del told
+    del result
 
     assert remaining(containerd) == []

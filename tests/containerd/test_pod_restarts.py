@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from bare_cri import at_socket
-from real_node import Told, broken, remaining, tell
+from real_node import RunResult, broken, remaining, run_scenarios
 
 from kubelet_conformance.node import Node, PodHandle, container, pod
 from kubelet_conformance.targets.containerd import PrivateContainerd, leftovers
 
-Story = Callable[[PrivateContainerd, Node], Awaitable[None]]
+Scenario = Callable[[PrivateContainerd, Node], Awaitable[None]]
 CROWD = 50
 PLENTY = 10
 REAL_TIME = Path(__file__).parent / "real_time.toml"
@@ -23,18 +23,20 @@ KILLED = Path(__file__).parent / "containerd_killed.toml"
 """What is known to go wrong when containerd is killed, each with its reason."""
 
 
-def told_alone(
+def run_alone(
     containerd: PrivateContainerd,
-    story: Story,
+    scenario: Scenario,
     folder: Path,
     baseline: Path = REAL_TIME,
-) -> Told:
-    """Tell one story on a node of its own; it comes to its end, and every contract is kept."""
-    told = asyncio.run(tell(containerd, {story.__name__: partial(story, containerd)}, folder))
+) -> RunResult:
+    """Play one scenario on a node of its own; it comes to its end, and every contract is kept."""
+    result = asyncio.run(
+        run_scenarios(containerd, {scenario.__name__: partial(scenario, containerd)}, folder)
+    )
 
-    assert told.ended[0].error is None, told.ended[0].report
-    assert broken(told.judged, baseline) == []
-    return told
+    assert result.ended[0].error is None, result.ended[0].report
+    assert broken(result.judged, baseline) == []
+    return result
 
 
 def starts(containerd: PrivateContainerd, web: PodHandle, name: str) -> int:
@@ -166,19 +168,21 @@ async def containerd_killed_amid_starts(containerd: PrivateContainerd, node: Nod
     await all_gone(node, pods)
 
 
-@pytest.mark.parametrize("story", [fifty_at_once, kubelet_killed, kubelet_stopped], ids=lambda s: s.__name__)
-def test_kubelet_alone(containerd: PrivateContainerd, tmp_path: Path, story: Story) -> None:
-    """The story comes to its end, every contract is kept, and nothing of its pods is left."""
-    told_alone(containerd, story, tmp_path)
+@pytest.mark.parametrize(
+    "scenario", [fifty_at_once, kubelet_killed, kubelet_stopped], ids=lambda s: s.__name__
+)
+def test_kubelet_alone(containerd: PrivateContainerd, tmp_path: Path, scenario: Scenario) -> None:
+    """The scenario comes to its end, every contract is kept, and nothing of its pods is left."""
+    run_alone(containerd, scenario, tmp_path)
 
     assert remaining(containerd) == []
 
 
 @pytest.mark.parametrize(
-    "story", [containerd_killed, containerd_killed_amid_starts], ids=lambda s: s.__name__
+    "scenario", [containerd_killed, containerd_killed_amid_starts], ids=lambda s: s.__name__
 )
-def test_containerd_away(tmp_path: Path, story: Story) -> None:
-    """The story comes to its end, every contract is kept, and nothing is left of the containerd.
+def test_containerd_away(tmp_path: Path, scenario: Scenario) -> None:
+    """The scenario comes to its end, every contract is kept, and nothing is left of the containerd.
 
     What a containerd that was killed amid a start has forgotten, such as a shim, goes with the containerd.
     """
@@ -186,7 +190,7 @@ def test_containerd_away(tmp_path: Path, story: Story) -> None:
     asyncio.run(containerd.start())
     home = containerd.home
     try:
-        told_alone(containerd, story, tmp_path, KILLED)
+        run_alone(containerd, scenario, tmp_path, KILLED)
     finally:
         containerd.stop()
 

@@ -54,7 +54,7 @@ def left_at(containerd: PrivateContainerd) -> list[str]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What a run gets to know: its private folders are made where they can be told from those of others."""
+    """What a run gets to know: its private folders are made where none is taken for another's."""
     return {**os.environ, "TMPDIR": str(tmp_path)}
 
 

@@ -43,7 +43,7 @@ def test_requirements_are_contracts_that_apply() -> None:
         assert len(listed) > 300
 
 
-def test_newer_rules_are_told_of_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newer_rules_are_mentioned_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken contract that is not on a release's list does not fail a run of that release."""
     frozen = {"1.26": frozenset[str](), "1.32": frozenset({"SANDBOX-04"})}
     monkeypatch.setattr(module, "requirements", frozen.get)

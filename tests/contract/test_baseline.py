@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline, BaselineError, clause_names
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
@@ -52,17 +52,17 @@ def baseline(path: Path, text: str) -> Baseline:
     return Baseline.read(str(path), CONTRACTS)
 
 
-def asking(*rpcs: str, scenario: str | None = None) -> Story:
-    """A story in which these calls are made."""
-    s = Story(scenario=scenario) if scenario else Story()
+def asking(*rpcs: str, scenario: str | None = None) -> TraceBuilder:
+    """A trace in which these calls are made."""
+    s = TraceBuilder(scenario=scenario) if scenario else TraceBuilder()
     for rpc in rpcs:
         s.call(rpc, {}, {})
     return s
 
 
-def applied(found: Baseline, contract_id: str, story: Story) -> Outcome:
+def applied(found: Baseline, contract_id: str, s: TraceBuilder) -> Outcome:
     """The outcome of a contract as the baseline sees it."""
-    return found.applied(contract_id, story.judge_with(CONTRACTS[contract_id]))
+    return found.applied(contract_id, s.judge_with(CONTRACTS[contract_id]))
 
 
 def test_known_break_is_a_known_deviation(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lines import HEADER, call, end, record, trace
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.checking import Check, Result, judge_file
@@ -34,27 +34,27 @@ def kubelet_starts(_: Moment) -> Findings:
 CONTRACTS: list[Contract] = [nobody_asks_for_images, kubelet_starts]
 
 
-def written(path: Path, story: Story) -> str:
-    """The story as a file."""
-    path.write_bytes(story.text())
+def written(path: Path, s: TraceBuilder) -> str:
+    """The trace as a file."""
+    path.write_bytes(s.text())
     return str(path)
 
 
 def test_header_tells_the_version(tmp_path: Path) -> None:
     """A trace is judged by its header's version unless another one is given, which the result says."""
-    path = written(tmp_path / "t.jsonl", Story("1.26"))
+    path = written(tmp_path / "t.jsonl", TraceBuilder("1.26"))
 
-    told, given = judge_file(path, CONTRACTS), judge_file(path, CONTRACTS, kubernetes=(1, 32))
+    reported, given = judge_file(path, CONTRACTS), judge_file(path, CONTRACTS, kubernetes=(1, 32))
 
-    assert (told.trace.version, told.trace.overridden) == ("1.26", False)
-    assert told.outcomes["SANDBOX-01"].reason == "since 1.30"
+    assert (reported.trace.version, reported.trace.overridden) == ("1.26", False)
+    assert reported.outcomes["SANDBOX-01"].reason == "since 1.30"
     assert (given.trace.version, given.trace.stated, given.trace.overridden) == ("1.32", "1.26", True)
     assert given.outcomes["SANDBOX-01"].verdict is Verdict.KEPT
 
 
-def test_version_need_not_be_told(tmp_path: Path) -> None:
+def test_version_need_not_be_given(tmp_path: Path) -> None:
     """Without a version in the header, what depends on it does not apply."""
-    judged = judge_file(written(tmp_path / "t.jsonl", Story(None)), CONTRACTS)
+    judged = judge_file(written(tmp_path / "t.jsonl", TraceBuilder(None)), CONTRACTS)
 
     assert (judged.trace.version, judged.trace.overridden) == (None, False)
     assert "--kubernetes" in judged.outcomes["SANDBOX-01"].reason
@@ -95,7 +95,7 @@ def test_body_of_wrong_types_names_its_line(tmp_path: Path, line: dict[str, obje
 def test_results_stand_in_catalogue_order(tmp_path: Path) -> None:
     """Results come in the order of the catalogue, and every verdict has a total."""
     check = Check(CONTRACTS)
-    check.add(judge_file(written(tmp_path / "t.jsonl", Story()), check.contracts))
+    check.add(judge_file(written(tmp_path / "t.jsonl", TraceBuilder()), check.contracts))
 
     assert list(check.results) == ["SANDBOX-01", "SANDBOX-02"]
     assert check.totals() == {
@@ -145,9 +145,9 @@ def test_evidence_over_many_traces_is_bounded() -> None:
     assert whole.evidence[-1].scenario == "last"
 
 
-def test_waits_in_vain_are_told_unless_explained(tmp_path: Path) -> None:
+def test_timed_out_waits_are_reported_unless_explained(tmp_path: Path) -> None:
     """A broken contract explains an unmet wait; a wait for one that is not judged here is no concern."""
-    s = Story()
+    s = TraceBuilder()
     s.record("expect", contract="SANDBOX-01", awaited="a start", met=True)
     s.record("expect", contract="SANDBOX-01", awaited="a stop", met=False)
     s.record("expect", contract="SANDBOX-02", awaited="no image", met=False)
@@ -162,7 +162,7 @@ def test_waits_in_vain_are_told_unless_explained(tmp_path: Path) -> None:
 @pytest.mark.parametrize("breaks", [False, True])
 def test_break_in_a_trace_explains_its_nameless_waits(tmp_path: Path, *, breaks: bool) -> None:
     """A wait for no contract by name is explained by whatever is broken in its trace, known or not."""
-    s = Story()
+    s = TraceBuilder()
     s.record("expect", awaited="a start", met=False, contract="")
     if breaks:
         s.call("ImageStatus", {}, {})
@@ -172,15 +172,15 @@ def test_break_in_a_trace_explains_its_nameless_waits(tmp_path: Path, *, breaks:
     assert bool(check.unexplained()) is not breaks
 
 
-def test_progress_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of records so far is told at every so many of them."""
+def test_progress_is_reported_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of records so far is reported at every so many of them."""
     monkeypatch.setattr("kubelet_conformance.contract.checking.PROGRESS_RECORDS", 2)
-    told: list[int] = []
+    reported: list[int] = []
     path = tmp_path / "t.jsonl"
     path.write_bytes(trace(*(record(n, "fault", what="x") for n in range(1, 6)), end(6)))
-    judged = judge_file(str(path), CONTRACTS, progress=told.append)
+    judged = judge_file(str(path), CONTRACTS, progress=reported.append)
 
-    assert told == [2, 4, 6]
+    assert reported == [2, 4, 6]
     assert judged.trace.records == 6
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.definition import KEPT, OBSERVERS, Findings, contract, observer
 from kubelet_conformance.contract.patterns import Pattern, call, done, read_as
@@ -26,7 +26,7 @@ def no_observers() -> Iterator[None]:
     OBSERVERS[:] = usual
 
 
-def asked_at(pattern: Pattern, story: Story, rule: str = "START-01") -> list[str]:
+def asked_at(pattern: Pattern, s: TraceBuilder, rule: str = "START-01") -> list[str]:
     """What happens at the moments at which a judge of this pattern is asked."""
     asked: list[str] = []
 
@@ -35,13 +35,13 @@ def asked_at(pattern: Pattern, story: Story, rule: str = "START-01") -> list[str
         """A rule."""
         asked.append(m.keys[0])
 
-    assert story.judge_with(judge).verdict is Verdict.NOT_EXERCISED
+    assert s.judge_with(judge).verdict is Verdict.NOT_EXERCISED
     return asked
 
 
 def test_conditions_decide_for_each_alternative() -> None:
     """A condition of one alternative says nothing about the others; that of all of them does."""
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
     begun, ended = call("RunPodSandbox"), done("RunPodSandbox")
     never = begun.where(lambda _: False)
@@ -56,7 +56,7 @@ def test_conditions_decide_for_each_alternative() -> None:
 def test_shared_condition_is_asked_once() -> None:
     """Judges that share a condition share its answer, and hear of a moment in the order of writing."""
     tried: list[str] = []
-    heard: list[str] = []
+    received: list[str] = []
 
     def fits(m: Moment) -> bool:
         tried.append(m.keys[0])
@@ -68,22 +68,22 @@ def test_shared_condition_is_asked_once() -> None:
     @contract("START-01", on=shared)
     def rule(_: Moment) -> None:
         """A rule."""
-        heard.append("first")
+        received.append("first")
 
     @rule.clause("always", on=either)
     def _(_: Moment) -> None:
-        heard.append("always")
+        received.append("always")
 
     @rule.clause("second", on=shared)
     def _(_: Moment) -> None:
-        heard.append("second")
+        received.append("second")
 
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
     s.judge_with(rule)
 
     assert tried == [BEGUN, ENDED]
-    assert heard == ["always", "first", "always", "second"]
+    assert received == ["always", "first", "always", "second"]
 
 
 def test_failing_condition_is_an_error_of_its_contract() -> None:
@@ -96,7 +96,7 @@ def test_failing_condition_is_an_error_of_its_contract() -> None:
     def rule(_: Moment) -> None:
         """A rule."""
 
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
     outcome = s.judge_with(rule)
 
@@ -107,7 +107,7 @@ def test_failing_condition_is_an_error_of_its_contract() -> None:
 
 def test_pods_a_rule_is_not_about() -> None:
     """A rule about init containers is asked where there are some; a new manifest may bring them."""
-    plain, with_init = Story(), Story()
+    plain, with_init = TraceBuilder(), TraceBuilder()
     plain.run_sandbox(plain.pod())
     with_init.run_sandbox(with_init.pod(initContainers=[INIT]))
 
@@ -135,7 +135,7 @@ def test_observers_surround_the_judges() -> None:
     def _(_: Moment) -> None:
         called.append("first")
 
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
 
     assert s.judge_with(rule).verdict is Verdict.KEPT
@@ -155,7 +155,7 @@ def test_failing_observer_is_an_error_of_every_contract() -> None:
     def _(m: Moment) -> None:
         raise ZeroDivisionError(m.seq)
 
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
 
     assert s.judge_with(rule).verdict is Verdict.ERROR
@@ -170,7 +170,7 @@ def test_judge_names_what_the_moment_must_have() -> None:
         """A rule."""
         named.append(f"{m.keys[0]} {pod.name} {sandbox.pod is pod}")
 
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.create(web, s.run_sandbox(web))
     s.judge_with(rule)
@@ -198,7 +198,7 @@ def test_judge_names_nothing_else() -> None:
 )
 def test_container_is_read_as_its_state(state: str, word: str) -> None:
     """Each reading of a container answers to the one state it tells."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     container = s.create(web, s.run_sandbox(web))
     s.container_status(container, state=f"CONTAINER_{state}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from outside_world import file_pod, static_config
-from story import FULL_CHANNELS, Story
+from trace_builder import FULL_CHANNELS, TraceBuilder
 
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
@@ -26,15 +26,15 @@ def owes_a_stop(_: Moment) -> Findings:
     )
 
 
-def with_sandbox() -> tuple[Story, object]:
-    """A story in which a sandbox has been run."""
-    s = Story()
+def with_sandbox() -> tuple[TraceBuilder, object]:
+    """A trace in which a sandbox has been run."""
+    s = TraceBuilder()
     return s, s.run_sandbox(s.pod())
 
 
 def test_obligation_is_kept_by_its_answer() -> None:
     """What comes in time keeps the contract, once."""
-    s = Story()
+    s = TraceBuilder()
     sandbox = s.run_sandbox(s.pod())
     s.wait(9).stop_sandbox(sandbox)
 
@@ -45,7 +45,7 @@ def test_obligation_is_kept_by_its_answer() -> None:
 
 def test_obligation_is_broken_by_time() -> None:
     """What comes after its deadline is broken, and the evidence names what owed it."""
-    s = Story()
+    s = TraceBuilder()
     sandbox = s.run_sandbox(s.pod())
     s.wait(11).stop_sandbox(sandbox)
 
@@ -58,7 +58,7 @@ def test_obligation_is_broken_by_time() -> None:
 
 def test_obligation_is_broken_by_what_must_not_come_first() -> None:
     """What comes too early breaks it."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     s.create(web, sandbox)
@@ -69,7 +69,7 @@ def test_obligation_is_broken_by_what_must_not_come_first() -> None:
 
 def test_obligation_is_dropped() -> None:
     """What makes it void leaves it unexercised; so does a kubelet that goes down."""
-    void, down = Story(), Story()
+    void, down = TraceBuilder(), TraceBuilder()
     sandbox = void.run_sandbox(void.pod())
     void.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
     down.run_sandbox(down.pod())
@@ -81,7 +81,7 @@ def test_obligation_is_dropped() -> None:
 
 def test_open_obligation_is_pending() -> None:
     """What is still owed at the end has neither been kept nor broken."""
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
     s.wait(5).stop_here()
 
@@ -90,7 +90,7 @@ def test_open_obligation_is_pending() -> None:
 
 def test_another_pod_does_not_answer() -> None:
     """An obligation of one pod is not met by another."""
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod("web"))
     other = s.run_sandbox(s.pod("other"))
     s.stop_sandbox(other)
@@ -123,7 +123,7 @@ def test_evidence_is_bounded() -> None:
         """A rule."""
         return broken("never")
 
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     for attempt in range(EVIDENCE_MAX + 5):
         s.run_sandbox(web, attempt)
@@ -140,7 +140,7 @@ def by_version(_: Moment) -> Findings:
 
 
 def test_rule_that_ended() -> None:
-    """A version later than every range is told for which ones the rule holds."""
+    """A version later than every range learns for which ones the rule holds."""
     ended = ByVersion({"1.22..1.26": True})
 
     assert ended.why_not((1, 32)) == "only for 1.22..1.26"
@@ -160,7 +160,7 @@ def test_rule_that_ended() -> None:
 )
 def test_versions(kubernetes: str | None, verdict: Verdict, reason: str) -> None:
     """A version nobody has read is not applicable, and says so."""
-    s = Story(kubernetes)
+    s = TraceBuilder(kubernetes)
     s.run_sandbox(s.pod())
     outcome = s.judge_with(by_version)
 
@@ -175,7 +175,7 @@ def test_missing_channel_is_not_applicable() -> None:
         """A rule."""
         return KEPT
 
-    s = Story(channels=FULL_CHANNELS | {"events": "limited"})
+    s = TraceBuilder(channels=FULL_CHANNELS | {"events": "limited"})
     s.run_sandbox(s.pod())
     outcome = s.judge_with(needy)
 
@@ -191,7 +191,7 @@ def test_feature_gate() -> None:
         """A rule."""
         return KEPT
 
-    on, off = Story(featureGates={"EventedPLEG": True}), Story()
+    on, off = TraceBuilder(featureGates={"EventedPLEG": True}), TraceBuilder()
     for s in (on, off):
         s.run_sandbox(s.pod())
 
@@ -220,7 +220,7 @@ def test_replaced_static_pod_owes_nothing() -> None:
         return answered(by=call("CreateContainer"), within=10, unless=pod_unset(), text="it is made")
 
     for edited in (True, False):
-        s = Story()
+        s = TraceBuilder()
         web = file_pod(s)
         s.run_sandbox(web, config=static_config(s, web))
         if edited:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from story import BROKEN_CLAUSES
+from trace_builder import BROKEN_CLAUSES
 
 from kubelet_conformance.contracts import every_contract
 

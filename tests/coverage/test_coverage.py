@@ -1,4 +1,4 @@
-"""What contracts rest on: gathered by playing, and told on pages of the guide."""
+"""What contracts rest on: gathered by playing, and reported on pages of the guide."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_gaps_are_named() -> None:
 
 @pytest.mark.slow
 def test_all_is_gathered(gathered: dict[str, Gathered]) -> None:
-    """Each row of the catalogue is there, with what scenarios, stories and bugs declare of it."""
+    """Each row of the catalogue is there, with what scenarios and bugs declare of it."""
     sandbox = gathered["SANDBOX-02"]
 
     assert list(gathered) == list(rows())

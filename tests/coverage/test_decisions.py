@@ -75,7 +75,7 @@ def test_named_tuples_are_rows_too() -> None:
 
 
 def test_members_are_shown_as_words() -> None:
-    """Members joined are told together; none of them is an empty cell."""
+    """Members joined are shown together; none of them is an empty cell."""
     rows = (Pair("a", Does.START | Does.KILL_IT), Pair("b", Does.NOTHING))
 
     assert table(rows).splitlines()[2:] == ["| a | start and kill it |", "| b |  |"]

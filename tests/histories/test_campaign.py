@@ -1,4 +1,4 @@
-"""Runs of histories: what is found is made small, kept, told, and played first the next time."""
+"""Runs of histories: what is found is shrunk, kept, reported, and played first the next time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_is_kept_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_find_is_told_kept_and_played_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_find_is_reported_kept_and_played_first(capsys: pytest.CaptureFixture[str]) -> None:
     """A bug is found: the report has the history in words and as a scenario, and the file plays it again."""
     found = in_process(
         capsys, "run", "SANDBOX-06", "--histories", "50", "--kubelet", FOUND, "--format", "json"
@@ -77,7 +77,7 @@ def test_a_find_is_told_kept_and_played_first(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.slow
 def test_what_fails_no_run_is_a_find_all_the_same(tmp_path: Path) -> None:
-    """A contract that is broken and does not count is told of with its history, and the search goes on."""
+    """A contract that is broken and does not count is reported with its history, and the search goes on."""
     contract, choice = every_contract()["SANDBOX-06"], Choice(FOUND, kubernetes="1.32")
     campaign = Campaign(
         choice, [contract], lambda _: False, Check([contract]), tmp_path, tmp_path / "kept", lambda _: None
@@ -132,7 +132,7 @@ def test_the_same_seed_gives_the_same_histories() -> None:
 
 
 def test_a_history_that_is_drawn_again_is_not_played_again() -> None:
-    """Each history of a chunk is played once, and it is told how many were drawn once more."""
+    """Each history of a chunk is played once, and the run reports how many were drawn once more."""
     played: list[str] = []
     drawn: list[PlayedHistory | None] = []
     lived = play(History(()), Choice(kubernetes="1.32"), ())
@@ -149,7 +149,7 @@ def test_a_history_that_is_drawn_again_is_not_played_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("--histories", "-1"), "-1 is not in the range"),
         (("--histories", "5", "--shard", "3/2"), "3/2 is no part of a run"),
@@ -160,13 +160,13 @@ def test_a_history_that_is_drawn_again_is_not_played_again() -> None:
     ],
 )
 def test_wrong_usage_ends_with_2(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], told: str
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], reported: str
 ) -> None:
     """What cannot be played is refused with the reason."""
     ended = in_process(capsys, "run", *arguments)
 
     assert ended.code == 2
-    assert told in ended.err
+    assert reported in ended.err
 
 
 @pytest.mark.slow

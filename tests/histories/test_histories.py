@@ -1,4 +1,4 @@
-"""Histories as data: kept, told, and played the same each time."""
+"""Histories as data: kept, described, and played the same each time."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ def test_a_kept_history_is_found_again(tmp_path: Path) -> None:
     assert kept_in(tmp_path / "none") == []
 
 
-def test_every_kind_of_step_is_told_and_done() -> None:
-    """Each step of a history that finds what it is about is done, and told in words and in code."""
+def test_every_kind_of_step_is_reported_and_done() -> None:
+    """Each step of a history that finds what it is about is done, and described in words and in code."""
     played = play(EVERY_STEP, REFERENCE, ())
     passed_over = 1
 
@@ -157,14 +157,14 @@ def test_steps_about_nothing_are_passed_over() -> None:
 def test_the_scenario_provokes_the_same() -> None:
     """The scenario that is printed, pasted and played, gives the trace of the history."""
     played = play(EVERY_STEP, REFERENCE, (), "same")
-    told: dict[str, Any] = {}
-    exec(as_scenario(played, "TERM-01"), told)  # noqa: S102 - that is what is under test
-    scenario = told["test_history_that_breaks_term_01"]
+    reported: dict[str, Any] = {}
+    exec(as_scenario(played, "TERM-01"), reported)  # noqa: S102 - that is what is under test
+    scenario = reported["test_history_that_breaks_term_01"]
 
-    async def story(target: Target) -> None:
+    async def work(target: Target) -> None:
         await scenario(Node(target))
 
-    trace = open_stage(Choice(kubernetes="1.32", seed=1)).play(story, "same", {}, "1.32")
+    trace = open_stage(Choice(kubernetes="1.32", seed=1)).play(work, "same", {}, "1.32")
 
     assert lines(trace) == lines(played.trace)
 

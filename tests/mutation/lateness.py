@@ -41,7 +41,7 @@ def late(scene: Scene, place: int, seconds: int) -> list[Json]:
     gap = _quiet_seconds(scene, place, t, seconds)
     later = sorted([*gap, *moved], key=lambda record: record["t"])
     stopping = _stopping(under_way)
-    return [*before, *(_Settled(scene, stopping).told(later) if stopping else later)]
+    return [*before, *(_Settled(scene, stopping).fitted(later) if stopping else later)]
 
 
 def _under_way(before: tuple[Json, ...]) -> list[Json]:
@@ -78,7 +78,7 @@ class _Settled:
             if record["kind"] == "reply" and record["rpc"] == "ContainerStatus" and "response" in record:
                 self._last[record["response"]["status"]["id"]] = record["response"]["status"]
 
-    def told(self, records: list[Json]) -> Iterator[Json]:
+    def fitted(self, records: list[Json]) -> Iterator[Json]:
         for record in records:
             if record["kind"] == "runtime" and record.get("container_id") in self._stopping:
                 self._gone.add(record["container_id"])
@@ -100,7 +100,7 @@ class _Settled:
 class _Clock:
     """Moves the time stamps that were given after the gap.
 
-    The API cuts them to whole seconds, so one of the gap's own second is told by the runtime's, which are
+    The API cuts them to whole seconds, so one of the gap's own second is known from the runtime's, which are
     exact; `owner` is the container a status is about.
     """
 

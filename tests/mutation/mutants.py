@@ -199,7 +199,7 @@ def _other_exit_code(scene: Scene, place: int) -> Variants:
     """0 becomes 1 and anything else 0: as the runtime saw it, and also as it tells it."""
     code = 0 if scene.records[place]["exit_code"] else 1
     yield "exit code", partial(_with_record, scene, place, {"exit_code": code})
-    yield "exit code told", partial(_exited_otherwise, scene, place, code)
+    yield "exit code reported", partial(_exited_otherwise, scene, place, code)
 
 
 def _exited_otherwise(scene: Scene, place: int, code: int) -> list[Json]:

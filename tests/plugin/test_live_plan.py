@@ -44,7 +44,7 @@ def place(name: str, controls: frozenset[str] = frozenset(), budget: float = 120
     ],
 )
 def test_place_of_our_scenarios(name: str, expected: tuple[str, str]) -> None:
-    """A scenario is played beside others unless it says otherwise by what it does; the reason is told."""
+    """A scenario is played beside others unless it says otherwise by what it does; the reason is given."""
     found, reason = place(name)
 
     assert found == expected[0]
@@ -93,7 +93,7 @@ def test_rehearsal_tells_what_was_used() -> None:
     assert not found.servers
 
 
-def test_rehearsal_of_a_story_that_fails() -> None:
+def test_rehearsal_of_a_scenario_that_fails() -> None:
     """A scenario that fails in its dry run may do well elsewhere: how far it came decides."""
 
     async def scenario(node: Node) -> None:

@@ -1,4 +1,4 @@
-"""`run` on a runtime at a socket: what is played there, what is not applicable, and how that is told."""
+"""`run` on a runtime at a socket: what is played there, what is not applicable, and how that is reported."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_kubelet_in_a_process_of_its_own(play: Any) -> None:
 
 
 def test_absent_socket_is_a_usage_error(play: Any) -> None:
-    """A runtime that is not there is told in one message before anything is played."""
+    """A runtime that is not there is reported in one message before anything is played."""
     ended = play((QUICK,), ABSENT)
 
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
@@ -135,8 +135,8 @@ def test_nothing_applicable_is_inconclusive(play: Any) -> None:
 
     assert ended.ret == 3
     ended.assert_outcomes(skipped=1)
-    told = r"not applicable here \(1\)\n +needs a scripted runtime: set_conditions \(1\)\n +mine"
-    assert re.search(told, ended.stdout.str())
+    reported = r"not applicable here \(1\)\n +needs a scripted runtime: set_conditions \(1\)\n +mine"
+    assert re.search(reported, ended.stdout.str())
 
 
 def test_budget_leaves_out_what_takes_longer(play: Any) -> None:
@@ -171,7 +171,7 @@ def test_report_for_a_pull_request_folds_them_away(play: Any) -> None:
 
 
 def test_unknown_runtimes_are_usage_errors(play: Any) -> None:
-    """A name that is no runtime is told with the choice there is."""
+    """A name that is no runtime is reported with the choice there is."""
     ended = play((QUICK,), "--kc-runtime=docker")
 
     assert ended.ret == pytest.ExitCode.USAGE_ERROR

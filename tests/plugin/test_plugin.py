@@ -47,7 +47,7 @@ def play(pytester: pytest.Pytester) -> Any:
     return run
 
 
-def told(ended: pytest.RunResult) -> str:
+def reported(ended: pytest.RunResult) -> str:
     """What was printed."""
     return ended.stdout.str()
 
@@ -104,7 +104,7 @@ def test_run_ends_as_expected(play: Any, case: str) -> None:
     """The exit code, the outcomes of the tests and the text are those of the row."""
     expected = ENDS[case]
     ended = play(expected.scenarios, *expected.arguments)
-    text = told(ended)
+    text = reported(ended)
 
     assert ended.ret == expected.code
     ended.assert_outcomes(**expected.outcomes)
@@ -128,11 +128,11 @@ def test_break_fails_its_scenario(play: Any) -> None:
     ended = play(
         [PROBED, GOOD], *BUGGY, "--kc-contract=PROBE-10", "--kc-contract=SANDBOX-02", "--kc-scenario=*"
     )
-    [again] = re.findall(r"^    again: python -m (pytest .*)$", told(ended), re.MULTILINE)
+    [again] = re.findall(r"^    again: python -m (pytest .*)$", reported(ended), re.MULTILINE)
 
     assert ended.ret == 1
     ended.assert_outcomes(failed=1, passed=1)
-    assert "broken: PROBE-10" in told(ended)
+    assert "broken: PROBE-10" in reported(ended)
     assert shlex.split(again) == [
         "pytest",
         *OURS,
@@ -146,11 +146,11 @@ def test_break_fails_its_scenario(play: Any) -> None:
 def test_command_of_a_break_plays_it_again(play: Any, pytester: pytest.Pytester) -> None:
     """The command that is shown for a break breaks the same."""
     first = play([PROBED], *BUGGY, "--kc-contract=PROBE-10", "--kc-scenario=mine.probed")
-    [again] = re.findall(r"^    again: python -m pytest (.*)$", told(first), re.MULTILINE)
+    [again] = re.findall(r"^    again: python -m pytest (.*)$", reported(first), re.MULTILINE)
     second = pytester.runpytest_inprocess(*shlex.split(again), *ALONE)
 
     assert second.ret == 1
-    assert f"again: python -m pytest {again}" in told(second)
+    assert f"again: python -m pytest {again}" in reported(second)
 
 
 def test_exception_is_a_mistake_of_the_suite(play: Any) -> None:
@@ -170,7 +170,7 @@ def test_exception_is_a_mistake_of_the_suite(play: Any) -> None:
 def test_traceback_is_shown_on_request(play: Any, debug: tuple[str, ...], lines: int) -> None:
     """The report tells an exception in one line, and where it came from with --kc-debug."""
     ended = play([RAISES], *debug)
-    report = told(ended).partition("the suite itself failed (1)")[2]
+    report = reported(ended).partition("the suite itself failed (1)")[2]
     # Where the environment variable CI is set, pytest's closing lines repeat each failure in full.
     report = report.partition("short test summary info")[0]
 
@@ -214,7 +214,7 @@ def test_parameters_and_fixtures(play: Any) -> None:
     ]
 
 
-def test_same_names_are_told_apart(play: Any, pytester: pytest.Pytester) -> None:
+def test_same_names_are_distinguished(play: Any, pytester: pytest.Pytester) -> None:
     """Two scenarios of one name, in two folders, have a name and a trace each."""
     for folder in ("one", "two"):
         pytester.mkpydir(folder).joinpath("test_same.py").write_text(scenario_file(GOOD), encoding="utf-8")

@@ -28,12 +28,12 @@ def _a_scenario(name: str) -> Played:
     return Played(name, Judged(Trace(name, None, None, None, name, os.getpid()), {}, ()))
 
 
-def _a_deadly_story() -> Played:
+def _a_deadly_scenario() -> Played:
     os.kill(os.getpid(), signal.SIGKILL)
     return _a_scenario("nobody")
 
 
-def _an_endless_story() -> Played:
+def _an_endless_scenario() -> Played:
     while True:
         signal.pause()
 
@@ -55,10 +55,10 @@ def test_what_is_not_played_is_not_waited_for() -> None:
         ahead.take("two")
 
 
-def test_process_that_dies_is_told_of() -> None:
+def test_process_that_dies_is_reported() -> None:
     """What a process that is gone was to play is not waited for."""
     with (
-        closing(Ahead({"one": _a_deadly_story}, 2)) as ahead,
+        closing(Ahead({"one": _a_deadly_scenario}, 2)) as ahead,
         pytest.raises(ProcessDiedError, match="ended by itself with code -9"),
     ):
         ahead.take("one")
@@ -72,7 +72,7 @@ def test_process_that_dies_while_it_writes_is_reported(monkeypatch: pytest.Monke
         os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(worker_pool, "_work", half)
-    with closing(Ahead({"one": _a_deadly_story}, 2)) as ahead, pytest.raises(ProcessDiedError):
+    with closing(Ahead({"one": _a_deadly_scenario}, 2)) as ahead, pytest.raises(ProcessDiedError):
         ahead.take("one")
 
 
@@ -82,7 +82,7 @@ def test_run_ends_with_the_process_that_dies(
     """A run whose process dies ends with 4 and one message that says how it died, and reports nothing."""
 
     def deadly(*_: object, **__: object) -> Played:
-        return _a_deadly_story()
+        return _a_deadly_scenario()
 
     run = runs_of(capsys, monkeypatch)
     monkeypatch.setattr(hooks, "_WORTH_PROCESSES", 2)
@@ -95,10 +95,10 @@ def test_run_ends_with_the_process_that_dies(
     assert "error: a process that plays scenarios ended by itself with code -9" in ended.err
 
 
-def test_endless_story_is_ended() -> None:
-    """Whoever gives up need not wait for what is being played."""
+def test_endless_scenario_is_ended() -> None:
+    """A run that gives up need not wait for what is being played."""
     before = set(active_children())
-    ahead = Ahead({"one": _an_endless_story}, 2)
+    ahead = Ahead({"one": _an_endless_scenario}, 2)
     begun = [process for process in active_children() if process not in before]
 
     ahead.close()

@@ -181,7 +181,7 @@ def changes(watch: Watch, *pods: DesiredPod) -> list[tuple[str, list[str]]]:
     return [(each.what, [kind for kind, _ in each.records]) for each in watch.changes(Look(pods))]
 
 
-def test_changes_are_told_once() -> None:
+def test_changes_are_reported_once() -> None:
     """A pod is set when it is new, changed and deleted; its status when there is one; then it is gone."""
     watch = Watch(gives_status=True)
     running = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "hostIP": "10.0.0.1"}
@@ -194,7 +194,7 @@ def test_changes_are_told_once() -> None:
     assert changes(watch) == [("status", ["deleted"])]
 
 
-def test_pod_that_is_suddenly_gone_was_told_to_go() -> None:
+def test_pod_that_is_suddenly_gone_was_asked_to_go() -> None:
     """An API pod that was not seen being deleted is gone before its stop; a static pod is removed."""
     by_kubelet, by_folder = Watch(gives_status=True), Watch(gives_status=False)
     changes(by_kubelet, desired())

@@ -95,7 +95,7 @@ async def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
 
 
 @on_loop
-async def test_runtime_that_goes_and_comes_is_told(tmp_path: Path) -> None:
+async def test_runtime_that_goes_and_comes_is_reported(tmp_path: Path) -> None:
     """A runtime that is away, and back, is a fault that heals; pods go on, and nothing is broken."""
     async with on_machine(tmp_path) as machine:
         trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"

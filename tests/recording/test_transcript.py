@@ -76,14 +76,14 @@ def test_failures_and_streams(tmp_path: Path) -> None:
         made.observe(observation)
     made.end(1006 * MS)
     _, records = read(tmp_path / "trace.jsonl")
-    failed, item_told, ended = records[1], records[3], records[4]
+    failed, item_reported, ended = records[1], records[3], records[4]
 
     assert isinstance(failed, Reply)
     assert failed.error is not None
     assert failed.error.code == "NOT_FOUND"
     assert "hunter22" not in failed.error.message
-    assert isinstance(item_told, Message)
-    assert b'"container_id":"x1"' in bytes(item_told.message)
+    assert isinstance(item_reported, Message)
+    assert b'"container_id":"x1"' in bytes(item_reported.message)
     assert isinstance(ended, Reply)
     assert ended.error is None
 

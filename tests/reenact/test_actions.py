@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.campaigns.reenact.actions import read_actions
 from kubelet_conformance.node.actions import Action, act
@@ -55,7 +55,7 @@ ACTIONS: dict[str, list[str | Action]] = {
 
 @pytest.mark.parametrize("history", ACTIONS)
 def test_everything_that_was_done_is_found_in_order(history: str) -> None:
-    """Pods, faults, restarts and mishaps are found; what a script or a stop led to is none of them."""
+    """Pods, faults, restarts and spontaneous events are found, without what a script or a stop led to."""
     recorded = read_actions(str(traces() / f"kubernetes-1.32/{history}.jsonl"))
 
     found = [action for _, actions in recorded.actions for action in actions]
@@ -86,14 +86,14 @@ def test_times_count_from_the_start_of_the_kubelet() -> None:
 
 def test_an_end_that_no_script_foretells_is_an_action(tmp_path: Path) -> None:
     """A container of an ordinary image that ends by itself ends again; one that was stopped does not."""
-    told = Story()
-    web = told.pod("web", containers=[{"name": name, "image": "img:1"} for name in ("c1", "c2")])
-    sandbox = told.run_sandbox(web)
-    c1, c2 = (told.run_container(web, sandbox, name) for name in ("c1", "c2"))
-    told.wait(5).exited(c1, code=3)
-    told.wait(5).stop(c2)
+    s = TraceBuilder()
+    web = s.pod("web", containers=[{"name": name, "image": "img:1"} for name in ("c1", "c2")])
+    sandbox = s.run_sandbox(web)
+    c1, c2 = (s.run_container(web, sandbox, name) for name in ("c1", "c2"))
+    s.wait(5).exited(c1, code=3)
+    s.wait(5).stop(c2)
     path = tmp_path / "t.jsonl"
-    path.write_bytes(told.text())
+    path.write_bytes(s.text())
 
     found = [action for _, actions in read_actions(str(path)).actions for action in actions]
     ends = [action for action in found if action.method == "node.runtime.exit"]

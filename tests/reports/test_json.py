@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from lines import HEADER, end, trace
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.baseline import Baseline, clause_names
 from kubelet_conformance.contract.checking import Check, judge_file
@@ -27,9 +27,9 @@ SCHEMA: dict[str, Any] = json.loads(
 VALIDATOR: Any = Draft202012Validator(SCHEMA)
 
 
-def checked(path: Path, story: Story, *contracts: str, baseline: Baseline | None = None) -> Check:
-    """A check of one story by these contracts, or all."""
-    path.write_bytes(story.text())
+def checked(path: Path, s: TraceBuilder, *contracts: str, baseline: Baseline | None = None) -> Check:
+    """A check of one trace by these contracts, or all."""
+    path.write_bytes(s.text())
     every = every_contract()
     check = Check([every[each] for each in contracts] if contracts else every.values(), baseline)
     check.add(judge_file(str(path), check.contracts))
@@ -37,16 +37,16 @@ def checked(path: Path, story: Story, *contracts: str, baseline: Baseline | None
 
 
 @pytest.fixture
-def broken() -> Story:
+def broken() -> TraceBuilder:
     """A second sandbox is run while the first stands."""
-    s = Story(scenario="two", runtime="containerd 2.1")
+    s = TraceBuilder(scenario="two", runtime="containerd 2.1")
     web = s.pod()
     s.run_sandbox(web)
     s.wait(1).run_sandbox(web, attempt=1)
     return s
 
 
-def test_form_is_exact(tmp_path: Path, broken: Story) -> None:
+def test_form_is_exact(tmp_path: Path, broken: TraceBuilder) -> None:
     """Every promised field is there, with the values of the run."""
     path = tmp_path / "t.jsonl"
     found = check_report(checked(path, broken, "SANDBOX-04"), Run())
@@ -88,7 +88,7 @@ def test_form_is_exact(tmp_path: Path, broken: Story) -> None:
     assert found["exit_code"] == 1
 
 
-def test_every_report_is_valid(tmp_path: Path, broken: Story) -> None:
+def test_every_report_is_valid(tmp_path: Path, broken: TraceBuilder) -> None:
     """Reports of good, broken, empty and unreadable inputs, with baseline and waits, fit the schema."""
     broken.record("expect", contract="SANDBOX-01", awaited="x", met=False)
     known = tmp_path / "known.toml"
@@ -131,7 +131,7 @@ def test_schema_refuses_other_forms(change: dict[str, Any]) -> None:
 
 def test_contracts_and_totals_agree(tmp_path: Path) -> None:
     """Each judged contract is there once, in the order of the catalogue, and the totals count them."""
-    found = check_report(checked(tmp_path / "t.jsonl", Story()), Run())
+    found = check_report(checked(tmp_path / "t.jsonl", TraceBuilder()), Run())
     verdicts = [each["verdict"] for each in found["contracts"]]
 
     assert {each["id"] for each in found["contracts"]} == set(every_contract())

@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def told(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, total: int) -> str:
+def reported(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, total: int) -> str:
     """What is written of so many steps."""
     monkeypatch.setattr(sys, "stderr", stream)
     steps = Steps(total, "scenarios played")
@@ -30,7 +30,7 @@ def told(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, total: int) -> st
 
 def test_log_gets_ten_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log gets at most ten lines, and no line for what is done soon."""
-    long, short = (told(monkeypatch, io.StringIO(), total) for total in (300, 9))
+    long, short = (reported(monkeypatch, io.StringIO(), total) for total in (300, 9))
 
     assert long.splitlines()[0] == "30 of 300 scenarios played, now a.30"
     assert len(long.splitlines()) == 9
@@ -41,7 +41,7 @@ def test_log_gets_ten_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_terminal_has_one_changing_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a terminal each step overwrites the one before, and the end leaves nothing behind."""
     monkeypatch.setenv("TERM", "xterm")
-    text = told(monkeypatch, Terminal(), 3)
+    text = reported(monkeypatch, Terminal(), 3)
 
     assert text.split("\r\x1b[2K") == [
         "",
@@ -56,11 +56,11 @@ def test_dumb_terminal_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that cannot move its cursor is written to like a log."""
     monkeypatch.setenv("TERM", "dumb")
 
-    assert "\r" not in told(monkeypatch, Terminal(), 30)
+    assert "\r" not in reported(monkeypatch, Terminal(), 30)
 
 
 def test_closed_stream_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where standard error is closed, nothing is told and nothing fails."""
+    """Where standard error is closed, nothing is reported and nothing fails."""
     monkeypatch.setattr(sys, "stderr", None)
     steps = Steps(30, "scenarios played")
     for number in range(30):

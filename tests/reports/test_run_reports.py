@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from lines import HEADER, end, trace
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.baseline import Baseline, Deviation, clause_names
 from kubelet_conformance.contract.checking import Check, judge_file
@@ -35,7 +35,7 @@ class Commands:
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """The trace of a scenario in which a second sandbox is run while the first stands."""
-    s = Story(scenario=f"two{HOSTILE[:-1]}")
+    s = TraceBuilder(scenario=f"two{HOSTILE[:-1]}")
     web = s.pod(HOSTILE[:-1])
     s.run_sandbox(web)
     s.wait(1).run_sandbox(web, attempt=1)
@@ -143,7 +143,7 @@ def test_hostile_text_stays_text(form: str, broken: Path, idle: Path) -> None:
     assert fences == (["```text", "```"] * 3 if form == "markdown" else [])
 
 
-def test_scenario_explained_by_a_break_is_not_told_apart(broken: Path) -> None:
+def test_scenario_explained_by_a_break_is_not_distinguished(broken: Path) -> None:
     """A wait that timed out in a trace that breaks a contract is explained by it."""
     run = run_of(judged(broken, "two", unmet="waited"))
 

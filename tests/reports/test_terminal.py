@@ -13,7 +13,7 @@ from command import in_process
 from lines import HEADER, end, record, reply, trace
 from lines import call as begun
 from rich.console import Console
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.applicability import since
 from kubelet_conformance.contract.baseline import Baseline
@@ -66,9 +66,9 @@ def owed(_: Moment) -> Findings:
 CONTRACTS = [never_started, sandbox_runs, never_seen, later]
 
 
-def checked(path: Path, story: Story, *contracts: Contract, baseline: str = "") -> Check:
-    """A check of one story."""
-    path.write_bytes(story.text())
+def checked(path: Path, s: TraceBuilder, *contracts: Contract, baseline: str = "") -> Check:
+    """A check of one trace."""
+    path.write_bytes(s.text())
     known = None
     if baseline:
         toml = path.with_suffix(".toml")
@@ -89,9 +89,9 @@ def printed(check: Check, run: Run | None = None, *, terminal: bool = False) -> 
 
 
 @pytest.fixture
-def story() -> Story:
+def s() -> TraceBuilder:
     """A pod of one container runs."""
-    s = Story(scenario="plain")
+    s = TraceBuilder(scenario="plain")
     web = s.pod()
     s.run_container(web, s.run_sandbox(web))
     return s
@@ -158,7 +158,7 @@ FAILED: 1 kept, 1 broken, 0 known deviation, 1 not exercised, 1 not applicable, 
 
 def test_the_command_shows_it_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The printed command, as a shell reads it, shows the same break, whatever the file is called."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web)
     s.wait(1).run_sandbox(web, attempt=1)
@@ -173,28 +173,28 @@ def test_the_command_shows_it_again(capsys: pytest.CaptureFixture[str], tmp_path
     assert report.partition("BROKEN")[2] == ended.out.partition("BROKEN")[2]
 
 
-def test_deadline_shows_what_owed_it(tmp_path: Path, story: Story) -> None:
+def test_deadline_shows_what_owed_it(tmp_path: Path, s: TraceBuilder) -> None:
     """What never came shows the record that owed it and the one at which time was up."""
-    story.wait(30).record("event", reason="Scheduled", uid="u", message="late")
-    report = printed(checked(tmp_path / "t.jsonl", story, owed))
+    s.wait(30).record("event", reason="Scheduled", uid="u", message="late")
+    report = printed(checked(tmp_path / "t.jsonl", s, owed))
 
     assert re.search(r"\+0\.000 s +#\d+ RunPodSandbox default/web attempt 0 -> sandbox sandbox-", report)
     assert re.search(r"\+30\.\d+ s +#\d+ event of pod u: Scheduled late", report)
     assert "StopPodSandbox comes within 1 s" in report
 
 
-def test_many_breaks_are_cut(tmp_path: Path, story: Story) -> None:
+def test_many_breaks_are_cut(tmp_path: Path, s: TraceBuilder) -> None:
     """Few breaks are shown in full, one of each clause first, and the rest counted."""
     for _ in range(20):
-        story.call("ImageStatus", {"image": {"image": "x"}}, {})
-    report = printed(checked(tmp_path / "t.jsonl", story, never_started))
+        s.call("ImageStatus", {"image": {"image": "x"}}, {})
+    report = printed(checked(tmp_path / "t.jsonl", s, never_started))
 
     assert report.count("scenario plain") == BREAKS_SHOWN
     assert "c1 was started" in report
     assert f"and {22 - BREAKS_SHOWN} more breaks" in report
 
 
-def test_known_and_stale(tmp_path: Path, story: Story) -> None:
+def test_known_and_stale(tmp_path: Path, s: TraceBuilder) -> None:
     """Known deviations come with their reasons, stale entries with their lines, known breaks in no slice."""
     entry = '[[deviation]]\nid = "{}"\nreason = "{}"\n{}'
     text = (
@@ -203,7 +203,7 @@ def test_known_and_stale(tmp_path: Path, story: Story) -> None:
         + entry.format("SANDBOX-01", "Old.", "")
     )
     path = tmp_path / "t.jsonl"
-    report = printed(checked(path, story, *CONTRACTS, baseline=text))
+    report = printed(checked(path, s, *CONTRACTS, baseline=text))
 
     assert "BROKEN" not in report
     assert "known deviations (1)\n    START-01  Being mended.\n" in report
@@ -212,18 +212,18 @@ def test_known_and_stale(tmp_path: Path, story: Story) -> None:
     assert report.splitlines()[-1].endswith("; 1 entry of the baseline stale")
 
 
-def test_partly_known_shows_what_is_not(tmp_path: Path, story: Story) -> None:
+def test_partly_known_shows_what_is_not(tmp_path: Path, s: TraceBuilder) -> None:
     """Of a contract that is broken in a known and in an unknown way only the unknown one is shown."""
     text = '[[deviation]]\nid = "START-01"\nreason = "r"\nclause = "images"\n'
-    report = printed(checked(tmp_path / "t.jsonl", story, never_started, baseline=text))
+    report = printed(checked(tmp_path / "t.jsonl", s, never_started, baseline=text))
 
     assert "c1 was started" in report
     assert "an image was asked for" not in report
 
 
-def test_colours_only_in_a_terminal(tmp_path: Path, story: Story) -> None:
+def test_colours_only_in_a_terminal(tmp_path: Path, s: TraceBuilder) -> None:
     """A log has no escape at all; a terminal has colours, and no line of it is cut in two."""
-    check = checked(tmp_path / "t.jsonl", story)
+    check = checked(tmp_path / "t.jsonl", s)
     plain, coloured = printed(check), printed(check, terminal=True)
 
     assert "\x1b" not in plain
@@ -234,7 +234,7 @@ def test_colours_only_in_a_terminal(tmp_path: Path, story: Story) -> None:
 def test_nothing_of_a_trace_reaches_the_terminal_raw(tmp_path: Path) -> None:
     """Names, images, messages and scenarios with escapes are shown by codes."""
     odd = "\x1b[2J\u202e\x00x"
-    s = Story(scenario=odd)
+    s = TraceBuilder(scenario=odd)
     web = s.pod(odd, containers=[{"name": odd, "image": odd}])
     s.run_container(web, s.run_sandbox(web), odd)
     report = printed(checked(tmp_path / "t.jsonl", s, never_started, sandbox_runs))
@@ -243,10 +243,10 @@ def test_nothing_of_a_trace_reaches_the_terminal_raw(tmp_path: Path) -> None:
     assert r"\x1b[2J\u202e\x00x was started" in report
 
 
-def test_trace_that_cannot_be_read_again(tmp_path: Path, story: Story) -> None:
+def test_trace_that_cannot_be_read_again(tmp_path: Path, s: TraceBuilder) -> None:
     """Where the trace is gone by the time of the report, the records are named and the report stands."""
     path = tmp_path / "t.jsonl"
-    check = checked(path, story)
+    check = checked(path, s)
     path.unlink()
 
     assert re.search(r"records #\d+ \(the trace could not be read again\)", printed(check))

@@ -1,4 +1,4 @@
-"""Stories over a socket: side by side on one runtime, each with a record of its own pods and no others."""
+"""Scenarios over a socket: side by side on one runtime, each with a record of its own pods and no others."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def run_foreign_sandbox(target: DirectRuntime) -> None:
 
 
 @on_loop
-async def test_stories_side_by_side_keep_every_contract(tmp_path: Path) -> None:
+async def test_scenarios_side_by_side_keep_every_contract(tmp_path: Path) -> None:
     """Run at the same time on one runtime, scenarios do not disturb each other's verdicts."""
     scenarios = [scenario(name) for name in QUICK]
 
@@ -154,7 +154,7 @@ async def test_a_scenario_that_ends_early_is_reported_and_cleaned_up() -> None:
 
 
 @on_loop
-async def test_a_mistake_in_a_story_is_the_suites_own() -> None:
+async def test_a_mistake_in_a_scenario_is_the_suites_own() -> None:
     """An exception that is no failed call is reported as a failure of the suite, with where it happened."""
 
     async def mistaken(_: Runtime) -> None:
@@ -168,7 +168,7 @@ async def test_a_mistake_in_a_story_is_the_suites_own() -> None:
 
 
 @on_loop
-async def test_what_a_runtime_lacks_makes_a_story_impossible(tmp_path: Path) -> None:
+async def test_what_a_runtime_lacks_makes_a_scenario_impossible(tmp_path: Path) -> None:
     """A contract whose every scenario is impossible is not applicable, for the reason of that."""
     async with a_fake() as target:
         poor = replace(target, lacks={"events": "it has no events"})
@@ -197,7 +197,7 @@ async def test_what_cannot_be_called_is_refused(target: str, error: type[Excepti
 
 
 @on_loop
-async def test_streams_end_with_their_story() -> None:
+async def test_streams_end_with_their_scenario() -> None:
     """A scenario that listens receives events of its own pods alone, and leaves no stream open."""
 
     async def listening(runtime: Runtime) -> None:
@@ -205,10 +205,10 @@ async def test_streams_end_with_their_story() -> None:
             await run_foreign_sandbox(runtime.target)
             await (await runtime.sandbox()).running()
 
-            async def has_heard() -> bool:
+            async def has_received() -> bool:
                 return len(came) == 4
 
-            assert await runtime.until(has_heard, 10)
+            assert await runtime.until(has_received, 10)
 
     async with a_fake() as target:
         outcome = await run_one(target, RuntimeScenario("listening", listening, ("CRI-30",)), "run-1", "1.32")

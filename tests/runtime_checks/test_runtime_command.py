@@ -177,7 +177,7 @@ def test_the_guide_tells_the_deviations_that_come_along() -> None:
     assert re.findall(r"^\| (CRI-\d+) \|", table, re.MULTILINE) == [each.id for each in known]
 
 
-def test_the_guides_story_is_one_of_ours() -> None:
+def test_the_guides_scenario_is_one_of_ours() -> None:
     """The scenario that the guide shows stands in the package, word for word."""
     page = GUIDE.read_text(encoding="utf-8")
     shown = re.findall(r"^```python\n(@runtime_scenario.*?)^```$", page, re.MULTILINE | re.DOTALL)

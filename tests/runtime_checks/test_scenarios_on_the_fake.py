@@ -52,7 +52,7 @@ def test_every_contract_of_a_runtime_is_exercised_and_kept() -> None:
 
 
 @pytest.mark.parametrize("name", [scenario.name for scenario in every_runtime_scenario()])
-def test_a_story_exercises_what_it_declares(name: str) -> None:
+def test_a_scenario_exercises_what_it_declares(name: str) -> None:
     """No scenario declares a contract that its trace does not exercise."""
     scenario = next(each for each in every_runtime_scenario() if each.name == name)
     played = next(each for each in on_the_fake()[2] if each.scenario == name)
@@ -62,7 +62,7 @@ def test_a_story_exercises_what_it_declares(name: str) -> None:
     assert scenario.run.__doc__
 
 
-def test_stories_have_names_of_their_own() -> None:
+def test_scenarios_have_names_of_their_own() -> None:
     """A name tells one scenario, and so its trace, from all others."""
     names = [scenario.name for scenario in every_runtime_scenario()]
 
@@ -120,7 +120,7 @@ def test_each_runtime_with_a_bug_is_caught(bug: str) -> None:
     assert [each.failed for each in played if each.failed] == []
 
 
-def test_stories_are_chosen_by_contract() -> None:
+def test_scenarios_are_chosen_by_contract() -> None:
     """A contract's scenarios are those that declare it, in order."""
     chosen = scenarios_for(every_runtime_scenario(), ["CRI-25"])
 

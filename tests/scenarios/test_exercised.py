@@ -21,17 +21,17 @@ pytestmark = pytest.mark.slow
 OLD = "1.26"
 """The version that keeps what the newest does not have any more."""
 FEWEST_SCENARIOS = 120
-CALLED = frozenset(each for story in every_runtime_scenario() for each in story.contracts)
-"""What stories put to the test that call a runtime directly; see tests/runtime_checks."""
+CALLED = frozenset(each for scenario in every_runtime_scenario() for each in scenario.contracts)
+"""What the scenarios exercise that call a runtime directly; see tests/runtime_checks."""
 
 
 def _played(folder: Path, kubernetes: str) -> dict[str, Played]:
     stage = open_stage(Choice(kubernetes=kubernetes))
     contracts = list(every_contract().values())
     return {
-        name: play(story, name, stage, contracts, folder / "trace.jsonl", kubernetes)
-        for name, story in every_scenario().items()
-        if not kubernetes or scenario_of(story).is_meant_for(kubernetes)
+        name: play(scenario, name, stage, contracts, folder / "trace.jsonl", kubernetes)
+        for name, scenario in every_scenario().items()
+        if not kubernetes or scenario_of(scenario).is_meant_for(kubernetes)
     }
 
 
@@ -90,15 +90,15 @@ def test_witnesses_are_contracts() -> None:
     from kubelet_conformance.contract.catalogue import rows  # noqa: PLC0415 - for this test alone
 
     unknown = {
-        name: [each for each in scenario_of(story).witnesses if each not in rows()]
-        for name, story in every_scenario().items()
+        name: [each for each in scenario_of(scenario).witnesses if each not in rows()]
+        for name, scenario in every_scenario().items()
     }
     assert {name: ids for name, ids in unknown.items() if ids} == {}
 
 
 def test_scenarios_say_what_they_hold() -> None:
     """There are enough scenarios, and each says in its docstring which truth is under test."""
-    silent = [name for name, story in every_scenario().items() if not (story.__doc__ or "").strip()]
+    silent = [name for name, scenario in every_scenario().items() if not (scenario.__doc__ or "").strip()]
 
     assert silent == []
     assert len(every_scenario()) >= FEWEST_SCENARIOS

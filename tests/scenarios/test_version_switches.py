@@ -116,9 +116,9 @@ class Flipped:
 
 def trace_of(scenario: str, version: str) -> bytes:
     """What was seen of the reference in that scenario, though it may have waited in unmet."""
-    story = every_scenario()[scenario]
-    assert scenario_of(story).is_meant_for(version)
-    done = perform(story, scenario, open_stage(Choice()), version)
+    body = every_scenario()[scenario]
+    assert scenario_of(body).is_meant_for(version)
+    done = perform(body, scenario, open_stage(Choice()), version)
     assert not done.failed
     return done.trace
 

@@ -32,7 +32,7 @@ class TextFiles(SingleFileSnapshotExtension):
 
     @classmethod
     def dirname(cls, *, test_location: PyTestLocation) -> str:
-        """The folder of an area, told by the test's parameter."""
+        """The folder of an area, given by the test's parameter."""
         return str(snapshots() / _scenario(test_location).partition(".")[0])
 
     @classmethod

@@ -50,7 +50,7 @@ class Events:
         self.emitted.append(event)
 
     @property
-    def told(self) -> list[tuple[str, str, str]]:
+    def reported(self) -> list[tuple[str, str, str]]:
         """Type, reason and pod of each event."""
         return [(event.type, event.reason, pods.key(event.pod)) for event in self.emitted]
 

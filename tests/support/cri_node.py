@@ -14,7 +14,7 @@ from kubelet_fakes.runtime import CallError, FakeRuntime, RuntimeCore, RuntimeSe
 
 UID_LABEL = "io.kubernetes.pod.uid"
 
-Happening = tuple[str, str, str, str, int | None]
+RuntimeEvent = tuple[str, str, str, str, int | None]
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Node:
     """A runtime on its clock, what it did by itself, and what faults it had."""
 
     settings: RuntimeSettings = field(default_factory=RuntimeSettings)
-    happened: list[Happening] = field(default_factory=list[Happening])
+    happened: list[RuntimeEvent] = field(default_factory=list[RuntimeEvent])
     faulty: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from kubelet_reference.util.versions import Behaviour
 
 BEHAVIOUR = Behaviour()
 START_NS = 1_700_000_000_000_000_000
-"""When the story begins: 2023-11-14T22:13:20Z."""
+"""When the test begins: 2023-11-14T22:13:20Z."""
 
 
 def a_pod(

@@ -18,7 +18,7 @@ from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.server.host.system_clock import WallClock
 
 Json = dict[str, Any]
-#: Nothing here takes long; this only keeps a test that waits in vain from hanging.
+#: Nothing here takes long; this only keeps a test that waits for nothing from hanging.
 IN_VAIN_SECONDS = 40
 
 
@@ -107,7 +107,7 @@ class HeardRuntime:
         if isasyncgenfunction(method):
             return method
 
-        async def heard(request: Any) -> Any:
+        async def received(request: Any) -> Any:
             self.calls.append(rpc)
             reply = await method(request)
             if rpc in self.lies:
@@ -117,7 +117,7 @@ class HeardRuntime:
                 return lie
             return reply
 
-        return heard
+        return received
 
     def count(self, rpc: str) -> int:
         """How often it was called."""
@@ -130,15 +130,15 @@ class KubeletCommand:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[str] = []
-        self._told = asyncio.Event()
+        self._reported = asyncio.Event()
         self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         assert self.process.stderr is not None
         async for line in self.process.stderr:
             self.lines.append(line.decode().rstrip("\n"))
-            self._told.set()
-        self._told.set()
+            self._reported.set()
+        self._reported.set()
 
     async def says(self, text: str, *, times: int = 1) -> str:
         """Wait for a line that holds the text, for as many as asked; the last one."""
@@ -148,9 +148,9 @@ class KubeletCommand:
                 return found[times - 1]
             if self._reading.done():
                 raise AssertionError(f"it ended without saying {text!r}:\n" + "\n".join(self.lines))
-            self._told.clear()
+            self._reported.clear()
             async with asyncio.timeout(IN_VAIN_SECONDS):
-                await self._told.wait()
+                await self._reported.wait()
 
     async def ended(self) -> int:
         """Wait for its end; the exit code."""

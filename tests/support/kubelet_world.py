@@ -169,17 +169,17 @@ def manifest(name: str = "web", *, command: str = "run", uid: str | None = None,
 
 
 def in_world(
-    story: Callable[[World], Coroutine[Any, Any, None]],
+    work: Callable[[World], Coroutine[Any, Any, None]],
     *,
     parts: Parts | None = None,
     version: str = "1.32",
     **settings: Any,
 ) -> None:
-    """Tell a story in a world of its own, and see that it leaves no task behind."""
+    """Do this work in a world of its own, and see that it leaves no task behind."""
 
     async def main() -> None:
         world = World(parts, version, settings)
-        await story(world)
+        await work(world)
         await world.end()
         left = [repr(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         # The runtime lives on: what it has begun to execute goes on there.

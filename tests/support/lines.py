@@ -16,7 +16,7 @@ HEADER: Json = {
 
 
 def record(seq: int, kind: str, t: float | None = None, **fields: Any) -> Json:
-    """A record; a millisecond passes between two of them unless told otherwise."""
+    """A record; a millisecond passes between two of them by default."""
     return {"seq": seq, "t": seq / 1000 if t is None else t, "kind": kind, **fields}
 
 
@@ -26,7 +26,7 @@ def call(seq: int, rpc: str = "Version", request: object = None, call_id: str | 
 
 
 def reply(seq: int, call_id: str, rpc: str = "Version", **fields: Any) -> Json:
-    """The end of a call, with an empty response unless told otherwise."""
+    """The end of a call, with an empty response by default."""
     return record(seq, "reply", rpc=rpc, id=call_id, **(fields or {"response": {}}))
 
 

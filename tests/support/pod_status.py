@@ -1,11 +1,11 @@
-"""Pod statuses for stories, as a right kubelet writes them."""
+"""Pod statuses for traces, as a right kubelet writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from story import ContainerHandle, PodHandle, Story
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 
 STARTED = "2026-01-01T00:00:00Z"
 
@@ -57,7 +57,7 @@ def condition(kind: str, status: str = "True", reason: str = "", message: str = 
 
 
 def tell_status(
-    s: Story,
+    s: TraceBuilder,
     pod: PodHandle,
     phase: str = "Running",
     apps: Sequence[dict[str, Any]] = (),
@@ -67,15 +67,15 @@ def tell_status(
     **fields: Any,
 ) -> None:
     """A status that a kubelet wrote; PodScheduled is always among its conditions."""
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "conditions": [condition("PodScheduled"), *conditions],
         "startTime": STARTED,
         "hostIP": "192.0.2.2",
         "qosClass": "BestEffort",
     }
     if apps:
-        told["containerStatuses"] = list(apps)
+        reported["containerStatuses"] = list(apps)
     if inits:
-        told["initContainerStatuses"] = list(inits)
-    told = {key: value for key, value in (told | fields).items() if value is not None}
-    s.status(pod, phase, **told)
+        reported["initContainerStatuses"] = list(inits)
+    reported = {key: value for key, value in (reported | fields).items() if value is not None}
+    s.status(pod, phase, **reported)

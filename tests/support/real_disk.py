@@ -18,7 +18,7 @@ _MNT_DETACH = 2
 
 
 def plain_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> OsDisk:
-    """A disk guarded at `root`, of a process that may not mount, whoever runs the test."""
+    """A disk guarded at `root`, of a process that may not mount, whatever user runs the test."""
 
     def refused(*_: object) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Stories told on the reference kubelet and a private containerd, on wall time, with the tap in between."""
+"""Scenarios played on the reference kubelet and a private containerd, in real time, with the tap between."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended
 
-Story = Callable[[Node], Awaitable[None]]
+Scenario = Callable[[Node], Awaitable[None]]
 PATIENCE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Told:
-    """How stories ended, and what was judged of their trace."""
+class RunResult:
+    """How scenarios ended, and what was judged of their trace."""
 
     ended: Mapping[int, Ended]
     judged: Judged
 
 
-async def tell(
-    containerd: PrivateContainerd, stories: Mapping[str, Story], folder: Path, **settings: object
-) -> Told:
-    """Tell stories, side by side on one node, and judge the trace by every contract.
+async def run_scenarios(
+    containerd: PrivateContainerd, scenarios: Mapping[str, Scenario], folder: Path, **settings: object
+) -> RunResult:
+    """Play scenarios, side by side on one node, and judge the trace by every contract.
 
-    `settings` are fields of the kubelet's configuration, for one story alone.
+    `settings` are fields of the kubelet's configuration, for one scenario alone.
     """
     stage = open_live_stage(Choice(runtime=containerd.address, kubernetes="1.32"))
     try:
         await stage.open(["img:1"])
         acts = [
-            Act(number, name, partial(_on, story), settings, PATIENCE_SECONDS)
-            for number, (name, story) in enumerate(stories.items())
+            Act(number, name, partial(_on, scenario), settings, PATIENCE_SECONDS)
+            for number, (name, scenario) in enumerate(scenarios.items())
         ]
         life = await stage.play(acts, shared=len(acts) > 1, concurrency=len(acts))
     finally:
         await stage.close()
     trace = folder / "trace.jsonl"
     trace.write_bytes(life.trace)
-    return Told(life.ended, judge_file(str(trace), every_contract().values()))
+    return RunResult(life.ended, judge_file(str(trace), every_contract().values()))
 
 
-async def _on(story: Story, target: Target) -> None:
-    await story(Node(target))
+async def _on(scenario: Scenario, target: Target) -> None:
+    await scenario(Node(target))
 
 
 def broken(judged: Judged, baseline: Path) -> list[str]:
@@ -81,6 +81,6 @@ def remaining(containerd: PrivateContainerd) -> list[str]:
 async def process_of(runtime: Any, container_id: str) -> int:
     """The first process of a container, on this machine."""
     request = cri.ContainerStatusRequest(container_id=container_id, verbose=True)
-    told = await runtime.ContainerStatus(request)
-    pid: int = json.loads(told.info["info"])["pid"]
+    reported = await runtime.ContainerStatus(request)
+    pid: int = json.loads(reported.info["info"])["pid"]
     return pid

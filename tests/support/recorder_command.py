@@ -1,4 +1,4 @@
-"""`kubelet-conformance record` in a process of its own, told to end by a signal."""
+"""`kubelet-conformance record` in a process of its own, ended by a signal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-#: Nothing here takes long; this only keeps a test that waits in vain from hanging.
+#: Nothing here takes long; this only keeps a test that waits for nothing from hanging.
 IN_VAIN_SECONDS = 40
 _LIMITED = """
 import os, resource, sys
@@ -64,7 +64,7 @@ class RecorderCommand:
 async def recording(
     listen: Path, upstream: Path, *arguments: str | Path, file_bytes_max: int | None = None
 ) -> AsyncGenerator[RecorderCommand]:
-    """Record with these arguments; killed in the end if it still runs. No file becomes larger than told."""
+    """Record with these arguments, killed in the end if it still runs. No file exceeds the limit."""
     command_line = [sys.executable, "-P", "-m", "kubelet_conformance", "record"]
     if file_bytes_max is not None:
         # Set by a process in between: code between fork and exec would meet the threads of gRPC.

@@ -1,10 +1,10 @@
-"""Stories that begin with a pod that runs."""
+"""Traces that begin with a pod that runs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -20,9 +20,9 @@ def running(
     source: str = "api",
     policy: str = "Always",
     **container: Any,
-) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+) -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle]:
     """A pod `web` with one container c1, which has run for 10 s; `container` adds to the container's spec."""
-    s = Story(kubernetes)
+    s = TraceBuilder(kubernetes)
     containers = [{"name": "c1", "image": "img:1", **container}]
     rest: dict[str, Any] = {"terminationGracePeriodSeconds": grace, "restartPolicy": policy}
     web = s.pod("web", source=source, containers=containers, **rest)
@@ -34,9 +34,9 @@ def running(
 
 def two_running(
     kubernetes: str = "1.32", **container: Any
-) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
+) -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
     """A pod `web` with two containers c1 and c2, which have run for 10 s."""
-    s = Story(kubernetes)
+    s = TraceBuilder(kubernetes)
     web = s.pod(containers=[{"name": name, "image": "img:1", **container} for name in ("c1", "c2")])
     sandbox = s.run_sandbox(web)
     c1, c2 = (s.run_container(web, sandbox, name) for name in ("c1", "c2"))
@@ -44,11 +44,11 @@ def two_running(
     return s, web, sandbox, c1, c2
 
 
-def hook(s: Story, c1: ContainerHandle, command: str, *, takes: float = 0.5, code: int = 0) -> None:
+def hook(s: TraceBuilder, c1: ContainerHandle, command: str, *, takes: float = 0.5, code: int = 0) -> None:
     """An exec hook that runs to its end."""
     s.call("ExecSync", {"container_id": c1.id, "cmd": [command]}, {"exit_code": code}, takes=takes)
 
 
-def probe(s: Story, c1: ContainerHandle, code: int) -> None:
+def probe(s: TraceBuilder, c1: ContainerHandle, code: int) -> None:
     """An exec probe."""
     s.call("ExecSync", {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}, {"exit_code": code})

@@ -1,10 +1,10 @@
-"""What a right runtime answers to readings, for stories; each answer can be made wrong."""
+"""What a right runtime answers to readings, for traces; each answer can be made wrong."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from story import ContainerHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder
 
 ALL: dict[str, Any] = {}
 
@@ -42,17 +42,17 @@ def sandbox_record(sandbox: SandboxHandle, **fields: Any) -> Any:
     } | fields
 
 
-def list_containers(s: Story, *records: Any, asked: dict[str, Any] | None = None) -> None:
+def list_containers(s: TraceBuilder, *records: Any, asked: dict[str, Any] | None = None) -> None:
     """ListContainers, answered with these records."""
     s.call("ListContainers", {"filter": asked} if asked else {}, {"containers": list(records)})
 
 
-def list_sandboxes(s: Story, *records: Any, asked: dict[str, Any] | None = None) -> None:
+def list_sandboxes(s: TraceBuilder, *records: Any, asked: dict[str, Any] | None = None) -> None:
     """ListPodSandbox, answered with these records."""
     s.call("ListPodSandbox", {"filter": asked} if asked else {}, {"items": list(records)})
 
 
-def refuse(s: Story, rpc: str, request: dict[str, Any], code: str, *, takes: float = 0.001) -> None:
+def refuse(s: TraceBuilder, rpc: str, request: dict[str, Any], code: str, *, takes: float = 0.001) -> None:
     """A call that the runtime itself answers by an error: nothing was injected."""
     call_id = s.begin(rpc, request)
     s.wait(takes)

@@ -172,7 +172,7 @@ class RuntimeWorld:
     @property
     def done(self) -> list[str]:
         """The calls that change something, in words."""
-        return [told for told in map(self._told, self.runtime.calls) if told]
+        return [text for text in map(self._text, self.runtime.calls) if text]
 
     def forget(self) -> None:
         """Begin the list of calls and events anew."""
@@ -189,7 +189,7 @@ class RuntimeWorld:
             return [f"{event.reason}: {event.message}" for event in self.sink.events]
         return [event.message for event in self.sink.events if event.reason in reasons]
 
-    def _told(self, call: Call) -> str:
+    def _text(self, call: Call) -> str:
         request = call.request
         name = self.runtime.instances.get(getattr(request, "container_id", ""), "")
         match call.rpc:

@@ -36,5 +36,5 @@ def test_plain() -> None:
 
 def scenario_file(*scenarios: str) -> str:
     """The text of a file with these scenarios."""
-    first = '"""Stories."""\n\nfrom kubelet_conformance.node import Node, container, witness\n'
+    first = '"""Scenarios."""\n\nfrom kubelet_conformance.node import Node, container, witness\n'
     return "\n".join([first, *scenarios])

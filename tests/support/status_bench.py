@@ -118,13 +118,13 @@ class Bench:
         return self.api.pods["web"].status or PodStatus()
 
 
-def on_bench(story: Callable[[Bench], Awaitable[None]], *, behaviour: Behaviour | None = None) -> None:
-    """Tell a story on a bench whose manager writes meanwhile."""
+def on_bench(work: Callable[[Bench], Awaitable[None]], *, behaviour: Behaviour | None = None) -> None:
+    """Do this work on a bench whose manager writes meanwhile."""
 
-    async def told() -> None:
+    async def main() -> None:
         bench = Bench(behaviour or Behaviour())
         writing = asyncio.get_running_loop().create_task(bench.manager.run())
-        await story(bench)
+        await work(bench)
         writing.cancel()
 
-    run(told())
+    run(main())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol
 
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -17,14 +17,14 @@ Tell = Callable[..., None]
 class Teller(Protocol):
     """Writes a trace, right or with the one thing wrong that breaks the contract."""
 
-    def __call__(self, s: Story, *, right: bool) -> None:
+    def __call__(self, s: TraceBuilder, *, right: bool) -> None:
         """Write it."""
 
 
 def assert_detects(contract_id: str, tell: Teller, *, kubernetes: str | None = "1.32") -> None:
     """The right trace keeps the contract, the wrong one breaks it."""
     for right in (True, False):
-        s = Story(kubernetes)
+        s = TraceBuilder(kubernetes)
         tell(s, right=right)
         outcome = s.judge(contract_id)
         expected = Verdict.KEPT if right else Verdict.BROKEN

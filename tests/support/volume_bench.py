@@ -65,7 +65,7 @@ class VolumeBench:
         """Where a volume lies."""
         return f"{self.settings.root_dir}/pods/{uid}/volumes/kubernetes.io~{kind}/{name}"
 
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """The texts of the events so far."""
         return [event.message for event in self.events.emitted]
 

@@ -189,23 +189,23 @@ class Bench:
                 self.tell(self.pods[uid], UpdateKind.SYNC)
 
     @property
-    def story(self) -> list[str]:
+    def kinds(self) -> list[str]:
         """The kinds of the rounds so far."""
         return [one.kind for one in self.syncer.rounds]
 
 
 def on_bench(
-    story: Callable[[Bench], Coroutine[Any, Any, None]],
+    work: Callable[[Bench], Coroutine[Any, Any, None]],
     *,
     version: str = "1.32",
     table: WorkerTable | None = None,
     cls: type[PodWorkers] = PodWorkers,
 ) -> None:
-    """Tell a story on a new bench, in virtual time."""
+    """Do this work on a new bench, in virtual time."""
 
     async def main() -> None:
         async with asyncio.TaskGroup() as group:
-            await story(Bench(group, Behaviour.of(version), table, cls))
+            await work(Bench(group, Behaviour.of(version), table, cls))
 
     run(main())
 

@@ -53,7 +53,7 @@ def test_same_block_is_read_anew_after_the_table_changed() -> None:
 @example(b"\x40")
 @example(b"\x40\x85\xff\xff\xff\xff\xff\x01a")
 @example(b"\x80")
-def test_nonsense_is_told_as_such(block: bytes) -> None:
+def test_nonsense_is_reported_as_such(block: bytes) -> None:
     """Whatever the bytes, they are read or refused."""
     reader = HeaderReader()
     with contextlib.suppress(UndecodableError):

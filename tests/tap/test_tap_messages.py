@@ -52,7 +52,7 @@ def test_json_is_that_of_a_trace() -> None:
     )
 
 
-def test_bytes_that_are_no_message_are_told() -> None:
+def test_bytes_that_are_no_message_are_reported() -> None:
     """With the name of what they should be."""
     with pytest.raises(UndecodableError, match="3 bytes that are no VersionRequest"):
         as_json(cri.VersionRequest, b"\xff\xff\xff")

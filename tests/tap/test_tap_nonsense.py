@@ -41,7 +41,7 @@ def after_a_call(data: bytes) -> Talk:
         pytest.param(after_a_call(frame(wire.GOAWAY, 0, 0, b"\0")), "shorter than its kind", id="goaway"),
     ],
 )
-def test_reason_is_told_once(talk: Talk, why: str) -> None:
+def test_reason_is_reported_once(talk: Talk, why: str) -> None:
     """One line says why; the bytes that follow are not looked at."""
     talk.answers(b"\xff" * 99).asks(b"\xff" * 99).add(What.RUNTIME_GONE).add(What.CLIENT_GONE)
     reported = broken(talk)

@@ -1,4 +1,4 @@
-"""The relay passes bytes as they are, both ways, whoever comes and goes."""
+"""The relay passes bytes as they are, both ways, as clients come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks cross to another process whole and in order, and whoever writes them never waits."""
+"""Chunks cross to another process whole and in order, and their writer never waits."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_calls_through_a_relay_are_observed_in_another_process(tmp_path: Path) -
     }
 
 
-def test_process_that_ends_by_itself_is_told(tmp_path: Path) -> None:
+def test_process_that_ends_by_itself_is_reported(tmp_path: Path) -> None:
     """The sink goes on taking chunks, for the bytes must pass."""
 
     async def send(pipeline: Pipeline) -> None:

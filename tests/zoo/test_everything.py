@@ -38,9 +38,9 @@ def test_bugs_are_played_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where few bugs do anything there are much fewer plays than bugs."""
     plays: list[str] = []
 
-    def counted(story: Any, scenario: str, *how: Any, **more: Any) -> Performed:
+    def counted(body: Any, scenario: str, *how: Any, **more: Any) -> Performed:
         plays.append(scenario)
-        return perform(story, scenario, *how, **more)
+        return perform(body, scenario, *how, **more)
 
     monkeypatch.setattr(full_hunt, "perform", counted)
     play_on_each(SOME, "sidecar.sidecars_are_refused_without_their_gate")
@@ -48,12 +48,12 @@ def test_bugs_are_played_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < len(plays) < len(SOME) / 2
 
 
-def test_a_runtime_is_told_every_story() -> None:
-    """Each story comes out, broken ones among them."""
-    told = call_runtime_directly("CRIO-8030")
+def test_a_runtime_plays_every_scenario() -> None:
+    """Each scenario comes out, broken ones among them."""
+    reported = call_runtime_directly("CRIO-8030")
 
-    assert len(told) > 50
-    assert {"CRI-13"} <= {each for broken, _ in told.values() for each in broken}
+    assert len(reported) > 50
+    assert {"CRI-13"} <= {each for broken, _ in reported.values() for each in broken}
 
 
 def test_only_a_failure_in_a_witness_puts_in_doubt() -> None:

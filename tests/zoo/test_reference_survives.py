@@ -20,7 +20,7 @@ from kubelet_conformance.targets.opening import open_stage
 
 WITHOUT_EXPECTATION = {
     *("CTRD-CRI-75", "CTRD-5438", "K8S-92057"),
-    # What it told wrongly decides nothing, or no kubelet asks for it.
+    # What it reported wrongly decides nothing, or no kubelet asks for it.
     *("MUT-CRI-18", "MUT-CRI-25", "MUT-CRI-27", "MUT-CRI-28", "MUT-CRI-29", "MUT-CRI-36", "MUT-CRI-37"),
     *("MUT-CRI-39", "MUT-CRI-40"),
 }
@@ -92,14 +92,14 @@ def _name(call: Call) -> str:
 @cache
 def lived(bug: str, scenario: str) -> Seen:
     """What was seen of the reference on a runtime with a bug, in one scenario, come what may of that."""
-    story = every_scenario()[scenario]
+    body = every_scenario()[scenario]
 
     async def on(target: Target) -> None:
-        await story(node=Node(target))
+        await body(node=Node(target))
 
     stage = open_stage(Choice(runtime=f"bug:{bug}"))
     try:
-        return Seen(stage.play(on, scenario, dict(scenario_of(story).settings), scenario_of(story).nearest()))
+        return Seen(stage.play(on, scenario, dict(scenario_of(body).settings), scenario_of(body).nearest()))
     except ScenarioError as error:
         if not isinstance(error.__cause__, AssertionError):
             raise
@@ -148,8 +148,8 @@ def touches_nothing_blindly(seen: Seen) -> bool:
     """While lists fail nothing is created, stopped or removed that was not under way."""
     failing = [each for each in seen.of("ListContainers") if each.code]
     window = range(failing[0].seq, failing[-1].seq)
-    deeds = ("CreateContainer", "RunPodSandbox", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox")
-    return bool(failing) and not any(each.seq in window for rpc in deeds for each in seen.of(rpc))
+    changes = ("CreateContainer", "RunPodSandbox", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox")
+    return bool(failing) and not any(each.seq in window for rpc in changes for each in seen.of(rpc))
 
 
 def never_uses_a_stopped_sandbox(seen: Seen) -> bool:

@@ -66,9 +66,9 @@ def lived(choice: Choice, scenario: str) -> Life:
     """Play a scenario on a kubelet and a runtime, and judge it by every contract."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "trace.jsonl")
-        story = every_scenario()[scenario]
-        version = scenario_of(story).nearest(choice.kubernetes)
-        played = play(story, scenario, stage(choice), every_contract().values(), path, version)
+        body = every_scenario()[scenario]
+        version = scenario_of(body).nearest(choice.kubernetes)
+        played = play(body, scenario, stage(choice), every_contract().values(), path, version)
         return Life.of(path.read_bytes(), played)
 
 
@@ -97,7 +97,7 @@ def wrong_choice(bug: Bug) -> Choice:
 
 def witnesses(bug: Bug) -> list[str]:
     """The scenarios that provoke a contract which the bug declares."""
-    declared = {name: scenario_of(story) for name, story in every_scenario().items()}
+    declared = {name: scenario_of(body) for name, body in every_scenario().items()}
     return [name for name, scenario in declared.items() if set(scenario.witnesses) & set(bug.breaks)]
 
 
@@ -123,7 +123,7 @@ def test_bug_is_caught_by_what_it_declares(bug: Bug) -> None:
 
 def test_every_bug_declares_what_is_there() -> None:
     """Bugs declare contracts that have judges, with a scenario for each, or a runtime scenario."""
-    witnessed = {each for story in every_scenario().values() for each in scenario_of(story).witnesses}
+    witnessed = {each for body in every_scenario().values() for each in scenario_of(body).witnesses}
     called = {
         each for scenario in every_runtime_scenario() for each in scenario.contracts
     } & the_runtimes().keys()

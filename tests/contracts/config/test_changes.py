@@ -1,11 +1,11 @@
-"""Changes of sources: each contract is kept by a right story and broken by a wrong one."""
+"""Changes of sources: each contract is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from outside_world import killed, node_gone, started, tell_status
 from running import BROKEN, KEPT, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -30,7 +30,7 @@ def test_change_concerns_its_pod_alone(wrong: str) -> None:
 )
 def test_pods_are_asked_for_after_the_node(*, early: bool, waits: float, verdict: Verdict) -> None:
     """CONFIG-11: without the node's object no pod of the API server is run, and with it all are."""
-    s = Story()
+    s = TraceBuilder()
     killed(s)
     node_gone(s)
     web = s.pod()
@@ -53,7 +53,7 @@ def test_pods_are_asked_for_after_the_node(*, early: bool, waits: float, verdict
 )
 def test_gate_is_noticed(waits: float, *, stops: bool, verdict: Verdict) -> None:
     """CONFIG-16: a gate that somebody opens makes the pod ready soon, and restarts nothing."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(readinessGates=[{"conditionType": "a/gate"}])
     c1 = s.run_container(web, s.run_sandbox(web))
     ready = {"type": "ContainersReady", "status": "True"}

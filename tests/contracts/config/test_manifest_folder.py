@@ -1,11 +1,11 @@
-"""A missing folder, and a version that is skipped: right stories keep the contracts, wrong ones do not."""
+"""A missing folder, and a version that is skipped: right traces keep the contracts, wrong ones do not."""
 
 from __future__ import annotations
 
 import pytest
 from outside_world import event, file_pod, killed, start_static, started, static_config, tell_status
 from running import BROKEN, KEPT
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -15,7 +15,7 @@ FOLDER = "/etc/kubernetes/manifests"
 @pytest.mark.parametrize(("waits", "verdict"), [(15, KEPT), (60, BROKEN)])
 def test_folder_that_appears_is_read(waits: float, verdict: Verdict) -> None:
     """STATIC-08: manifests in a folder that is made later are run; STATIC-09 gives it time."""
-    s = Story()
+    s = TraceBuilder()
     s.record("disk", op="missing", path=FOLDER)
     tell_status(s.wait(5))
     s.record("disk", op="made", path=FOLDER)
@@ -29,7 +29,7 @@ def test_folder_that_appears_is_read(waits: float, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("runs", "verdict"), [("c3", KEPT), ("c2", BROKEN)])
 def test_skipped_version_is_not_run(runs: str, verdict: Verdict) -> None:
     """STATIC-19: of two edits made while the old version ends only the last is run."""
-    s = Story()
+    s = TraceBuilder()
     _, c1 = start_static(s, file_pod(s))
     file_pod(s.wait(5), containers=[{"name": "c2", "image": "img:2"}])
     s.wait(2)
@@ -43,7 +43,7 @@ def test_skipped_version_is_not_run(runs: str, verdict: Verdict) -> None:
 @pytest.mark.parametrize("wrong", ["", "runs", "silent"])
 def test_second_pod_of_a_name_is_dropped(wrong: str) -> None:
     """CONFIG-09: of two files with one name the first one's pod is run, and the other gets an event."""
-    s = Story()
+    s = TraceBuilder()
     killed(s)
     pods: dict[str, PodHandle] = {}
     for file, image in (("b", "img:2"), ("a", "img:1")):

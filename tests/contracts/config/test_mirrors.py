@@ -1,4 +1,4 @@
-"""STATIC contracts on mirror pods: each is kept by a right story and broken by a wrong one."""
+"""STATIC contracts on mirror pods: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from outside_world import api_write, file_pod, node_gone, remove_file, start_static, static_config
 from running import BROKEN, KEPT
 from runtime_reads import container_record, list_containers, list_sandboxes, sandbox_record
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -16,7 +16,7 @@ NO_EXECUTE = [{"operator": "Exists", "effect": "NoExecute"}]
 NODE = [{"kind": "Node", "name": "node-1", "controller": True}]
 
 
-def create_mirror(s: Story, web: PodHandle, uid: str = "mirror", **wrong: Any) -> None:
+def create_mirror(s: TraceBuilder, web: PodHandle, uid: str = "mirror", **wrong: Any) -> None:
     """The kubelet creates the mirror of a static pod; `wrong` replaces hash, owners or tolerations."""
     annotations = {"kubernetes.io/config.mirror": wrong.get("hash", web.uid)}
     owners = wrong.get("owners", NODE)
@@ -25,19 +25,19 @@ def create_mirror(s: Story, web: PodHandle, uid: str = "mirror", **wrong: Any) -
     api_write(s, "create", uid, body={"metadata": meta, "spec": spec}, code=201)
 
 
-def delete_mirror(s: Story, uid: str = "mirror", **wrong: Any) -> None:
+def delete_mirror(s: TraceBuilder, uid: str = "mirror", **wrong: Any) -> None:
     """The kubelet deletes a mirror for good."""
     api_write(s, "delete", uid, **{"grace": 0, "precondition": uid, **wrong})
 
 
-def status(s: Story, web: PodHandle, phase: str = "Running", uid: str = "mirror") -> None:
+def status(s: TraceBuilder, web: PodHandle, phase: str = "Running", uid: str = "mirror") -> None:
     """A status of the static pod, written to its mirror."""
     s.record("status", uid=uid, namespace="default", name=web.name, status={"phase": phase})
 
 
-def mirrored() -> tuple[Story, PodHandle, Any, Any]:
+def mirrored() -> tuple[TraceBuilder, PodHandle, Any, Any]:
     """A static pod that runs and has its mirror."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     create_mirror(s, web)
     sandbox, c1 = start_static(s, web)
@@ -50,7 +50,7 @@ def mirrored() -> tuple[Story, PodHandle, Any, Any]:
 )
 def test_mirror_names_hash_and_node(wrong: dict[str, Any], verdict: Verdict) -> None:
     """STATIC-11: a mirror has its pod's hash and is owned by the node."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     create_mirror(s, web, **wrong)
     start_static(s, web)
@@ -61,7 +61,7 @@ def test_mirror_names_hash_and_node(wrong: dict[str, Any], verdict: Verdict) -> 
 @pytest.mark.parametrize(("made", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_each_static_pod_gets_a_mirror(*, made: bool, verdict: Verdict) -> None:
     """STATIC-11: a static pod without a mirror breaks it."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     start_static(s, web)
     if made:
@@ -73,7 +73,7 @@ def test_each_static_pod_gets_a_mirror(*, made: bool, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("made", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_no_mirror_without_a_node(*, made: bool, verdict: Verdict) -> None:
     """STATIC-12: as long as the node's object is missing there is no mirror."""
-    s = Story()
+    s = TraceBuilder()
     node_gone(s)
     web = file_pod(s)
     start_static(s, web)
@@ -170,7 +170,7 @@ def test_status_under_the_own_uid() -> None:
 
 def test_nothing_is_asked_of_pods_of_the_api() -> None:
     """An API pod's sandbox owes no mirror."""
-    s = Story()
+    s = TraceBuilder()
     s.run_sandbox(s.pod())
 
     assert s.judge("STATIC-11").activations == 0
@@ -190,7 +190,7 @@ def test_hash_of_an_edited_pod_is_that_of_its_new_version() -> None:
 
 @pytest.mark.parametrize(("written", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_each_mirror_gets_the_status(*, written: bool, verdict: Verdict) -> None:
-    """STATIC-16: a mirror that was made anew is told the status as the first one was."""
+    """STATIC-16: a mirror that was made anew gets the status as the first one was."""
     s, web, _, _ = mirrored()
     create_mirror(s, web, uid="second")
     if written:

@@ -1,4 +1,4 @@
-"""CONFIG contracts: each is kept by a right story and broken by a wrong one."""
+"""CONFIG contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outside_world import (
     tell_status,
 )
 from running import BROKEN, KEPT, running
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -45,7 +45,7 @@ def test_pod_that_left_its_source_is_killed(wrong: str) -> None:
 )
 def test_only_meaningful_changes_count(changes: dict[str, str], waits: float, verdict: Verdict) -> None:
     """CONFIG-05: an annotation wakes a worker that waits for its retry, a new resourceVersion does not."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web, error="INTERNAL")
     s.wait(1)
@@ -61,7 +61,7 @@ def test_only_meaningful_changes_count(changes: dict[str, str], waits: float, ve
 @pytest.mark.parametrize(("goes", "breaks"), [(True, False), (False, True)])
 def test_pod_that_ended_late_is_seen_anew(*, goes: bool, breaks: bool) -> None:
     """CONFIG-06: a kubelet that hears late of a file that went and is back ends the pod and sees another."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod("web-node-1", source="file", uid="static")
     if goes:
         s.wait(5).unset(web)
@@ -73,7 +73,7 @@ def test_pod_that_ended_late_is_seen_anew(*, goes: bool, breaks: bool) -> None:
     assert bool(s.judge("CONFIG-06").breaks) is breaks
 
 
-def deleted_pod(s: Story) -> PodHandle:
+def deleted_pod(s: TraceBuilder) -> PodHandle:
     """A pod that is being deleted when it is first sent."""
     web = s.pod()
     s.records.pop()
@@ -84,7 +84,7 @@ def deleted_pod(s: Story) -> PodHandle:
 @pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_pod_that_comes_deleted_is_not_started(*, runs: bool, verdict: Verdict) -> None:
     """CONFIG-08: it goes without ever having run."""
-    s = Story()
+    s = TraceBuilder()
     web = deleted_pod(s)
     if runs:
         s.run_sandbox(web)
@@ -108,7 +108,7 @@ def test_outage_removes_no_pod(*, kills: bool, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("both", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_every_pod_of_a_list_runs(*, both: bool, verdict: Verdict) -> None:
     """CONFIG-14: a list of two pods gives two pods."""
-    s = Story()
+    s = TraceBuilder()
     pods = [file_pod(s, name, source="http") for name in ("one", "two")]
     for pod in pods if both else pods[:1]:
         start_static(s.wait(5), pod)
@@ -119,7 +119,7 @@ def test_every_pod_of_a_list_runs(*, both: bool, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_mirror_is_not_run(*, runs: bool, verdict: Verdict) -> None:
     """CONFIG-15: a mirror that somebody edits is no second pod."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     start_static(s, web)
     meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}
@@ -135,8 +135,8 @@ def test_mirror_is_not_run(*, runs: bool, verdict: Verdict) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "early", "never"])
 def test_kill_waits_for_all_sources(wrong: str) -> None:
-    """CONFIG-17: a removal that comes before every source is heard waits, and is not forgotten."""
-    s = Story()
+    """CONFIG-17: a removal that comes before every source is seen waits, and is not forgotten."""
+    s = TraceBuilder()
     web = file_pod(s)
     _, c1 = start_static(s, web)
     killed(s.wait(5))
@@ -156,7 +156,7 @@ def test_kill_waits_for_all_sources(wrong: str) -> None:
 @pytest.mark.parametrize("wrong", ["", "too early", "never"])
 def test_pod_comes_again_after_its_end(contract: str, wrong: str) -> None:
     """WORK-22, CONFIG-18: a UID that comes back while it is terminated ends first, then runs afresh."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s, uid="fixed")
     sandbox, c1 = start_static(s, web)
     remove_file(s.wait(5), web)

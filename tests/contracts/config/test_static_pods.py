@@ -1,4 +1,4 @@
-"""STATIC contracts on static pods: each is kept by a right story and broken by a wrong one."""
+"""STATIC contracts on static pods: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outside_world import (
     tell_status,
 )
 from running import BROKEN, KEPT
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -28,7 +28,7 @@ OTHER = [{"name": "c1", "image": "img:2"}]
 @pytest.mark.parametrize("wrong", ["", "same UID", "never"])
 def test_edited_pod_is_another_pod(wrong: str) -> None:
     """STATIC-02: an edit gives another UID."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox, c1 = start_static(s, web)
     again = file_pod(s.wait(10), containers=OTHER)
@@ -43,9 +43,9 @@ def test_edited_pod_is_another_pod(wrong: str) -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_edit_is_heard_of_late(*, waits: bool) -> None:
+def test_edit_is_noticed_late(*, waits: bool) -> None:
     """STATIC-02: while a list of what runs keeps the kubelet waiting it runs the manifest before the edit."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox, _ = start_static(s, web)
     s.wait(10).sandbox_died(sandbox)
@@ -65,7 +65,7 @@ def test_edit_is_heard_of_late(*, waits: bool) -> None:
 @pytest.mark.parametrize(("changes", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_unchanged_manifest_keeps_its_uid(*, changes: bool, verdict: Verdict) -> None:
     """STATIC-02: the same content is the same pod."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox, _ = start_static(s, web)
     s.wait(10).sandbox_died(sandbox)
@@ -88,7 +88,7 @@ def test_unchanged_manifest_keeps_its_uid(*, changes: bool, verdict: Verdict) ->
 )
 def test_sandbox_tells_where_its_pod_came_from(annotations: dict[str, str], verdict: Verdict) -> None:
     """STATIC-03: hash, source and time stand in annotations."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     s.run_sandbox(web, config=static_config(s, web, **annotations))
 
@@ -96,9 +96,9 @@ def test_sandbox_tells_where_its_pod_came_from(annotations: dict[str, str], verd
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_static_pod_may_fail_before_it_is_told_of(*, ends: bool) -> None:
+def test_static_pod_may_fail_before_it_is_reported(*, ends: bool) -> None:
     """STATIC-05: where the mirror comes late, an init container may have failed before the first status."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "i1", "image": "img:1"}]
     web = file_pod(s, restartPolicy="Never", initContainers=inits)
     sandbox = s.run_sandbox(web, config=static_config(s, web))
@@ -110,7 +110,7 @@ def test_static_pod_may_fail_before_it_is_told_of(*, ends: bool) -> None:
     assert bool(s.judge("STATIC-05").breaks) is not ends
 
 
-def two_static(s: Story) -> tuple[PodHandle, Any, PodHandle, Any]:
+def two_static(s: TraceBuilder) -> tuple[PodHandle, Any, PodHandle, Any]:
     """Two static pods that run."""
     web = file_pod(s)
     first = start_static(s, web)
@@ -121,7 +121,7 @@ def two_static(s: Story) -> tuple[PodHandle, Any, PodHandle, Any]:
 @pytest.mark.parametrize("wrong", ["", "stays", "others"])
 def test_bad_manifest_disturbs_no_other(wrong: str) -> None:
     """STATIC-07: a manifest that cannot be read any more costs its own pod, and that alone."""
-    s = Story()
+    s = TraceBuilder()
     tell_status(s)
     web, (_, c1), _, (sandbox, c2) = two_static(s)
     remove_file(s.wait(5), web)
@@ -139,7 +139,7 @@ def test_bad_manifest_disturbs_no_other(wrong: str) -> None:
 @pytest.mark.parametrize("right", [True, False])
 def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
     """STATIC-07: a deadline that passes ends its own pod, whatever becomes of the other manifests."""
-    s = Story()
+    s = TraceBuilder()
     tell_status(s)
     web = file_pod(s)
     _, c1 = start_static(s, web)
@@ -158,7 +158,7 @@ def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
 def test_static_pod_needs_no_api_server(waits: int, verdict: Verdict) -> None:
     """STATIC-10: it runs while the API server is away."""
-    s = Story()
+    s = TraceBuilder()
     outage(s.wait(1))
     web = file_pod(s)
     start_static(s.wait(waits), web)
@@ -170,7 +170,7 @@ def test_static_pod_needs_no_api_server(waits: int, verdict: Verdict) -> None:
 @pytest.mark.parametrize("wrong", ["", "running", "sandbox"])
 def test_static_pod_waits_for_the_one_before(wrong: str) -> None:
     """STATIC-18: the next version starts when the one before has ended altogether."""
-    s = Story()
+    s = TraceBuilder()
     sandbox, c1 = start_static(s, file_pod(s))
     again = file_pod(s.wait(10), containers=OTHER)
     if wrong != "running":
@@ -185,7 +185,7 @@ def test_static_pod_waits_for_the_one_before(wrong: str) -> None:
 @pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_mirror_adds_no_ephemeral_container(*, runs: bool, verdict: Verdict) -> None:
     """STATIC-25: an ephemeral container of the mirror is not run."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox, _ = start_static(s, web)
     meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}

@@ -1,11 +1,11 @@
-"""Contracts on dynamic resources: each is kept by a right story and broken by a wrong one."""
+"""Contracts on dynamic resources: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -14,9 +14,9 @@ CLAIMS = [{"namespace": "default", "name": "fast"}]
 DEVICE = "devices.example/device=fast"
 
 
-def begin() -> tuple[Story, PodHandle]:
+def begin() -> tuple[TraceBuilder, PodHandle]:
     """A pod with a claim that its container uses."""
-    s = Story(featureGates=GATES)
+    s = TraceBuilder(featureGates=GATES)
     uses = {"claims": [{"name": "gpu"}]}
     web = s.pod(
         containers=[{"name": "c1", "image": "img:1", "resources": uses}],
@@ -25,18 +25,18 @@ def begin() -> tuple[Story, PodHandle]:
     return s, web
 
 
-def prepare(s: Story, *, error: str | None = None) -> None:
+def prepare(s: TraceBuilder, *, error: str | None = None) -> None:
     """NodePrepareResources."""
     ready = [{"name": "fast", "CDI_devices": [DEVICE]}]
     s.call("NodePrepareResources", {"claims": CLAIMS}, {"claims": ready}, error=error)
 
 
-def unprepare(s: Story) -> None:
+def unprepare(s: TraceBuilder) -> None:
     """NodeUnprepareResources."""
     s.call("NodeUnprepareResources", {"claims": CLAIMS}, {})
 
 
-def run(s: Story, web: PodHandle, *devices: str) -> Any:
+def run(s: TraceBuilder, web: PodHandle, *devices: str) -> Any:
     """The sandbox and its container with these devices."""
     config = s.container_config(web, "c1", CDI_devices=[{"name": one} for one in devices])
     c1 = s.create(web, s.run_sandbox(web), config=config)
@@ -44,7 +44,7 @@ def run(s: Story, web: PodHandle, *devices: str) -> Any:
     return c1
 
 
-def bites(contract_id: str, right: Story, wrong: Story) -> None:
+def bites(contract_id: str, right: TraceBuilder, wrong: TraceBuilder) -> None:
     """The one keeps the contract, the other breaks it."""
     assert right.judge(contract_id).verdict is Verdict.KEPT
     assert wrong.judge(contract_id).verdict is Verdict.BROKEN
@@ -53,7 +53,7 @@ def bites(contract_id: str, right: Story, wrong: Story) -> None:
 @pytest.mark.parametrize("contract_id", ["SYNC-18", "SANDBOX-25"])
 def test_no_sandbox_without_resources(contract_id: str) -> None:
     """SYNC-18 and SANDBOX-25 break when a sandbox is run after a preparation that failed."""
-    told: list[Story] = []
+    reported: list[TraceBuilder] = []
     for right in (True, False):
         s, web = begin()
         prepare(s, error="UNAVAILABLE")
@@ -62,14 +62,14 @@ def test_no_sandbox_without_resources(contract_id: str) -> None:
             s.wait(12)
             prepare(s)
         run(s, web, DEVICE)
-        told.append(s)
+        reported.append(s)
 
-    bites(contract_id, *told)
+    bites(contract_id, *reported)
 
 
-def test_failed_preparation_is_told() -> None:
+def test_failed_preparation_is_reported() -> None:
     """SYNC-18 breaks when no event tells that resources could not be prepared."""
-    told: list[Story] = []
+    reported: list[TraceBuilder] = []
     for right in (True, False):
         s, web = begin()
         prepare(s, error="UNAVAILABLE")
@@ -77,27 +77,27 @@ def test_failed_preparation_is_told() -> None:
             s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
         s.wait(12)
         prepare(s)
-        told.append(s)
+        reported.append(s)
 
-    bites("SYNC-18", *told)
+    bites("SYNC-18", *reported)
 
 
 def test_container_gets_its_devices() -> None:
     """SYNC-18 breaks when a container is made without the device that it has claimed."""
-    told: list[Story] = []
+    reported: list[TraceBuilder] = []
     for right in (True, False):
         s, web = begin()
         prepare(s)
         run(s, web, *([DEVICE] if right else []))
-        told.append(s)
+        reported.append(s)
 
-    bites("SYNC-18", *told)
+    bites("SYNC-18", *reported)
 
 
 @pytest.mark.parametrize("wrong", ["too early", "after the status", "never"])
 def test_resources_are_given_back_last(wrong: str) -> None:
     """TERM-27 breaks when resources go before the containers, after the terminal status, or not at all."""
-    told: list[Story] = []
+    reported: list[TraceBuilder] = []
     for right in (True, False):
         s, web = begin()
         prepare(s)
@@ -110,14 +110,14 @@ def test_resources_are_given_back_last(wrong: str) -> None:
             unprepare(s)
         if right or wrong != "never":
             s.status(web, "Succeeded")
-        told.append(s)
+        reported.append(s)
 
-    bites("TERM-27", *told)
+    bites("TERM-27", *reported)
 
 
 def test_gate_opens_the_rules() -> None:
     """Where the feature gate is off there are no such rules."""
-    s = Story()
+    s = TraceBuilder()
     s.pod()
 
     assert s.judge("SYNC-18").verdict is Verdict.NOT_APPLICABLE

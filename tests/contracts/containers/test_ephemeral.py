@@ -1,15 +1,15 @@
-"""EPH contracts: each is kept by a right story and broken by a wrong one."""
+"""EPH contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 
-def add(s: Story, web: PodHandle, name: str = "dbg", **more: Any) -> None:
+def add(s: TraceBuilder, web: PodHandle, name: str = "dbg", **more: Any) -> None:
     """An ephemeral container is added to the pod."""
     every = web.manifest["spec"].setdefault("ephemeralContainers", [])
     every.append({"name": name, "image": "img:1", **more})
@@ -17,7 +17,7 @@ def add(s: Story, web: PodHandle, name: str = "dbg", **more: Any) -> None:
 
 
 def debugged(
-    s: Story, policy: str = "Always", **more: Any
+    s: TraceBuilder, policy: str = "Always", **more: Any
 ) -> tuple[PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
     """A running pod with a running ephemeral container dbg: the pod, its sandbox, c1 and dbg."""
     web = s.pod(restartPolicy=policy)
@@ -29,7 +29,7 @@ def debugged(
 
 
 @detects("EPH-06")
-def test_ephemeral_container_does_not_keep_the_pod(s: Story, *, right: bool) -> None:
+def test_ephemeral_container_does_not_keep_the_pod(s: TraceBuilder, *, right: bool) -> None:
     """EPH-06 breaks when a pod that is through waits for its ephemeral container."""
     _, sandbox, c1, dbg = debugged(s, "Never")
     s.exited(c1, 0)
@@ -39,7 +39,7 @@ def test_ephemeral_container_does_not_keep_the_pod(s: Story, *, right: bool) -> 
 
 @pytest.mark.parametrize("wrong", [{"pid": "CONTAINER"}, {"pid": "TARGET", "target_id": "another"}])
 @detects("EPH-07")
-def test_ephemeral_container_joins_its_target(s: Story, wrong: dict[str, str], *, right: bool) -> None:
+def test_ephemeral_container_joins_its_target(s: TraceBuilder, wrong: dict[str, str], *, right: bool) -> None:
     """EPH-07 breaks when the target is ignored or another one."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -52,29 +52,29 @@ def test_ephemeral_container_joins_its_target(s: Story, wrong: dict[str, str], *
 
 @pytest.mark.parametrize("wrong", ["order", "count"])
 @detects("EPH-11")
-def test_ephemeral_statuses_are_sorted(s: Story, wrong: str, *, right: bool) -> None:
+def test_ephemeral_statuses_are_sorted(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """EPH-11 breaks when the statuses are not sorted by name, or count restarts."""
     web, *_ = debugged(s)
     names = ["b", "a"] if wrong == "order" and not right else ["a", "b"]
     count = 1 if wrong == "count" and not right else 0
-    told: list[dict[str, Any]] = [
+    reported: list[dict[str, Any]] = [
         {"name": name, "state": {"running": {}}, "restartCount": count} for name in names
     ]
-    s.status(web, ephemeralContainerStatuses=told)
+    s.status(web, ephemeralContainerStatuses=reported)
 
 
 @pytest.mark.parametrize("wrong", [{"ready": True}, {"started": False}])
 @detects("EPH-12")
-def test_ephemeral_container_is_never_ready(s: Story, wrong: dict[str, bool], *, right: bool) -> None:
+def test_ephemeral_container_is_never_ready(s: TraceBuilder, wrong: dict[str, bool], *, right: bool) -> None:
     """EPH-12 breaks when an ephemeral container is ready or has a started field."""
     web, *_ = debugged(s)
-    told: dict[str, Any] = {"name": "dbg", "state": {"running": {}}, "ready": False, "restartCount": 0}
-    s.status(web, ephemeralContainerStatuses=[told if right else told | wrong])
+    reported: dict[str, Any] = {"name": "dbg", "state": {"running": {}}, "ready": False, "restartCount": 0}
+    s.status(web, ephemeralContainerStatuses=[reported if right else reported | wrong])
 
 
 @pytest.mark.parametrize("app", [False, True])
 @detects("EPH-04")
-def test_failed_ephemeral_container_harms_no_other(s: Story, *, right: bool, app: bool) -> None:
+def test_failed_ephemeral_container_harms_no_other(s: TraceBuilder, *, right: bool, app: bool) -> None:
     """EPH-04 breaks when another ephemeral container, or an ended app container, waits for one that fails."""
     web = s.pod()
     sandbox = s.run_sandbox(web)

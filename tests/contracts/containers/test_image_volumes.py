@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -13,21 +13,21 @@ GATES = {"ImageVolume": True}
 MOUNT = {"container_path": "/data", "image": {"image": "sha256:data"}, "readonly": True}
 
 
-def begin() -> tuple[Story, PodHandle]:
+def begin() -> tuple[TraceBuilder, PodHandle]:
     """A pod with a container that mounts an image, and one that does not."""
-    s = Story(featureGates=GATES)
+    s = TraceBuilder(featureGates=GATES)
     reads = {"name": "c1", "image": "img:1", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     volumes = [{"name": "data", "image": {"reference": "data:1"}}]
     return s, s.pod(containers=[reads, {"name": "c2", "image": "img:1"}], volumes=volumes)
 
 
-def pull(s: Story, web: PodHandle, error: str | None = None) -> None:
+def pull(s: TraceBuilder, web: PodHandle, error: str | None = None) -> None:
     """PullImage of what the volume shows."""
     request = {"image": {"image": "data:1"}, "sandbox_config": s.sandbox_config(web)}
     s.call("PullImage", request, {"image_ref": "sha256:data"}, error=error)
 
 
-def waits(s: Story, web: PodHandle, reason: str) -> None:
+def waits(s: TraceBuilder, web: PodHandle, reason: str) -> None:
     """The status of c1."""
     statuses: list[dict[str, Any]] = [{"name": "c1", "state": {"waiting": {"reason": reason}}}]
     s.status(web, "Pending", containerStatuses=statuses)
@@ -35,7 +35,7 @@ def waits(s: Story, web: PodHandle, reason: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["unmounted", "absent", "silent", "alone"])
 def test_image_volumes(wrong: str) -> None:
-    """IMAGE-20 breaks when a container is made without its image, or nobody is told, or all have to wait."""
+    """IMAGE-20 breaks when a container is made without its image, without an event, or while all wait."""
     for right in (True, False):
         s, web = begin()
         sandbox = s.run_sandbox(web)

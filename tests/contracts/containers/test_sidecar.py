@@ -1,4 +1,4 @@
-"""SIDECAR contracts on start and restart: each is kept by a right story and broken by a wrong one."""
+"""SIDECAR contracts on start and restart: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from running import POST_START, hook
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 PROBE = {"exec": {"command": ["x", "0", "0"]}}
 
 
 def pod(
-    s: Story, *, policy: str = "Never", init: bool = False, **more: Any
+    s: TraceBuilder, *, policy: str = "Never", init: bool = False, **more: Any
 ) -> tuple[PodHandle, SandboxHandle]:
     """A pod with sidecar sc, perhaps init container i1 after it, and c1; and its sandbox."""
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", **more}]
@@ -23,14 +23,14 @@ def pod(
     return web, s.run_sandbox(web)
 
 
-def served(s: Story, **more: Any) -> tuple[PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
+def served(s: TraceBuilder, **more: Any) -> tuple[PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
     """The same when sc and c1 run: the pod, its sandbox, sc and c1."""
     web, sandbox = pod(s, **more)
     sc = s.run_container(web, sandbox, "sc")
     return web, sandbox, sc, s.run_container(web, sandbox, "c1")
 
 
-def execute(s: Story, one: ContainerHandle, code: int = 0, *, hook: bool = False) -> None:
+def execute(s: TraceBuilder, one: ContainerHandle, code: int = 0, *, hook: bool = False) -> None:
     """ExecSync of the probe, or of the postStart hook, with its exit code."""
     command = ["x", "0", "1"] if hook else ["x", "0", "0"]
     request = {"container_id": one.id, "cmd": command, **({} if hook else {"timeout": "1"})}
@@ -38,7 +38,7 @@ def execute(s: Story, one: ContainerHandle, code: int = 0, *, hook: bool = False
 
 
 @detects("SIDECAR-02")
-def test_next_container_waits_until_the_sidecar_was_read(s: Story, *, right: bool) -> None:
+def test_next_container_waits_until_the_sidecar_was_read(s: TraceBuilder, *, right: bool) -> None:
     """SIDECAR-02 breaks when the next container is made in the sync that starts the sidecar."""
     web, sandbox = pod(s)
     sc = s.create(web, sandbox, "sc")
@@ -51,7 +51,7 @@ def test_next_container_waits_until_the_sidecar_was_read(s: Story, *, right: boo
 @pytest.mark.parametrize("through", [True, False])
 def test_sidecar_that_cannot_start_is_skipped(*, through: bool) -> None:
     """SIDECAR-02: behind an init container that is through, the app container waits for no new sidecar."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox = pod(s, init=True, policy="Always")
     s.exited(s.run_container(web, sandbox, "sc"), 1)
     i1 = s.run_container(web, sandbox, "i1")
@@ -66,7 +66,7 @@ def test_sidecar_that_cannot_start_is_skipped(*, through: bool) -> None:
 @pytest.mark.parametrize("left", [True, False])
 def test_container_that_never_began_lets_the_next_be_made(*, left: bool) -> None:
     """SIDECAR-02: with an app container that was made in the old sandbox, the pod is initialized."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox = pod(s, policy="Always")
     s.run_container(web, sandbox, "sc")
     if left:
@@ -79,7 +79,7 @@ def test_container_that_never_began_lets_the_next_be_made(*, left: bool) -> None
 
 @pytest.mark.parametrize("late", [False, True])
 @detects("SIDECAR-02")
-def test_next_container_follows_the_sidecar(s: Story, *, right: bool, late: bool) -> None:
+def test_next_container_follows_the_sidecar(s: TraceBuilder, *, right: bool, late: bool) -> None:
     """SIDECAR-02 breaks when nothing follows a running sidecar, and when it comes late."""
     web, sandbox = pod(s, init=True)
     s.run_container(web, sandbox, "sc")
@@ -89,7 +89,7 @@ def test_next_container_follows_the_sidecar(s: Story, *, right: bool, late: bool
 
 @pytest.mark.parametrize("wrong", ["left", "app stopped"])
 @detects("SIDECAR-06")
-def test_killed_sidecar_comes_back_alone(s: Story, wrong: str, *, right: bool) -> None:
+def test_killed_sidecar_comes_back_alone(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SIDECAR-06 breaks when a killed sidecar is left, and when the app container is stopped with it."""
     web, sandbox, sc, c1 = served(s, livenessProbe=PROBE)
     s.wait(9).stop(sc)
@@ -102,7 +102,7 @@ def test_killed_sidecar_comes_back_alone(s: Story, wrong: str, *, right: bool) -
 @pytest.mark.parametrize("code", [0, 1])
 def test_app_may_go_for_itself(code: int) -> None:
     """SIDECAR-06: an app container that is stopped at the same time for its own probe is no part of that."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", "livenessProbe": PROBE}]
     web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "livenessProbe": PROBE}])
     sandbox = s.run_sandbox(web)
@@ -117,7 +117,7 @@ def test_app_may_go_for_itself(code: int) -> None:
 @pytest.mark.parametrize("code", [0, 1])
 def test_app_may_go_for_its_hook(code: int) -> None:
     """SIDECAR-06: so is one that is stopped at the same time as its postStart hook failed."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", "livenessProbe": PROBE}]
     web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "lifecycle": POST_START}])
     sandbox = s.run_sandbox(web)
@@ -130,7 +130,7 @@ def test_app_may_go_for_its_hook(code: int) -> None:
 
 
 @detects("SIDECAR-07")
-def test_end_of_a_sidecar_is_read_before_its_restart(s: Story, *, right: bool) -> None:
+def test_end_of_a_sidecar_is_read_before_its_restart(s: TraceBuilder, *, right: bool) -> None:
     """SIDECAR-07 breaks when a sidecar is made again before the kubelet can know that it ended."""
     web, sandbox, sc, _ = served(s)
     s.wait(5).exited(sc, 0, seen=right)
@@ -138,7 +138,7 @@ def test_end_of_a_sidecar_is_read_before_its_restart(s: Story, *, right: bool) -
 
 
 @detects("SIDECAR-23")
-def test_first_init_container_opens_a_sandbox(s: Story, *, right: bool) -> None:
+def test_first_init_container_opens_a_sandbox(s: TraceBuilder, *, right: bool) -> None:
     """SIDECAR-23 breaks when another container than the first sidecar opens a new sandbox."""
     web, sandbox, sc, c1 = served(s, policy="Always")
     s.sandbox_died(sandbox)
@@ -151,7 +151,7 @@ def test_first_init_container_opens_a_sandbox(s: Story, *, right: bool) -> None:
 @pytest.mark.parametrize("stopped", [True, False])
 def test_replacement_goes_on_with_what_it_stopped(*, stopped: bool) -> None:
     """SIDECAR-23: the sync that stops the app containers for a new sandbox runs that, too."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox, _, c1 = served(s, policy="OnFailure")
     s.sandbox_died(sandbox)
     if stopped:

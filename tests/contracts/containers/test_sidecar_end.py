@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from outside_world import api_write, file_pod, remove_file, static_config
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -16,7 +16,7 @@ WAITING: dict[str, Any] = {"waiting": {"reason": "PodInitializing"}}
 
 
 def served(
-    s: Story, *, policy: str = "Never", **more: Any
+    s: TraceBuilder, *, policy: str = "Never", **more: Any
 ) -> tuple[PodHandle, SandboxHandle, dict[str, ContainerHandle]]:
     """A pod whose sidecars s1 and s2 and app container c1 run; its sandbox, and the three by name."""
     inits = [{"name": name, "image": "img:1", "restartPolicy": "Always", **more} for name in ("s1", "s2")]
@@ -25,12 +25,14 @@ def served(
     return web, sandbox, {name: s.run_container(web, sandbox, name) for name in ("s1", "s2", "c1")}
 
 
-def told(name: str, state: dict[str, Any], *, up: bool = False) -> dict[str, Any]:
+def reported(name: str, state: dict[str, Any], *, up: bool = False) -> dict[str, Any]:
     """A container status; `up` is for ready and started."""
     return {"name": name, "state": state, "ready": up, "started": up, "restartCount": 0}
 
 
-def write(s: Story, phase: str, sidecar: dict[str, Any], app: dict[str, Any], **conditions: bool) -> None:
+def write(
+    s: TraceBuilder, phase: str, sidecar: dict[str, Any], app: dict[str, Any], **conditions: bool
+) -> None:
     """The status of a pod with one sidecar and one app container."""
     web = s.pod(
         initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}], restartPolicy="Never"
@@ -41,7 +43,7 @@ def write(s: Story, phase: str, sidecar: dict[str, Any], app: dict[str, Any], **
 
 @pytest.mark.parametrize("order", [("s2", "s1", "c1"), ("c1", "s1", "s2"), ("s1", "c1", "s2")])
 @detects("SIDECAR-12")
-def test_sidecars_are_stopped_in_reverse(s: Story, order: tuple[str, ...], *, right: bool) -> None:
+def test_sidecars_are_stopped_in_reverse(s: TraceBuilder, order: tuple[str, ...], *, right: bool) -> None:
     """SIDECAR-12 breaks when a sidecar is stopped before an app container or a later sidecar has ended."""
     web, _, c = served(s)
     s.delete(web, 10)
@@ -52,7 +54,7 @@ def test_sidecars_are_stopped_in_reverse(s: Story, order: tuple[str, ...], *, ri
 @pytest.mark.parametrize("ends_before", [True, False])
 def test_sidecar_waits_for_the_next_one_alone(*, ends_before: bool) -> None:
     """SIDECAR-12: where the next sidecar does not run when the kill begins, those after it hold up nobody."""
-    s = Story()
+    s = TraceBuilder()
     names = ("s1", "s2", "s3")
     inits = [{"name": name, "image": "img:1", "restartPolicy": "Always"} for name in names]
     web = s.pod(initContainers=inits, terminationGracePeriodSeconds=10)
@@ -74,7 +76,7 @@ def test_sidecar_waits_for_the_next_one_alone(*, ends_before: bool) -> None:
 
 @pytest.mark.parametrize("last", ["s2", "s1"])
 @detects("SIDECAR-12")
-def test_every_sidecar_has_its_turn(s: Story, last: str, *, right: bool) -> None:
+def test_every_sidecar_has_its_turn(s: TraceBuilder, last: str, *, right: bool) -> None:
     """SIDECAR-12 breaks when a sidecar whose turn has come is not stopped."""
     web, sandbox, c = served(s)
     s.delete(web, 10)
@@ -86,7 +88,7 @@ def test_every_sidecar_has_its_turn(s: Story, last: str, *, right: bool) -> None
 
 @pytest.mark.parametrize(("takes", "timeout"), [(4, 6), (9.5, 2)])
 @detects("SIDECAR-14")
-def test_waiting_uses_up_the_grace(s: Story, takes: float, timeout: int, *, right: bool) -> None:
+def test_waiting_uses_up_the_grace(s: TraceBuilder, takes: float, timeout: int, *, right: bool) -> None:
     """SIDECAR-14 breaks when a sidecar gets the whole grace after it has waited."""
     web, _, c = served(s)
     s.delete(web, 10)
@@ -97,7 +99,7 @@ def test_waiting_uses_up_the_grace(s: Story, takes: float, timeout: int, *, righ
 @pytest.mark.parametrize("replaced", [True, False])
 def test_sidecar_waits_for_nobody_that_was_stopped_before_it_was_made(*, replaced: bool) -> None:
     """SIDECAR-14: a sync may make a sidecar in a new sandbox though the pod is to go since a moment ago."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox, c = served(s)
     s.delete(web, 10)
     s.stop(c["c1"], 30)
@@ -113,8 +115,8 @@ def test_sidecar_waits_for_nobody_that_was_stopped_before_it_was_made(*, replace
 
 @pytest.mark.parametrize("before", [True, False])
 def test_pod_that_has_ended_has_its_own_grace(*, before: bool) -> None:
-    """SIDECAR-14: a sync may stop a pod that is through, and not have heard of its deletion yet."""
-    s = Story()
+    """SIDECAR-14: a sync may stop a pod that is through, and not know of its deletion yet."""
+    s = TraceBuilder()
     web, _, c = served(s)
     if before:
         s.exited(c["c1"], 1)
@@ -129,7 +131,7 @@ def test_pod_that_has_ended_has_its_own_grace(*, before: bool) -> None:
 @pytest.mark.parametrize(("what", "verdict"), [("mirror", Verdict.NOT_EXERCISED), ("file", Verdict.BROKEN)])
 def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
     """SIDECAR-16: a static pod goes with its file, and not with its mirror."""
-    s = Story()
+    s = TraceBuilder()
     sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
     web = file_pod(s, initContainers=[sidecar])
     meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
@@ -149,22 +151,27 @@ def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
 
 @pytest.mark.parametrize("condition", ["ContainersReady", "Initialized"])
 @detects("SIDECAR-17")
-def test_sidecars_count_for_readiness(s: Story, condition: str, *, right: bool) -> None:
+def test_sidecars_count_for_readiness(s: TraceBuilder, condition: str, *, right: bool) -> None:
     """SIDECAR-17 breaks when ContainersReady or Initialized is True without the sidecar."""
-    write(s, "Pending", told("sc", RUNNING), told("c1", WAITING), **{condition: not right})
+    write(s, "Pending", reported("sc", RUNNING), reported("c1", WAITING), **{condition: not right})
 
 
 @pytest.mark.parametrize("ran", [False, True])
 @detects("SIDECAR-19")
-def test_sidecars_keep_a_pod_pending_only_before_it_ran(s: Story, *, right: bool, ran: bool) -> None:
+def test_sidecars_keep_a_pod_pending_only_before_it_ran(s: TraceBuilder, *, right: bool, ran: bool) -> None:
     """SIDECAR-19 breaks when a pod is Running before its sidecars, or Pending after its app ran."""
     phase = "Running" if ran == right else "Pending"
-    write(s, phase, told("sc", RUNNING), told("c1", RUNNING, up=True) if ran else told("c1", WAITING))
+    write(
+        s,
+        phase,
+        reported("sc", RUNNING),
+        reported("c1", RUNNING, up=True) if ran else reported("c1", WAITING),
+    )
 
 
 def test_sidecar_may_be_restarted_before_the_kill_begins() -> None:
-    """SIDECAR-24: the worker has not heard of the deletion yet; an old stop was none for its sake."""
-    s = Story()
+    """SIDECAR-24: the worker does not know of the deletion yet; an old stop was none for its sake."""
+    s = TraceBuilder()
     web, sandbox, c = served(s, policy="Always")
     s.stop(c["c1"], 10)
     s.run_container(web, sandbox, "c1", attempt=1)

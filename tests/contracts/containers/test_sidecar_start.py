@@ -1,11 +1,11 @@
-"""SIDECAR contracts on the gate, on failing starts, on probes and on turns: kept and broken by stories."""
+"""SIDECAR contracts on the gate, on failing starts, on probes and on turns: kept and broken by traces."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -15,7 +15,7 @@ LIVENESS = {"exec": {"command": ["well"]}, "failureThreshold": 1}
 FORBIDDEN = "InitContainerRestartPolicyForbidden"
 
 
-def pod(s: Story, *, policy: str = "Always", **more: Any) -> tuple[PodHandle, SandboxHandle]:
+def pod(s: TraceBuilder, *, policy: str = "Always", **more: Any) -> tuple[PodHandle, SandboxHandle]:
     """A pod with the sidecars s1, which has `more`, and s2, with grace 10; and its sandbox."""
     s1 = {"name": "s1", "image": "img:1", "restartPolicy": "Always", **more}
     web = s.pod(
@@ -24,13 +24,13 @@ def pod(s: Story, *, policy: str = "Always", **more: Any) -> tuple[PodHandle, Sa
     return web, s.run_sandbox(web)
 
 
-def served(s: Story, **more: Any) -> tuple[PodHandle, SandboxHandle, dict[str, ContainerHandle]]:
+def served(s: TraceBuilder, **more: Any) -> tuple[PodHandle, SandboxHandle, dict[str, ContainerHandle]]:
     """The same when all its containers run; these by name."""
     web, sandbox = pod(s, **more)
     return web, sandbox, {name: s.run_container(web, sandbox, name) for name in ("s1", "s2", "c1")}
 
 
-def probe(s: Story, one: ContainerHandle, command: str, code: int = 0) -> None:
+def probe(s: TraceBuilder, one: ContainerHandle, command: str, code: int = 0) -> None:
     """ExecSync of a probe, with its exit code."""
     request = {"container_id": one.id, "cmd": [command], "timeout": "1"}
     s.call("ExecSync", request, {"exit_code": code} if code else {})
@@ -43,8 +43,8 @@ def probe(s: Story, one: ContainerHandle, command: str, code: int = 0) -> None:
 def test_sidecars_are_refused_without_the_gate(version: str, gates: dict[str, bool], wrong: str) -> None:
     """SIDECAR-01 breaks when a pod with a sidecar is left alone, or run, though the gate is off."""
 
-    def tell(*, right: bool) -> Story:
-        s = Story(version, featureGates=gates)
+    def tell(*, right: bool) -> TraceBuilder:
+        s = TraceBuilder(version, featureGates=gates)
         web = s.wait(2).pod(initContainers=[{"name": "s1", "image": "img:1", "restartPolicy": "Always"}])
         if right:
             s.wait(1).status(web, "Failed", reason=FORBIDDEN, message="Pod was rejected")
@@ -59,7 +59,7 @@ def test_sidecars_are_refused_without_the_gate(version: str, gates: dict[str, bo
 @pytest.mark.parametrize("version", ["1.28", "1.32"])
 def test_gate_that_is_on_lets_sidecars_run(version: str) -> None:
     """SIDECAR-01 says nothing where the gate is on, by itself or by the operator."""
-    s = Story(version, featureGates={"SidecarContainers": True} if version == "1.28" else {})
+    s = TraceBuilder(version, featureGates={"SidecarContainers": True} if version == "1.28" else {})
     served(s.wait(2))
 
     assert s.judge("SIDECAR-01").verdict is Verdict.NOT_EXERCISED
@@ -67,7 +67,7 @@ def test_gate_that_is_on_lets_sidecars_run(version: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["left", "followed", "not made again", "followed before it is made again"])
 @detects("SIDECAR-05")
-def test_failed_startup_makes_a_sidecar_again(s: Story, wrong: str, *, right: bool) -> None:
+def test_failed_startup_makes_a_sidecar_again(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SIDECAR-05 breaks when a sidecar that does not start is left, or what comes next is made."""
     web, sandbox = pod(s, startupProbe=STARTUP)
     s1 = s.run_container(web, sandbox, "s1")
@@ -83,7 +83,7 @@ def test_failed_startup_makes_a_sidecar_again(s: Story, wrong: str, *, right: bo
 
 @pytest.mark.parametrize("rpc", ["CreateContainer", "StartContainer"])
 @detects("SIDECAR-08")
-def test_failing_sidecar_holds_up_no_other(s: Story, rpc: str, *, right: bool) -> None:
+def test_failing_sidecar_holds_up_no_other(s: TraceBuilder, rpc: str, *, right: bool) -> None:
     """SIDECAR-08 breaks when a sidecar is not made again for as long as one before it cannot be."""
     web, sandbox, one = served(s)
     s.wait(5).exited(one["s1"], 1)
@@ -98,7 +98,7 @@ def test_failing_sidecar_holds_up_no_other(s: Story, rpc: str, *, right: bool) -
 
 @pytest.mark.parametrize("wrong", ["out of turn", "twice"])
 @detects("SIDECAR-25")
-def test_probes_kill_nothing_in_the_end(s: Story, wrong: str, *, right: bool) -> None:
+def test_probes_kill_nothing_in_the_end(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SIDECAR-25 breaks when a sidecar of a pod that goes is stopped because its probe fails."""
     web, _, one = served(s, livenessProbe=LIVENESS)
     s.delete(web, 10)
@@ -117,7 +117,7 @@ def test_probes_kill_nothing_in_the_end(s: Story, wrong: str, *, right: bool) ->
 
 @pytest.mark.parametrize("first", ["s2", "c1"])
 @detects("SIDECAR-26")
-def test_ended_apps_do_not_prove_initialization(s: Story, first: str, *, right: bool) -> None:
+def test_ended_apps_do_not_prove_initialization(s: TraceBuilder, first: str, *, right: bool) -> None:
     """SIDECAR-26 breaks when an app container opens a new sandbox, or comes before the last sidecar."""
     web, sandbox, one = served(s)
     for container in one.values():
@@ -136,7 +136,7 @@ def test_ended_apps_do_not_prove_initialization(s: Story, first: str, *, right: 
 @pytest.mark.parametrize("is_back", [True, False])
 def test_file_that_is_back_at_once_kills_nothing(*, is_back: bool) -> None:
     """SIDECAR-27 asks nothing for a static pod whose file is written again before anybody has looked."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "s1", "image": "img:1", "restartPolicy": "Always"}]
     web = s.pod(source="file", initContainers=inits)
     sandbox = s.run_sandbox(web)
@@ -152,7 +152,7 @@ def test_file_that_is_back_at_once_kills_nothing(*, is_back: bool) -> None:
 
 def test_sidecars_may_be_probed_to_the_end() -> None:
     """PROBE-13 is about app containers: nothing comes of what those of sidecars find."""
-    s = Story()
+    s = TraceBuilder()
     web, _, one = served(s, livenessProbe=LIVENESS)
     s.delete(web, 10)
     for _ in range(8):

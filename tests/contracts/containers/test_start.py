@@ -1,11 +1,11 @@
-"""START contracts: each is kept by a right story and broken by a wrong one."""
+"""START contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import NOON, PodHandle, SandboxHandle, Story
+from trace_builder import NOON, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 HASH = "io.kubernetes.container.hash"
@@ -15,20 +15,20 @@ GRACE = "io.kubernetes.pod.terminationGracePeriod"
 LOG = "/dev/termination-log"
 
 
-def begun(s: Story, **container: Any) -> tuple[PodHandle, SandboxHandle]:
+def begun(s: TraceBuilder, **container: Any) -> tuple[PodHandle, SandboxHandle]:
     """A pod with a sandbox; `container` adds to the spec of c1."""
     web = s.pod(containers=[{"name": "c1", "image": "img:1", **container}])
     return web, s.run_sandbox(web)
 
 
-def mounted(s: Story, web: PodHandle, attempt: int, file: str, **more: Any) -> dict[str, Any]:
+def mounted(s: TraceBuilder, web: PodHandle, attempt: int, file: str, **more: Any) -> dict[str, Any]:
     """The config of an instance of c1 with this termination message file."""
     mounts = [{"container_path": LOG, "host_path": file}]
     return s.container_config(web, "c1", attempt, mounts=mounts, **more)
 
 
 @detects("START-01")
-def test_unknown_container_is_not_started(s: Story, *, right: bool) -> None:
+def test_unknown_container_is_not_started(s: TraceBuilder, *, right: bool) -> None:
     """START-01 breaks when an id is started that no CreateContainer gave."""
     web, sandbox = begun(s)
     c1 = s.create(web, sandbox)
@@ -37,7 +37,7 @@ def test_unknown_container_is_not_started(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("wrong", ["never", "late", "after another creation", "after the kill", "not asked"])
 @detects("START-01")
-def test_created_container_is_started_at_once(s: Story, wrong: str, *, right: bool) -> None:
+def test_created_container_is_started_at_once(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """START-01 breaks when something else comes between the creation and the start, or nothing does."""
     web, sandbox = begun(s)
     c1 = s.create(web, sandbox)
@@ -63,7 +63,7 @@ def test_created_container_is_started_at_once(s: Story, wrong: str, *, right: bo
 )
 @detects("START-02")
 def test_waiting_reason_names_the_failed_step(
-    s: Story, reason: str, spec: dict[str, Any], *, right: bool
+    s: TraceBuilder, reason: str, spec: dict[str, Any], *, right: bool
 ) -> None:
     """START-02 breaks when a container waits for the failure of a step that did not fail."""
     web, sandbox = begun(s, **(spec if right else {}))
@@ -78,7 +78,7 @@ def test_waiting_reason_names_the_failed_step(
 
 @pytest.mark.parametrize("error", [None, "INTERNAL"])
 @detects("START-04")
-def test_container_is_started_once(s: Story, error: str | None, *, right: bool) -> None:
+def test_container_is_started_once(s: TraceBuilder, error: str | None, *, right: bool) -> None:
     """START-04 breaks when a container is started twice, whether the first start failed or not."""
     web, sandbox = begun(s)
     c1 = s.create(web, sandbox)
@@ -106,7 +106,7 @@ def test_container_is_started_once(s: Story, error: str | None, *, right: bool) 
 )
 @detects("START-05")
 def test_container_is_labelled_and_annotated(
-    s: Story, part: str, key: str, wrong: str | None, *, right: bool
+    s: TraceBuilder, part: str, key: str, wrong: str | None, *, right: bool
 ) -> None:
     """START-05 breaks when a label or annotation is missing, another one or too much."""
     web, sandbox = begun(s, lifecycle={"preStop": {"exec": {"command": ["x"]}}})
@@ -121,7 +121,7 @@ def test_container_is_labelled_and_annotated(
 
 @pytest.mark.parametrize("wrong", ["old file", "none"])
 @detects("START-08")
-def test_termination_message_file_is_fresh(s: Story, wrong: str, *, right: bool) -> None:
+def test_termination_message_file_is_fresh(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """START-08 breaks when an instance has the file of an earlier one, or none."""
     web, sandbox = begun(s)
     s.exited(s.create(web, sandbox, config=mounted(s, web, 0, "/f1")))
@@ -133,7 +133,7 @@ def test_termination_message_file_is_fresh(s: Story, wrong: str, *, right: bool)
 
 @pytest.mark.parametrize("state", ["running", "terminated", "finished", "last"])
 @detects("START-12")
-def test_times_are_the_runtimes(s: Story, state: str, *, right: bool) -> None:
+def test_times_are_the_runtimes(s: TraceBuilder, state: str, *, right: bool) -> None:
     """START-12 breaks when a status shows another time than the runtime's, cut to seconds."""
     web, sandbox = begun(s)
     c1 = s.run_container(web, sandbox)

@@ -1,4 +1,4 @@
-"""START-06 and WORK-16: each is kept by a right story and broken by a wrong one."""
+"""START-06 and WORK-16: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, PRE_STOP, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -28,7 +28,7 @@ HOOK = {"io.kubernetes.container.preStopHandler": "{}"}
 )
 def test_container_carries_its_state(place: str, key: str, value: str) -> None:
     """START-06: a container without one of these cannot be looked after by another kubelet."""
-    s = Story()
+    s = TraceBuilder()
     containers = [{"name": "c1", "image": "img:1", "lifecycle": PRE_STOP}]
     web = s.pod(terminationGracePeriodSeconds=10, containers=containers)
     config: dict[str, Any] = s.container_config(web, "c1")

@@ -1,10 +1,10 @@
-"""SYNC contracts on why containers wait: each is kept by a right story and broken by a wrong one."""
+"""SYNC contracts on why containers wait: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from story import Story
+from trace_builder import TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -16,7 +16,7 @@ def waits(reason: str) -> list[dict[str, Any]]:
 
 
 @detects("SYNC-15")
-def test_reason_is_told(s: Story, *, right: bool) -> None:
+def test_reason_is_reported(s: TraceBuilder, *, right: bool) -> None:
     """SYNC-15 breaks when no status tells why a container could not be made."""
     web = s.pod()
     s.create(web, s.run_sandbox(web), error="UNKNOWN")
@@ -24,10 +24,10 @@ def test_reason_is_told(s: Story, *, right: bool) -> None:
     s.wait(1).status(web, "Pending", containerStatuses=waits(reason))
 
 
-def test_reason_of_a_former_image_is_told_until_the_next_try() -> None:
+def test_reason_of_a_former_image_is_reported_until_the_next_try() -> None:
     """SYNC-16: a pull of the image before failed in this life, and nothing was tried since the change."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         web = s.pod(containers=[{"name": "c1", "image": "img:2"}])
         sandbox = s.run_sandbox(web)
         s.wait(1).status(web, "Pending", containerStatuses=waits("CreateContainerError"))
@@ -41,7 +41,7 @@ def test_reason_of_a_former_image_is_told_until_the_next_try() -> None:
         s.wait(1).set(web)
         s.wait(1).status(web, "Pending", containerStatuses=waits("ImagePullBackOff"))
 
-    right, wrong = Story(), Story()
+    right, wrong = TraceBuilder(), TraceBuilder()
     tell(right, right=True)
     tell(wrong, right=False)
     assert right.judge("SYNC-16").verdict is not Verdict.BROKEN

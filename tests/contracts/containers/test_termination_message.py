@@ -1,9 +1,9 @@
-"""START-11: the end of a container is told with its own last words."""
+"""START-11: the end of a container is reported with its own termination message."""
 
 from __future__ import annotations
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 from twice import detects
 
 FILE, LOG = "/var/lib/kubelet/pods/uid/containers/c1/1", "/var/log/pods/default_web_uid/c1/0.log"
@@ -24,7 +24,7 @@ WROTE = "2026-01-01T00:00:00Z stdout F sorry\n"
 )
 @detects("START-11")
 def test_last_words(
-    s: Story,
+    s: TraceBuilder,
     *,
     policy: str,
     code: int,
@@ -34,7 +34,7 @@ def test_last_words(
     wrong_text: str,
     right: bool,
 ) -> None:
-    """START-11 breaks when another text is told than the file's, or the log's where that stands in."""
+    """START-11 breaks when another text is reported than the file's, or the log's where that stands in."""
     web = s.pod(uid="uid")
     sandbox = s.run_sandbox(web)
     config = s.container_config(web, "c1")

@@ -1,16 +1,16 @@
-"""CLEANUP contracts: each is kept by a right story and broken by a wrong one."""
+"""CLEANUP contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from outside_world import NODE, api_write, file_pod, killed, remove_file, start_static, started
 from running import BROKEN, KEPT, running
-from story import ContainerHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def orphaned() -> tuple[Story, SandboxHandle, ContainerHandle]:
+def orphaned() -> tuple[TraceBuilder, SandboxHandle, ContainerHandle]:
     """A pod that was deleted while no kubelet was up."""
     s, web, sandbox, c1 = running()
     killed(s)

@@ -1,15 +1,15 @@
-"""GC contracts: each is kept by a right story and broken by a wrong one."""
+"""GC contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def died_three_times() -> tuple[Story, PodHandle, SandboxHandle, list[ContainerHandle]]:
+def died_three_times() -> tuple[TraceBuilder, PodHandle, SandboxHandle, list[ContainerHandle]]:
     """A container of which three instances ended, and a fourth runs."""
     s, web, sandbox, c1 = running()
     every = [c1]
@@ -99,7 +99,7 @@ def test_removal_may_be_under_way(*, asked: bool) -> None:
 @pytest.mark.parametrize("first", ["fails", "succeeds"])
 def test_nothing_goes_before_a_first_relist(first: str) -> None:
     """GC-02: a kubelet that hears events lists again five minutes after its first relist failed."""
-    s = Story(featureGates={"EventedPLEG": True})
+    s = TraceBuilder(featureGates={"EventedPLEG": True})
     web = s.pod()
     c1 = s.run_container(web, s.run_sandbox(web))
     s.wait(5).exited(c1, 1)

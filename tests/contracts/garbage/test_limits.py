@@ -1,4 +1,4 @@
-"""GC and CLEANUP contracts about limits, files and images: each is kept and broken by stories."""
+"""GC and CLEANUP contracts about limits, files and images: each is kept and broken by traces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import Story
+from trace_builder import TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -17,7 +17,7 @@ TWO: dict[str, Any] = {"configuration": {"maximumDeadContainers": 2}}
 @pytest.mark.parametrize(("gone", "verdict"), [(0, KEPT), (1, BROKEN), (None, BROKEN)])
 def test_oldest_of_all_goes_first(gone: int | None, verdict: Verdict) -> None:
     """GC-03: of three dead containers, two of which may stay, the oldest goes."""
-    s = Story(**TWO)
+    s = TraceBuilder(**TWO)
     jobs = [s.pod(f"job-{n}", restartPolicy="Never") for n in range(3)]
     dead = [s.run_container(job, s.run_sandbox(job)) for job in jobs]
     for one in dead:
@@ -30,12 +30,12 @@ def test_oldest_of_all_goes_first(gone: int | None, verdict: Verdict) -> None:
     assert s.judge("GC-03").verdict is verdict
 
 
-def _log(s: Story, path: str, op: str) -> None:
+def _log(s: TraceBuilder, path: str, op: str) -> None:
     s.record("disk", op=op, path=path)
 
 
 @detects("GC-06")
-def test_logs_may_go_all_together(s: Story, *, right: bool) -> None:
+def test_logs_may_go_all_together(s: TraceBuilder, *, right: bool) -> None:
     """GC-06: with the folder of a pod's logs every log in it is gone."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -50,7 +50,7 @@ def test_logs_may_go_all_together(s: Story, *, right: bool) -> None:
 @pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("stays", BROKEN), ("early", BROKEN)])
 def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
     """GC-07: the folder of a pod's logs goes when the pod is gone, and not before."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     path = sandbox.config["log_directory"]
@@ -67,7 +67,7 @@ def test_log_folder_of_a_gone_pod(how: str, verdict: Verdict) -> None:
     assert s.judge("GC-07").verdict is verdict
 
 
-def _images(s: Story, *names: str, pinned: str = "") -> None:
+def _images(s: TraceBuilder, *names: str, pinned: str = "") -> None:
     """The kubelet lists the images of the node."""
     listed: list[dict[str, Any]] = [
         {"id": f"sha256:{name}", "repo_tags": [name], "size": "1", "pinned": name == pinned} for name in names
@@ -75,7 +75,7 @@ def _images(s: Story, *names: str, pinned: str = "") -> None:
     s.call("ListImages", {}, {"images": listed})
 
 
-def _remove(s: Story, name: str) -> None:
+def _remove(s: TraceBuilder, name: str) -> None:
     s.call("RemoveImage", {"image": {"image": f"sha256:{name}"}}, {})
 
 
@@ -85,7 +85,7 @@ def _remove(s: Story, name: str) -> None:
 )
 def test_unused_images_go(removed: str, verdict: Verdict) -> None:
     """GC-12: what goes is unused, not pinned, old enough, and unused for longer than what stays."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     other = s.pod("other", containers=[{"name": "c1", "image": "used:1"}])
     s.run_container(web, s.run_sandbox(web))
@@ -102,7 +102,7 @@ def test_unused_images_go(removed: str, verdict: Verdict) -> None:
 
 
 @detects("GC-12")
-def test_room_is_made(s: Story, *, right: bool) -> None:
+def test_room_is_made(s: TraceBuilder, *, right: bool) -> None:
     """GC-12: on a disk that has run full an image that may go goes with the next round."""
     _images(s, "idle:1")
     s.wait(200).record("fault", what="imagefs.available is low", values={"imagefs.available": "10%"})
@@ -116,7 +116,7 @@ def test_room_is_made(s: Story, *, right: bool) -> None:
 )
 def test_cgroup_stays_with_its_volumes(what: str, verdict: Verdict) -> None:
     """CLEANUP-05: the cgroup of a pod that is gone is removed when its volumes are."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(volumes=[{"name": "cache", "emptyDir": {}}])
     folder = f"/var/lib/kubelet/pods/{web.uid}"
     s.record("disk", op="folder", path=f"{folder}/volumes")

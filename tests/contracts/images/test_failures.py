@@ -1,4 +1,4 @@
-"""IMAGE contracts on names, users, siblings and events: kept by a right story, broken by a wrong one."""
+"""IMAGE contracts on names, users, siblings and events: kept by a right trace, broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -14,21 +14,21 @@ from kubelet_conformance.contract.verdicts import Verdict
 BAD = "Not/An Image"
 
 
-def ask(s: Story, image: str = "img:1", **user: Any) -> None:
+def ask(s: TraceBuilder, image: str = "img:1", **user: Any) -> None:
     """ImageStatus."""
     found = {"image": {"id": f"sha256:{image}", "repo_tags": [image], "size": "1", **user}}
     s.call("ImageStatus", {"image": {"image": image}}, found)
 
 
-def waits(s: Story, web: PodHandle, reason: str, name: str = "c1") -> None:
+def waits(s: TraceBuilder, web: PodHandle, reason: str, name: str = "c1") -> None:
     """A status in which a container waits for this reason."""
     s.status(web, "Pending", containerStatuses=[{"name": name, "state": {"waiting": {"reason": reason}}}])
 
 
 @pytest.mark.parametrize("wrong", ["untold", "asked", "pulled"])
 @detects("IMAGE-05")
-def test_unreadable_name_is_told(s: Story, wrong: str, *, right: bool) -> None:
-    """IMAGE-05 breaks when it is not told, and when the runtime is asked for such an image."""
+def test_unreadable_name_is_reported(s: TraceBuilder, wrong: str, *, right: bool) -> None:
+    """IMAGE-05 breaks when it is not reported, and when the runtime is asked for such an image."""
     web = s.pod(containers=[{"name": "c1", "image": BAD}])
     sandbox = s.run_sandbox(web)
     if not right and wrong == "asked":
@@ -42,13 +42,13 @@ def test_unreadable_name_is_told(s: Story, wrong: str, *, right: bool) -> None:
 @pytest.mark.parametrize("image", ["img", "a.b:5000/c/d:1", f"img@sha256:{'5f' * 32}"])
 def test_good_names_are_good(image: str) -> None:
     """IMAGE-05 says nothing of names that can be read."""
-    s = Story()
+    s = TraceBuilder()
     ask(s, image)
 
     assert s.judge("IMAGE-05").activations == 0
 
 
-def told(s: Story, web: PodHandle, reason: str, message: str = "") -> None:
+def reported(s: TraceBuilder, web: PodHandle, reason: str, message: str = "") -> None:
     """An event on the container."""
     about = {"uid": web.uid, "container": "spec.containers{c1}"}
     s.record("event", type="Normal", reason=reason, message=message, **about)
@@ -68,10 +68,10 @@ PULLED = 'Successfully pulled image "img:1" in 2s (2s including waiting). Image 
 )
 def test_events_come_in_order(events: list[str], verdict: Verdict) -> None:
     """IMAGE-18: Pulling, Pulled, Created, Started."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     for reason in events:
-        told(s, web, reason, PULLED)
+        reported(s, web, reason, PULLED)
 
     assert s.judge("IMAGE-18").verdict is verdict
 
@@ -80,12 +80,12 @@ def test_events_come_in_order(events: list[str], verdict: Verdict) -> None:
     ("version", "message", "verdict"),
     [("1.32", PULLED.partition(". ")[0], BROKEN), ("1.26", PULLED.partition(". ")[0], KEPT)],
 )
-def test_size_is_told(version: str, message: str, verdict: Verdict) -> None:
+def test_size_is_reported(version: str, message: str, verdict: Verdict) -> None:
     """IMAGE-18: from 1.29 on the event of a pull tells how much it brought."""
-    s = Story(version)
+    s = TraceBuilder(version)
     web = s.pod()
     for reason in ("Pulling", "Pulled"):
-        told(s, web, reason, message)
+        reported(s, web, reason, message)
 
     assert s.judge("IMAGE-18").verdict is verdict
 
@@ -101,7 +101,7 @@ def test_size_is_told(version: str, message: str, verdict: Verdict) -> None:
 )
 def test_root_is_kept_out(image: dict[str, Any], verdict: Verdict) -> None:
     """IMAGE-22: the image's user has to be a number, and not root."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(securityContext={"runAsNonRoot": True}, containers=[{"name": "c1", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     ask(s, **image)
@@ -112,7 +112,7 @@ def test_root_is_kept_out(image: dict[str, Any], verdict: Verdict) -> None:
 
 def test_named_user_is_enough() -> None:
     """IMAGE-22 says nothing where the pod itself names a user."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(securityContext={"runAsNonRoot": True, "runAsUser": 7})
     sandbox = s.run_sandbox(web)
     ask(s)
@@ -132,7 +132,7 @@ def test_named_user_is_enough() -> None:
 )
 def test_policy_follows_from_the_tag(image: str, verdict: Verdict, *, present: bool, pulls: bool) -> None:
     """IMAGE-19: latest is pulled each time, any other tag where it is absent."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(containers=[{"name": "c1", "image": image}])
     sandbox = s.run_sandbox(web)
     full = image if ":" in image else f"{image}:latest"
@@ -150,7 +150,7 @@ def test_policy_follows_from_the_tag(image: str, verdict: Verdict, *, present: b
 @pytest.mark.parametrize("whose", ["another pod", "another container"])
 def test_another_may_have_the_image_pulled(whose: str) -> None:
     """IMAGE-19: a pull for another pod, or for a container with the policy Always, is not this one's."""
-    s = Story()
+    s = TraceBuilder()
     always = [{"name": "c2", "image": "img:1", "imagePullPolicy": "Always"}]
     more = always if whose == "another container" else []
     web = s.pod(containers=[{"name": "c1", "image": "img:1"}, *more])

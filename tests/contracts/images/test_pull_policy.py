@@ -1,11 +1,11 @@
-"""IMAGE contracts on finding an image and using it: kept by a right story, broken by a wrong one."""
+"""IMAGE contracts on finding an image and using it: kept by a right trace, broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import PodHandle, SandboxHandle, Story
+from trace_builder import PodHandle, SandboxHandle, TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -13,25 +13,27 @@ from kubelet_conformance.contract.verdicts import Verdict
 IMAGE = "img:1"
 
 
-def begun(s: Story, policy: str = "IfNotPresent", image: str = IMAGE) -> tuple[PodHandle, SandboxHandle]:
+def begun(
+    s: TraceBuilder, policy: str = "IfNotPresent", image: str = IMAGE
+) -> tuple[PodHandle, SandboxHandle]:
     """A pod with a sandbox."""
     web = s.pod(containers=[{"name": "c1", "image": image, "imagePullPolicy": policy}])
     return web, s.run_sandbox(web)
 
 
-def ask(s: Story, *, present: bool = True, image: str = IMAGE, error: str | None = None) -> None:
+def ask(s: TraceBuilder, *, present: bool = True, image: str = IMAGE, error: str | None = None) -> None:
     """ImageStatus."""
     found = {"image": {"id": f"sha256:{image}", "repo_tags": [image], "size": "1"}} if present else {}
     s.call("ImageStatus", {"image": {"image": image}}, found, error=error)
 
 
-def pull(s: Story, web: PodHandle, image: str = IMAGE) -> None:
+def pull(s: TraceBuilder, web: PodHandle, image: str = IMAGE) -> None:
     """PullImage."""
     request = {"image": {"image": image}, "sandbox_config": s.sandbox_config(web)}
     s.call("PullImage", request, {"image_ref": f"sha256:{image}"})
 
 
-def waits(s: Story, web: PodHandle, reason: str) -> None:
+def waits(s: TraceBuilder, web: PodHandle, reason: str) -> None:
     """A status in which c1 waits for this reason."""
     s.status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": {"reason": reason}}}])
 
@@ -46,7 +48,7 @@ def waits(s: Story, web: PodHandle, reason: str) -> None:
     ],
 )
 @detects("IMAGE-02")
-def test_policy_decides(s: Story, policy: str, *, right: bool, present: bool, pulls: bool) -> None:
+def test_policy_decides(s: TraceBuilder, policy: str, *, right: bool, present: bool, pulls: bool) -> None:
     """IMAGE-02 breaks when the policy asks for a pull that does not come, or forbids the one that comes."""
     web, sandbox = begun(s, policy)
     ask(s, present=present)
@@ -58,7 +60,7 @@ def test_policy_decides(s: Story, policy: str, *, right: bool, present: bool, pu
 
 @pytest.mark.parametrize("wrong", ["unasked", "again"])
 @detects("IMAGE-02")
-def test_pull_follows_an_absence(s: Story, wrong: str, *, right: bool) -> None:
+def test_pull_follows_an_absence(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """IMAGE-02 breaks when a pull is repeated, or made, without looking for the image."""
     web, _ = begun(s)
     if right or wrong == "again":
@@ -71,7 +73,7 @@ def test_pull_follows_an_absence(s: Story, wrong: str, *, right: bool) -> None:
 @pytest.mark.parametrize(("queued", "breaks"), [(True, False), (False, True)])
 def test_pull_follows_what_was_so_before_its_turn(*, queued: bool, breaks: bool) -> None:
     """IMAGE-02 and 19: a pull that waited for another one is made though that has brought the image."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(containers=[{"name": "c1", "image": IMAGE}])
     sandbox = s.run_sandbox(web)
     ask(s, present=False)
@@ -90,7 +92,7 @@ def test_pull_follows_what_was_so_before_its_turn(*, queued: bool, breaks: bool)
 @pytest.mark.parametrize(("seconds", "held_up", "breaks"), [(1, 0, False), (30, 30, False), (30, 0, True)])
 def test_pull_may_follow_the_policy_before(seconds: int, held_up: int, *, breaks: bool) -> None:
     """IMAGE-02: a sync that began before an update goes by what was wanted then, however late."""
-    s = Story()
+    s = TraceBuilder()
     web, _ = begun(s, "Always")
     call = s.begin("ImageStatus", {"image": {"image": "busybox"}})
     web.manifest["spec"]["containers"][0]["imagePullPolicy"] = "IfNotPresent"
@@ -104,7 +106,9 @@ def test_pull_may_follow_the_policy_before(seconds: int, held_up: int, *, breaks
 
 @pytest.mark.parametrize(("policy", "present"), [("IfNotPresent", False), ("Never", True)])
 @detects("IMAGE-02")
-def test_never_pull_is_told_for_absence(s: Story, policy: str, *, right: bool, present: bool) -> None:
+def test_never_pull_is_reported_for_absence(
+    s: TraceBuilder, policy: str, *, right: bool, present: bool
+) -> None:
     """IMAGE-02 breaks when ErrImageNeverPull is shown with another policy, or for a present image."""
     web, _ = begun(s, "Never" if right else policy)
     ask(s, present=present and not right)
@@ -112,9 +116,9 @@ def test_never_pull_is_told_for_absence(s: Story, policy: str, *, right: bool, p
 
 
 @pytest.mark.parametrize("was_absent", [True, False])
-def test_refusal_is_told_until_the_next_try(*, was_absent: bool) -> None:
-    """IMAGE-02: that an image was not there is told still when others have asked for it since."""
-    s = Story()
+def test_refusal_is_reported_until_the_next_try(*, was_absent: bool) -> None:
+    """IMAGE-02: that an image was not there is still reported when others have asked for it since."""
+    s = TraceBuilder()
     web, _ = begun(s, "Never")
     ask(s, present=not was_absent)
     for _ in range(10):
@@ -125,9 +129,9 @@ def test_refusal_is_told_until_the_next_try(*, was_absent: bool) -> None:
 
 
 @pytest.mark.parametrize("is_updated", [True, False])
-def test_refusal_of_the_image_before_is_told(*, is_updated: bool) -> None:
+def test_refusal_of_the_image_before_is_reported(*, is_updated: bool) -> None:
     """IMAGE-02: a status that is made while the image changes tells what became of the one before."""
-    s = Story()
+    s = TraceBuilder()
     web, _ = begun(s, "Never")
     ask(s, present=True)
     if is_updated:
@@ -141,20 +145,20 @@ def test_refusal_of_the_image_before_is_told(*, is_updated: bool) -> None:
 def test_always_asked_first_once() -> None:
     """IMAGE-03 breaks when 1.26 pulls without having looked; 1.32 does not look."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         web, _ = begun(s, "Always")
         if right:
             ask(s)
         pull(s, web)
 
     assert_detects("IMAGE-03", tell, kubernetes="1.26")
-    later = Story("1.32")
+    later = TraceBuilder("1.32")
     tell(later, right=False)
     assert later.judge("IMAGE-03").verdict is Verdict.NOT_APPLICABLE
 
 
 @detects("IMAGE-06")
-def test_failed_inspection_is_no_absence(s: Story, *, right: bool) -> None:
+def test_failed_inspection_is_no_absence(s: TraceBuilder, *, right: bool) -> None:
     """IMAGE-06 breaks when a pull follows a failed ImageStatus."""
     web, _ = begun(s)
     ask(s, error="INTERNAL")
@@ -164,7 +168,7 @@ def test_failed_inspection_is_no_absence(s: Story, *, right: bool) -> None:
 
 
 @detects("IMAGE-06")
-def test_inspection_error_has_a_cause(s: Story, *, right: bool) -> None:
+def test_inspection_error_has_a_cause(s: TraceBuilder, *, right: bool) -> None:
     """IMAGE-06 breaks when ImageInspectError is shown and no ImageStatus had failed."""
     web, _ = begun(s)
     ask(s, error="INTERNAL" if right else None)
@@ -173,7 +177,7 @@ def test_inspection_error_has_a_cause(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("wrong", ["no sandbox", "other sandbox", "annotations"])
 @detects("IMAGE-15")
-def test_pull_is_told_the_sandbox(s: Story, wrong: str, *, right: bool) -> None:
+def test_pull_names_the_sandbox(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """IMAGE-15 breaks when a pull lacks the sandbox's config or the pod's annotations."""
     web = s.pod()
     config = s.sandbox_config(web, annotations={"k": "v"})
@@ -194,9 +198,9 @@ def test_pull_is_told_the_sandbox(s: Story, wrong: str, *, right: bool) -> None:
 )
 @detects("IMAGE-16")
 def test_container_is_made_from_what_was_found(
-    s: Story, wrong: dict[str, str], *, right: bool, pulled: bool
+    s: TraceBuilder, wrong: dict[str, str], *, right: bool, pulled: bool
 ) -> None:
-    """IMAGE-16 breaks when the tag is used instead of the id, or is not told beside it."""
+    """IMAGE-16 breaks when the tag is used instead of the id, or is not reported beside it."""
     web, sandbox = begun(s)
     ask(s, present=not pulled)
     if pulled:
@@ -207,7 +211,7 @@ def test_container_is_made_from_what_was_found(
 
 
 @detects("IMAGE-16", kubernetes="1.26")
-def test_older_kubelets_tell_no_tag(s: Story, *, right: bool) -> None:
+def test_older_kubelets_tell_no_tag(s: TraceBuilder, *, right: bool) -> None:
     """IMAGE-16 asks for the manifest's image from 1.32 on only."""
     web, sandbox = begun(s)
     ask(s)
@@ -218,7 +222,7 @@ def test_older_kubelets_tell_no_tag(s: Story, *, right: bool) -> None:
 @pytest.mark.parametrize(("since", "verdict"), [(0, Verdict.NOT_EXERCISED), (60, Verdict.BROKEN)])
 def test_sync_may_follow_the_image_of_before(since: float, verdict: Verdict) -> None:
     """IMAGE-16: the request of an older kubelet does not say which of the pod's images it is about."""
-    s = Story(kubernetes="1.26")
+    s = TraceBuilder(kubernetes="1.26")
     web, sandbox = begun(s)
     ask(s, image="img:2")
     config = s.container_config(web, "c1", image={"image": f"sha256:{IMAGE}"})
@@ -232,7 +236,7 @@ def test_sync_may_follow_the_image_of_before(since: float, verdict: Verdict) -> 
 @pytest.mark.parametrize("pulled", [False, True])
 @pytest.mark.parametrize("wrong", ["not asked", "failed", "absent"])
 @detects("IMAGE-24")
-def test_image_is_asked_once_more(s: Story, wrong: str, *, right: bool, pulled: bool) -> None:
+def test_image_is_asked_once_more(s: TraceBuilder, wrong: str, *, right: bool, pulled: bool) -> None:
     """IMAGE-24 breaks when ImageStatus is not asked again, or does not find what is used all the same."""
     web, sandbox = begun(s)
     ask(s, present=not pulled)

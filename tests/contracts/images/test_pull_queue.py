@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import PodHandle, SandboxHandle, Story
+from trace_builder import PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -15,12 +15,14 @@ AUTH = {"username": "digest-1", "password": "digest-2"}
 SECRETS = [{"name": "one"}, {"name": "two"}]
 
 
-def asked(s: Story, web: PodHandle, image: str = "img:1", **more: Any) -> dict[str, Any]:
+def asked(s: TraceBuilder, web: PodHandle, image: str = "img:1", **more: Any) -> dict[str, Any]:
     """What a PullImage asks for."""
     return {"image": {"image": image}, "sandbox_config": s.sandbox_config(web), **more}
 
 
-def pull(s: Story, web: PodHandle, image: str = "img:1", *, error: str | None = None, **more: Any) -> None:
+def pull(
+    s: TraceBuilder, web: PodHandle, image: str = "img:1", *, error: str | None = None, **more: Any
+) -> None:
     """PullImage."""
     s.call("PullImage", asked(s, web, image, **more), {"image_ref": f"sha256:{image}"}, error=error)
 
@@ -37,7 +39,7 @@ def pull(s: Story, web: PodHandle, image: str = "img:1", *, error: str | None = 
 )
 def test_pulls_wait_for_their_turn(configuration: dict[str, Any], at_a_time: int, verdict: Verdict) -> None:
     """IMAGE-11: one at a time, or as many as the configuration says."""
-    s = Story(configuration=configuration)
+    s = TraceBuilder(configuration=configuration)
     pods = [s.pod(f"web{number}") for number in range(at_a_time)]
     for _ in range(2):
         calls = [s.begin("PullImage", asked(s, each, f"{each.name}:1")) for each in pods]
@@ -51,7 +53,7 @@ def test_pulls_wait_for_their_turn(configuration: dict[str, Any], at_a_time: int
 @pytest.mark.parametrize(("between", "verdict"), [(0.9, KEPT), (0.5, BROKEN)])
 def test_pulls_are_limited(between: float, verdict: Verdict) -> None:
     """IMAGE-12: so many at once, and then so many a second."""
-    s = Story(configuration={"registryPullQPS": 1, "registryBurst": 2})
+    s = TraceBuilder(configuration={"registryPullQPS": 1, "registryBurst": 2})
     web = s.pod()
     for number in range(6):
         pull(s, web, f"img{number}:1")
@@ -61,7 +63,7 @@ def test_pulls_are_limited(between: float, verdict: Verdict) -> None:
 
 
 @detects("IMAGE-13")
-def test_pod_without_secrets_pulls_anonymously(s: Story, *, right: bool) -> None:
+def test_pod_without_secrets_pulls_anonymously(s: TraceBuilder, *, right: bool) -> None:
     """IMAGE-13 breaks when a pod without secrets pulls with credentials."""
     s.header["configuration"] = {}
     pull(s, s.pod(), auth={} if right else AUTH)
@@ -69,7 +71,7 @@ def test_pod_without_secrets_pulls_anonymously(s: Story, *, right: bool) -> None
 
 def test_other_credentials_are_no_other_pull() -> None:
     """IMAGE-02, 07, 08 and 23 take the next credential for the same pull."""
-    s = Story(configuration={})
+    s = TraceBuilder(configuration={})
     two = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
     web = s.pod(containers=two, imagePullSecrets=SECRETS)
     s.run_sandbox(web)
@@ -87,7 +89,7 @@ def test_other_credentials_are_no_other_pull() -> None:
 
 @pytest.mark.parametrize("wrong", ["no sandbox", "no pull"])
 @detects("IMAGE-14")
-def test_missing_secret_is_tolerated(s: Story, wrong: str, *, right: bool) -> None:
+def test_missing_secret_is_tolerated(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """IMAGE-14 breaks when the pod is not started, or its image not pulled."""
     one = {"name": "c1", "image": "img:1", "imagePullPolicy": "Always"}
     web = s.pod(containers=[one], imagePullSecrets=SECRETS)
@@ -98,7 +100,7 @@ def test_missing_secret_is_tolerated(s: Story, wrong: str, *, right: bool) -> No
         pull(s, web)
 
 
-def with_secrets(s: Story, name: str, **spec: Any) -> tuple[PodHandle, SandboxHandle]:
+def with_secrets(s: TraceBuilder, name: str, **spec: Any) -> tuple[PodHandle, SandboxHandle]:
     """A pod with a sandbox."""
     web = s.pod(name, **spec)
     return web, s.run_sandbox(web)
@@ -107,7 +109,7 @@ def with_secrets(s: Story, name: str, **spec: Any) -> tuple[PodHandle, SandboxHa
 @pytest.mark.parametrize(("proves", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_image_of_others_is_not_used(*, proves: bool, verdict: Verdict) -> None:
     """IMAGE-21: a pod without secrets has to pull what another has brought with its own."""
-    s = Story("1.35", configuration={})
+    s = TraceBuilder("1.35", configuration={})
     owner, _ = with_secrets(s, "owner", imagePullSecrets=SECRETS)
     thief, sandbox = with_secrets(s, "thief")
     pull(s, owner, auth=AUTH)
@@ -122,7 +124,7 @@ def test_image_of_others_is_not_used(*, proves: bool, verdict: Verdict) -> None:
 def test_image_may_be_anybodys(why: str) -> None:
     """IMAGE-21 says nothing of images that anybody may have, nor where nobody asks."""
     policy = {"imagePullCredentialsVerificationPolicy": "NeverVerify"} if why == "not verified" else {}
-    s = Story("1.32" if why == "gate" else "1.35", configuration=policy)
+    s = TraceBuilder("1.32" if why == "gate" else "1.35", configuration=policy)
     owner, _ = with_secrets(s, "owner", imagePullSecrets=SECRETS)
     thief, sandbox = with_secrets(s, "thief")
     pull(s, owner, auth={} if why == "open to all" else AUTH)
@@ -136,18 +138,18 @@ def test_image_may_be_anybodys(why: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "message", "verdict"),
     [
-        ("RegistryUnavailable", "image pull failed for img:1: told so", KEPT),
+        ("RegistryUnavailable", "image pull failed for img:1: injected", KEPT),
         ("RegistryUnavailable", "it did not work", BROKEN),
-        ("SignatureValidationFailed", "told so", BROKEN),
-        ("ErrImagePull", "RegistryUnavailable: told so", BROKEN),
+        ("SignatureValidationFailed", "injected", BROKEN),
+        ("ErrImagePull", "RegistryUnavailable: injected", BROKEN),
     ],
 )
 def test_well_known_errors_are_reasons(reason: str, message: str, verdict: Verdict) -> None:
-    """IMAGE-10: the reason that the error begins with is told, with a message."""
-    s = Story()
+    """IMAGE-10: the reason that the error begins with is reported, with a message."""
+    s = TraceBuilder()
     web = s.pod()
     call = s.begin("PullImage", asked(s, web))
-    error = {"code": "UNKNOWN", "message": "RegistryUnavailable: told so"}
+    error = {"code": "UNKNOWN", "message": "RegistryUnavailable: injected"}
     s.record("reply", rpc="PullImage", id=call, error=error)
     waiting = {"reason": reason, "message": message}
     s.status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": waiting}}])

@@ -1,22 +1,22 @@
-"""IMAGE contracts on failed pulls: each is kept by a right story and broken by a wrong one."""
+"""IMAGE contracts on failed pulls: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from outside_world import file_pod, remove_file, static_config
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def pull(s: Story, web: PodHandle, image: str = "img:1", *, error: str | None = None) -> None:
+def pull(s: TraceBuilder, web: PodHandle, image: str = "img:1", *, error: str | None = None) -> None:
     """PullImage."""
     request = {"image": {"image": image}, "sandbox_config": s.sandbox_config(web)}
     s.call("PullImage", request, {"image_ref": f"sha256:{image}"}, error=error)
 
 
-def failing(s: Story) -> PodHandle:
+def failing(s: TraceBuilder) -> PodHandle:
     """A pod whose first pull has failed."""
     web = s.pod()
     s.run_sandbox(web)
@@ -24,7 +24,7 @@ def failing(s: Story) -> PodHandle:
     return web
 
 
-def waits(s: Story, web: PodHandle, reason: str, message: str) -> None:
+def waits(s: TraceBuilder, web: PodHandle, reason: str, message: str) -> None:
     """A status in which c1 waits for this reason."""
     waiting = {"reason": reason, "message": message}
     s.status(web, "Pending", containerStatuses=[{"name": "c1", "state": {"waiting": waiting}}])
@@ -32,7 +32,7 @@ def waits(s: Story, web: PodHandle, reason: str, message: str) -> None:
 
 @pytest.mark.parametrize("failures", [1, 2, 3, 6])
 @detects("IMAGE-07")
-def test_pull_waits_for_its_back_off(s: Story, failures: int, *, right: bool) -> None:
+def test_pull_waits_for_its_back_off(s: TraceBuilder, failures: int, *, right: bool) -> None:
     """IMAGE-07 breaks when a pull comes before 10, 20, 40 ... 300 s have passed since the failure."""
     web = failing(s)
     delays = [10, 20, 40, 80, 160, 300][:failures]
@@ -46,7 +46,7 @@ def test_pull_waits_for_its_back_off(s: Story, failures: int, *, right: bool) ->
 @pytest.mark.parametrize("after", ["ten minutes", "a restart"])
 def test_back_off_begins_anew(after: str) -> None:
     """IMAGE-07 begins at 10 s again after a long time, and the kubelet forgets it when it starts anew."""
-    s = Story()
+    s = TraceBuilder()
     web = failing(s)
     if after == "a restart":
         s.record("kubelet", op="killed")
@@ -67,7 +67,7 @@ def test_back_off_begins_anew(after: str) -> None:
 @pytest.mark.parametrize("same", [True, False])
 def test_back_off_of_a_static_pod_that_is_back(*, same: bool) -> None:
     """IMAGE-07: with the same content it has the same UID, by which the back-off is known."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox = s.run_sandbox(web, config=static_config(s, web))
     pull(s, web, error="INTERNAL")
@@ -83,7 +83,7 @@ def test_back_off_of_a_static_pod_that_is_back(*, same: bool) -> None:
 
 
 @detects("IMAGE-07")
-def test_failed_pull_is_retried(s: Story, *, right: bool) -> None:
+def test_failed_pull_is_retried(s: TraceBuilder, *, right: bool) -> None:
     """IMAGE-07 breaks when an image is not pulled again once its back-off is over."""
     web = failing(s)
     s.wait(25 if right else 40)
@@ -92,10 +92,10 @@ def test_failed_pull_is_retried(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("wrong", ["other message", "no failure"])
 @detects("IMAGE-07")
-def test_failed_pull_is_told(s: Story, wrong: str, *, right: bool) -> None:
+def test_failed_pull_is_reported(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """IMAGE-07 breaks when ErrImagePull says something else than the runtime, or nothing had failed."""
     web = failing(s) if right or wrong == "other message" else s.pod()
-    waits(s, web, "ErrImagePull", "rpc error: told so" if right else "it did not work")
+    waits(s, web, "ErrImagePull", "rpc error: injected" if right else "it did not work")
     s.wait(12)
     pull(s, web)
 
@@ -104,16 +104,16 @@ def test_failed_pull_is_told(s: Story, wrong: str, *, right: bool) -> None:
 def test_back_off_tells_the_failure(version: str, *, tells: bool) -> None:
     """IMAGE-09 breaks when 1.32 does not tell the error of the pull before, or 1.26 does."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         web = failing(s)
-        waits(s, web, "ImagePullBackOff", "Back-off: told so" if tells == right else "Back-off")
+        waits(s, web, "ImagePullBackOff", "Back-off: injected" if tells == right else "Back-off")
 
     assert_detects("IMAGE-09", tell, kubernetes=version)
 
 
 def test_unread_version_has_no_message() -> None:
     """IMAGE-09 is not applicable between the versions that were read."""
-    s = Story("1.29")
+    s = TraceBuilder("1.29")
     waits(s, failing(s), "ImagePullBackOff", "")
 
     assert s.judge("IMAGE-09").verdict is Verdict.NOT_APPLICABLE

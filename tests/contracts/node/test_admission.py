@@ -1,4 +1,4 @@
-"""ADMIT contracts: each is kept by a right story and broken by a wrong one."""
+"""ADMIT contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from outside_world import api_write, event, killed, started, tell_status
 from running import BROKEN, KEPT, running
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 PORT = [{"name": "c1", "image": "img:1", "ports": [{"containerPort": 80, "hostPort": 80}]}]
 
 
-def refused(s: Story, reason: str = "OutOfcpu", **status: Any) -> PodHandle:
+def refused(s: TraceBuilder, reason: str = "OutOfcpu", **status: Any) -> PodHandle:
     """A pod that the node refuses."""
     web = s.pod()
     event(s, web, reason, kind="Warning", message="Node didn't have enough resource: cpu")
@@ -23,9 +23,9 @@ def refused(s: Story, reason: str = "OutOfcpu", **status: Any) -> PodHandle:
 
 
 @pytest.mark.parametrize("wrong", ["", "event", "message", "started", "revived"])
-def test_refused_pod_is_told_and_left_alone(wrong: str) -> None:
+def test_refused_pod_is_reported_and_left_alone(wrong: str) -> None:
     """ADMIT-02: an event, a status, and then nothing any more."""
-    s = Story()
+    s = TraceBuilder()
     if wrong == "event":
         web = s.pod()
         s.status(web, "Failed", reason="OutOfcpu", message="Pod was rejected: too much")
@@ -67,7 +67,7 @@ def test_another_protocol_is_another_port() -> None:
 @pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_refused_pod_can_be_deleted(contract: str, *, goes: bool, verdict: Verdict) -> None:
     """ADMIT-10 and WORK-34: a refused pod that is deleted goes."""
-    s = Story()
+    s = TraceBuilder()
     web = refused(s)
     s.wait(5).delete(web)
     if goes:
@@ -80,7 +80,7 @@ def test_refused_pod_can_be_deleted(contract: str, *, goes: bool, verdict: Verdi
 
 def test_refused_pod_is_deleted_without_grace() -> None:
     """WORK-34: a deletion with a grace period breaks it."""
-    s = Story()
+    s = TraceBuilder()
     web = refused(s)
     s.wait(5).delete(web)
     api_write(s, "delete", web.uid, grace=30)
@@ -91,7 +91,7 @@ def test_refused_pod_is_deleted_without_grace() -> None:
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_deadline_gives_an_ended_pod_a_reason(phase: str) -> None:
     """ADMIT-05: a deadline that passed after the end changes the reason, and not the phase."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(restartPolicy="Never", activeDeadlineSeconds=60)
     s.exited(s.run_container(web, s.run_sandbox(web)))
     s.status(web, "Succeeded")
@@ -104,9 +104,9 @@ def test_deadline_gives_an_ended_pod_a_reason(phase: str) -> None:
 
 
 @pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_pod_deleted_before_its_refusal_was_told_goes(*, goes: bool, verdict: Verdict) -> None:
-    """WORK-34: so does one whose deletion came before the API server was told of the refusal."""
-    s = Story()
+def test_pod_deleted_before_its_refusal_was_reported_goes(*, goes: bool, verdict: Verdict) -> None:
+    """WORK-34: so does one whose deletion came before the API server received the refusal."""
+    s = TraceBuilder()
     web = s.pod()
     s.wait(1).delete(web)
     s.wait(5).status(web, "Failed", reason="NodeAffinity")

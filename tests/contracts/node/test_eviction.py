@@ -1,11 +1,11 @@
-"""EVICT contracts, and who has a pod killed: each is kept by a right story and broken by a wrong one."""
+"""EVICT contracts, and who has a pod killed: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from distressed import CRITICAL, distressed, evict, press, run, stop, use
+from node_pressure import CRITICAL, configured_node, evict, press, run, stop, use
 from outside_world import event, killed, started
 from running import BROKEN, KEPT
 
@@ -17,7 +17,7 @@ LIMITED = [{"name": "c1", "image": "img:1", "resources": {"limits": {"ephemeral-
 @pytest.mark.parametrize("wrong", ["", "together", "never"])
 def test_one_pod_at_a_time(wrong: str) -> None:
     """EVICT-01: a pod goes within 10 s, and the next one when it is gone."""
-    s = distressed()
+    s = configured_node()
     a, b = run(s, "a"), run(s, "b")
     press(s)
     if wrong != "never":
@@ -42,12 +42,12 @@ def test_one_pod_at_a_time(wrong: str) -> None:
 )
 def test_evicted_pod_is_failed(status: dict[str, Any], verdict: Verdict) -> None:
     """EVICT-02: Failed, Evicted, and what for."""
-    s = distressed()
+    s = configured_node()
     web = run(s)
     evict(s, web)
     stop(s, web)
-    told: dict[str, Any] = {"reason": "Evicted", **status}
-    web.fails(**told)
+    reported: dict[str, Any] = {"reason": "Evicted", **status}
+    web.fails(**reported)
     s.stop_here()
 
     assert s.judge("EVICT-02").verdict is verdict
@@ -75,7 +75,7 @@ def test_grace_of_an_eviction(
     kubernetes: str, configuration: dict[str, Any], timeout: int, verdict: Verdict
 ) -> None:
     """EVICT-03: the threshold, the maximum and the version decide."""
-    s = distressed(kubernetes, **configuration)
+    s = configured_node(kubernetes, **configuration)
     web = run(s, grace=60)
     press(s)
     evict(s, web)
@@ -87,7 +87,7 @@ def test_grace_of_an_eviction(
 
 def test_critical_pods_are_spared() -> None:
     """EVICT-04: another pod goes, or none."""
-    s = distressed()
+    s = configured_node()
     system, web = run(s, "system", priority=CRITICAL), run(s)
     press(s)
     evict(s, web)
@@ -100,14 +100,14 @@ def test_critical_pods_are_spared() -> None:
 
 @pytest.mark.parametrize("wrong", ["", "stays", "untold"])
 def test_records_of_an_evicted_pod_go(wrong: str) -> None:
-    """EVICT-05: within a minute, and with their ends told."""
-    s = distressed()
+    """EVICT-05: within a minute, and with their ends reported."""
+    s = configured_node()
     web = run(s)
     evict(s, web)
     stop(s, web)
     lost = {"name": "c1", "state": {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}}
-    told: dict[str, Any] = {"containerStatuses": [lost]} if wrong == "untold" else {}
-    web.fails("Evicted", **told)
+    reported: dict[str, Any] = {"containerStatuses": [lost]} if wrong == "untold" else {}
+    web.fails("Evicted", **reported)
     if wrong != "stays":
         s.remove(web.c1)
     s.wait(100).stop_here()
@@ -118,7 +118,7 @@ def test_records_of_an_evicted_pod_go(wrong: str) -> None:
 @pytest.mark.parametrize(("restarted", "again"), [(False, False), (False, True), (True, False), (True, True)])
 def test_evicted_pod_stays_ended(*, restarted: bool, again: bool) -> None:
     """EVICT-07: neither this kubelet nor the next one starts it."""
-    s = distressed()
+    s = configured_node()
     web = run(s)
     evict(s, web)
     stop(s, web)
@@ -136,7 +136,7 @@ def test_evicted_pod_stays_ended(*, restarted: bool, again: bool) -> None:
 @pytest.mark.parametrize("wrong", ["", "stays", "neighbour"])
 def test_pod_above_its_limits_goes(wrong: str) -> None:
     """EVICT-08: it goes, and no other."""
-    s = distressed()
+    s = configured_node()
     volumes = [{"name": "data", "emptyDir": {"sizeLimit": "1Gi"}}]
     web, other = run(s, volumes=volumes), run(s, "other", containers=LIMITED)
     use(s, other, ephemeral_storage="500Mi")
@@ -151,7 +151,7 @@ def test_pod_above_its_limits_goes(wrong: str) -> None:
 @pytest.mark.parametrize(("says_after", "verdict"), [(10.5, KEPT), (3.0, BROKEN), (None, BROKEN)])
 def test_kill_is_awaited_so_long(says_after: float | None, verdict: Verdict) -> None:
     """WORK-20: no longer than it may take, and no less."""
-    s = distressed()
+    s = configured_node()
     web = run(s)
     press(s)
     evict(s, web)
@@ -167,7 +167,7 @@ def test_kill_is_awaited_so_long(says_after: float | None, verdict: Verdict) -> 
 @pytest.mark.parametrize(("made", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_kill_goes_on_all_the_same(verdict: Verdict, *, made: bool) -> None:
     """WORK-20: a kill that is no longer awaited goes on, and nothing is made in the pod."""
-    s = distressed()
+    s = configured_node()
     web = run(s)
     press(s)
     evict(s, web)
@@ -189,7 +189,7 @@ def test_kill_goes_on_all_the_same(verdict: Verdict, *, made: bool) -> None:
 )
 def test_disruption_is_marked(*, mark: bool, stays: bool, verdict: Verdict) -> None:
     """COND-08: from the terminal status on."""
-    s = distressed()
+    s = configured_node()
     web = run(s)
     evict(s, web)
     stop(s, web)

@@ -1,10 +1,10 @@
-"""METRIC contracts: each is kept by a right story and broken by a wrong one."""
+"""METRIC contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -17,7 +17,7 @@ STARTED, FAILED = "kubelet_started_containers_total", "kubelet_started_container
 )
 def test_sandboxes_are_counted(started: int, errors: int, verdict: Verdict) -> None:
     """METRIC-01: two tries, one of which failed; one more may have failed without a call."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web, error="INTERNAL")
     s.run_sandbox(web)
@@ -42,7 +42,7 @@ def test_sandboxes_are_counted(started: int, errors: int, verdict: Verdict) -> N
 )
 def test_starts_are_counted(started: int, errors: int, code: str, verdict: Verdict) -> None:
     """METRIC-02: two tries, one of which failed; a pull may have failed before a third."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     s.start(s.create(web, sandbox), error="UNKNOWN")

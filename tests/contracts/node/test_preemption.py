@@ -1,13 +1,13 @@
-"""ADMIT contracts about room and distress: each is kept by a right story and broken by a wrong one."""
+"""ADMIT contracts about room and node pressure: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from distressed import CRITICAL, distressed, evict, press, run, stop
+from node_pressure import CRITICAL, configured_node, evict, press, run, stop
 from running import BROKEN, KEPT
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -17,7 +17,7 @@ def asking(**amounts: str) -> list[dict[str, Any]]:
     return [{"name": "c1", "image": "img:1", "resources": {"requests": amounts}}]
 
 
-def refuse(s: Story, pod: PodHandle, reason: str) -> None:
+def refuse(s: TraceBuilder, pod: PodHandle, reason: str) -> None:
     """The pod is refused."""
     s.wait(0.5).status(pod, "Failed", reason=reason, message="Pod was rejected: no")
 
@@ -25,7 +25,7 @@ def refuse(s: Story, pod: PodHandle, reason: str) -> None:
 @pytest.mark.parametrize("wrong", ["", "refused", "grace", "phase", "critical"])
 def test_critical_pod_gets_its_room(wrong: str) -> None:
     """ADMIT-08: others make room, in their own time."""
-    s = distressed()
+    s = configured_node()
     rank = CRITICAL if wrong == "critical" else 0
     web = run(s, containers=asking(cpu="800m"), grace=20, priority=rank)
     new = s.pod("new", containers=asking(cpu="500m"), priority=CRITICAL)
@@ -62,7 +62,7 @@ def test_short_node_takes_little(
     signal: str, spec: dict[str, Any], *, refused: bool, verdict: Verdict
 ) -> None:
     """ADMIT-09: what is short, and what the pod asks for, decide."""
-    s = distressed()
+    s = configured_node()
     press(s, "5Mi" if signal.startswith("memory") else "2%", signal)
     web = s.wait(30).pod(**spec)
     if refused:

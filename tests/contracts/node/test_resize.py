@@ -1,4 +1,4 @@
-"""RESIZE contracts: each is kept by a right story and broken by a wrong one."""
+"""RESIZE contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -34,7 +34,7 @@ class Sized:
     """A pod whose containers c1 and c2 have one core each, the second half a core, and that runs for 10 s."""
 
     def __init__(self, kubernetes: str = "1.33", *, source: str = "api", **c1: Any) -> None:
-        self.s = Story(kubernetes)
+        self.s = TraceBuilder(kubernetes)
         containers = [sized("c1", "1", **c1), sized("c2", "500m")]
         self.web: PodHandle = self.s.pod("web", containers=containers, source=source)
         self.sandbox: SandboxHandle = self.s.run_sandbox(self.web)
@@ -51,10 +51,10 @@ class Sized:
 
     def read(self, container: ContainerHandle, cores: float, **more: Any) -> None:
         """The runtime tells what a container has."""
-        told = {"resources": {"linux": linux(cores)}}
-        self.s.container_status(container, state="CONTAINER_RUNNING", **(told | more))
+        reported = {"resources": {"linux": linux(cores)}}
+        self.s.container_status(container, state="CONTAINER_RUNNING", **(reported | more))
 
-    def want(self, **cores: str) -> Story:
+    def want(self, **cores: str) -> TraceBuilder:
         """Other resources are wanted of containers, by name."""
         for one in self.web.manifest["spec"]["containers"]:
             if one["name"] in cores:
@@ -62,12 +62,12 @@ class Sized:
         self.s.set(self.web)
         return self.s
 
-    def update(self, container: ContainerHandle, **fields: str) -> Story:
+    def update(self, container: ContainerHandle, **fields: str) -> TraceBuilder:
         """UpdateContainerResources."""
         self.s.call("UpdateContainerResources", {"container_id": container.id, "linux": fields}, {})
         return self.s
 
-    def give(self, container: ContainerHandle, cores: float) -> Story:
+    def give(self, container: ContainerHandle, cores: float) -> TraceBuilder:
         """A container is given so many cores."""
         wanted = linux(cores)
         return self.update(container, cpu_shares=wanted["cpu_shares"], cpu_quota=wanted["cpu_quota"])
@@ -141,7 +141,7 @@ def test_memory_in_use_is_not_taken(*, takes: bool, verdict: Verdict) -> None:
 
 @pytest.mark.parametrize(("shown", "verdict"), [("1", KEPT), ("2", BROKEN)])
 def test_status_tells_what_is(shown: str, verdict: Verdict) -> None:
-    """RESIZE-06: what is wanted is not shown before the runtime has told of it."""
+    """RESIZE-06: what is wanted is not shown before the runtime has reported it."""
     one = Sized()
     one.want(c1="2").wait(1)
     one.give(one.c1, 2)
@@ -176,7 +176,7 @@ def test_what_is_allocated_counts(cores: float, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kubernetes", "told", "verdict"),
+    ("kubernetes", "reported", "verdict"),
     [
         ("1.32", {"resize": "Infeasible"}, KEPT),
         ("1.32", {"conditions": PENDING}, BROKEN),
@@ -184,11 +184,13 @@ def test_what_is_allocated_counts(cores: float, verdict: Verdict) -> None:
         ("1.33", {"resize": "Infeasible"}, BROKEN),
     ],
 )
-def test_resize_is_told_as_its_version_does(kubernetes: str, told: dict[str, Any], verdict: Verdict) -> None:
+def test_resize_is_reported_as_its_version_does(
+    kubernetes: str, reported: dict[str, Any], verdict: Verdict
+) -> None:
     """COND-09: by conditions from 1.33 on, by a field before."""
     one = Sized(kubernetes)
     one.want(c1="100k").wait(1)
-    one.show("1", **told)
+    one.show("1", **reported)
 
     assert one.s.judge("COND-09").verdict is verdict
 

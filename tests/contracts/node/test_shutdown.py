@@ -1,9 +1,9 @@
-"""SHUT contracts: each is kept by a right story and broken by a wrong one."""
+"""SHUT contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
-from distressed import CRITICAL, distressed, run, shut_down, stop
+from node_pressure import CRITICAL, configured_node, run, shut_down, stop
 from running import BROKEN, KEPT
 
 GRACEFUL = {"shutdownGracePeriod": "1m0s", "shutdownGracePeriodCriticalPods": "20s"}
@@ -12,7 +12,7 @@ GRACEFUL = {"shutdownGracePeriod": "1m0s", "shutdownGracePeriodCriticalPods": "2
 @pytest.mark.parametrize("wrong", ["", "order", "grace", "forgotten", "started"])
 def test_pods_are_ended_in_groups(wrong: str) -> None:
     """SHUT-01: critical pods last, nobody too long, nothing new."""
-    s = distressed(**GRACEFUL)
+    s = configured_node(**GRACEFUL)
     system, web = run(s, "system", priority=CRITICAL, grace=60), run(s, grace=60)
     shut_down(s)
     if wrong == "order":
@@ -33,7 +33,7 @@ def test_pods_are_ended_in_groups(wrong: str) -> None:
 @pytest.mark.parametrize(("phase", "reason"), [("Failed", "Terminated"), ("Succeeded", ""), ("Failed", "")])
 def test_shut_down_pod_is_failed(phase: str, reason: str) -> None:
     """SHUT-02: Failed, and Terminated."""
-    s = distressed(**GRACEFUL)
+    s = configured_node(**GRACEFUL)
     web = run(s)
     shut_down(s)
     stop(s, web, 30)
@@ -46,7 +46,7 @@ def test_shut_down_pod_is_failed(phase: str, reason: str) -> None:
 @pytest.mark.parametrize("wrong", ["", "ended", "refused"])
 def test_shutdown_is_not_graceful_by_itself(wrong: str) -> None:
     """SHUT-04: where no time is given, nothing happens."""
-    s = distressed()
+    s = configured_node()
     web = run(s)
     shut_down(s)
     if wrong == "ended":

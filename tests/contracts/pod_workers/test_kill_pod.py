@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -13,7 +13,7 @@ from kubelet_conformance.contract.verdicts import Verdict
 PROBE = {"livenessProbe": {"httpGet": {"port": 80}}}
 
 
-def running(s: Story, **container: Any) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
+def running(s: TraceBuilder, **container: Any) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
     """A pod whose containers c1 and c2 run; `container` adds to the spec of c1."""
     two = [{"name": "c1", "image": "img:1", **container}, {"name": "c2", "image": "img:1"}]
     web = s.pod(containers=two)
@@ -23,14 +23,14 @@ def running(s: Story, **container: Any) -> tuple[PodHandle, SandboxHandle, Conta
     return web, sandbox, c1
 
 
-def pull(s: Story, web: PodHandle) -> None:
+def pull(s: TraceBuilder, web: PodHandle) -> None:
     """PullImage of the pod's image."""
     request = {"image": {"image": "img:1"}, "sandbox_config": s.sandbox_config(web)}
     s.call("PullImage", request, {"image_ref": "sha256:img:1"})
 
 
 @detects("SYNC-13", kubernetes="1.26")
-def test_another_image_may_be_the_reason_all_the_same(s: Story, *, right: bool) -> None:
+def test_another_image_may_be_the_reason_all_the_same(s: TraceBuilder, *, right: bool) -> None:
     """SYNC-13: an older kubelet's sync made a container by the manifest of before, and does not say so."""
     web = s.pod(containers=[{"name": "c1", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
@@ -47,7 +47,7 @@ def test_another_image_may_be_the_reason_all_the_same(s: Story, *, right: bool) 
 
 def test_unseen_probe_may_be_the_reason() -> None:
     """SYNC-13 lets a container be stopped whose probe no call shows."""
-    s = Story()
+    s = TraceBuilder()
     _, _, c1 = running(s, **PROBE)
     s.stop(c1)
 
@@ -55,7 +55,7 @@ def test_unseen_probe_may_be_the_reason() -> None:
 
 
 @detects("SYNC-13")
-def test_sidecars_go_with_a_pod_that_fails(s: Story, *, right: bool) -> None:
+def test_sidecars_go_with_a_pod_that_fails(s: TraceBuilder, *, right: bool) -> None:
     """SYNC-13: under Never sidecars are stopped when the last app container fails its probe for good."""
     probe = {"exec": {"command": ["alive"]}, "failureThreshold": 1, "periodSeconds": 1}
     app = {"name": "c1", "image": "img:1", "startupProbe": probe}
@@ -69,7 +69,7 @@ def test_sidecars_go_with_a_pod_that_fails(s: Story, *, right: bool) -> None:
 
 
 @detects("SYNC-13")
-def test_removal_that_is_heard_of_late_is_a_reason(s: Story, *, right: bool) -> None:
+def test_removal_that_is_noticed_late_is_a_reason(s: TraceBuilder, *, right: bool) -> None:
     """SYNC-13: a sandbox goes because the pod's file had gone, of which the kubelet could not hear before."""
     web = s.pod("web-node-1", source="file", uid="static")
     listed = s.begin("ListContainers", {"filter": {}})
@@ -86,7 +86,7 @@ def test_removal_that_is_heard_of_late_is_a_reason(s: Story, *, right: bool) -> 
 
 @pytest.mark.parametrize("wrong", ["sandbox", "container", "image"])
 @detects("SYNC-13")
-def test_healthy_pod_is_let_be(s: Story, wrong: str, *, right: bool) -> None:
+def test_healthy_pod_is_let_be(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SYNC-13 breaks when a ready sandbox is stopped, or what runs is made or pulled for again."""
     web, sandbox, c1 = running(s)
     if right:

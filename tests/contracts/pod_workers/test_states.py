@@ -1,10 +1,10 @@
-"""WORK contracts: each is kept by a right story and broken by a wrong one."""
+"""WORK contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -25,7 +25,7 @@ def test_steps_follow_one_another(*, overlaps: bool, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("is run anew", BROKEN)])
 def test_update_does_not_undo_a_kill(how: str, verdict: Verdict) -> None:
     """WORK-03: a pod deleted and then updated during an image pull goes when the pull has ended."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     pull = s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config})
@@ -70,13 +70,13 @@ def test_records_stay_until_the_stop(*, early: bool, verdict: Verdict) -> None:
     assert s.judge("WORK-13").verdict is verdict
 
 
-@pytest.mark.parametrize(("told", "verdict"), [(3, KEPT), (137, BROKEN)])
-def test_final_status_has_the_exit_codes(told: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("reported", "verdict"), [(3, KEPT), (137, BROKEN)])
+def test_final_status_has_the_exit_codes(reported: int, verdict: Verdict) -> None:
     """WORK-13: the final status tells the code that the runtime gave."""
     s, web, sandbox, c1 = running(policy="Never")
     s.exited(c1, 3)
     s.stop_sandbox(sandbox)
-    ended = {"terminated": {"exitCode": told}}
+    ended = {"terminated": {"exitCode": reported}}
     c1_status = {"name": "c1", "state": ended, "containerID": f"fake://{c1.id}"}
     s.status(web, "Failed", containerStatuses=[c1_status])
 
@@ -92,9 +92,9 @@ def test_container_is_not_made_again_before_its_end_is_read() -> None:
     assert s.judge("WORK-17").verdict is BROKEN
 
 
-def orphaned(kubernetes: str) -> tuple[Story, str]:
+def orphaned(kubernetes: str) -> tuple[TraceBuilder, str]:
     """A container that runs though nobody ever wanted its pod; returns its id."""
-    s = Story(kubernetes)
+    s = TraceBuilder(kubernetes)
     metadata = {"name": "lost", "namespace": "default", "uid": "uid-lost"}
     labels = {"io.kubernetes.pod.uid": "uid-lost"}
     sandbox = {"id": "s-lost", "metadata": metadata, "state": "SANDBOX_READY", "labels": labels}
@@ -174,7 +174,7 @@ def test_replacement_under_way_may_end() -> None:
 
 @pytest.mark.parametrize(("dead", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_replacement_of_a_dead_sandbox_may_end(*, dead: bool, verdict: Verdict) -> None:
-    """WORK-04: the sync that replaces a dead sandbox may have begun before the kubelet heard of the end."""
+    """WORK-04: the sync that replaces a dead sandbox may have begun before the kubelet saw the end."""
     s, web, sandbox, _ = running()
     if dead:
         s.sandbox_died(sandbox)

@@ -1,4 +1,4 @@
-"""SYNC contracts on the order of a sync: each is kept by a right story and broken by a wrong one."""
+"""SYNC contracts on the order of a sync: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from outside_world import heal, outage
 from running import running
-from story import ContainerHandle, PodHandle, Story
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -21,14 +21,14 @@ def shown(one: ContainerHandle, **state: Any) -> dict[str, Any]:
     return {"name": one.name, "containerID": f"fake://{one.id}", "state": state}
 
 
-def pull(s: Story, pod: PodHandle, image: str = "img:1", *, error: str | None = None) -> None:
+def pull(s: TraceBuilder, pod: PodHandle, image: str = "img:1", *, error: str | None = None) -> None:
     """PullImage."""
     request = {"image": {"image": image}, "sandbox_config": s.sandbox_config(pod)}
     s.call("PullImage", request, {"image_ref": f"sha256:{image}"}, error=error)
 
 
 @detects("SYNC-01")
-def test_status_is_older_than_the_sync(s: Story, *, right: bool) -> None:
+def test_status_is_older_than_the_sync(s: TraceBuilder, *, right: bool) -> None:
     """SYNC-01 breaks when a container is shown running before anybody read that it runs."""
     web = s.pod()
     c1 = s.create(web, s.run_sandbox(web))
@@ -44,7 +44,7 @@ RUNNING: list[dict[str, Any]] = [{"name": "c1", "state": {"running": {}}}]
 
 @pytest.mark.parametrize("wrong", ["phase", "container", "time"])
 @detects("SYNC-01")
-def test_first_status_shows_nothing_done(s: Story, wrong: str, *, right: bool) -> None:
+def test_first_status_shows_nothing_done(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SYNC-01 breaks when a pod's first status is ahead of its first sync, or has no start time."""
     web = s.pod()
     s.status(web, "Pending")
@@ -57,9 +57,9 @@ def test_first_status_shows_nothing_done(s: Story, wrong: str, *, right: bool) -
 
 
 @pytest.mark.parametrize("is_away", [True, False])
-def test_first_status_may_be_told_late(*, is_away: bool) -> None:
-    """SYNC-01: what the API server could not be told is seen by nobody."""
-    s = Story()
+def test_first_status_may_be_reported_late(*, is_away: bool) -> None:
+    """SYNC-01: what could not be written to the API server is seen by nobody."""
+    s = TraceBuilder()
     if is_away:
         outage(s)
     web = s.pod()
@@ -75,7 +75,7 @@ def test_first_status_may_be_told_late(*, is_away: bool) -> None:
 @pytest.mark.parametrize("again", [True, False])
 def test_first_status_may_be_of_another_life(*, again: bool) -> None:
     """SYNC-01: what a kubelet did that was killed at once, the next one tells first."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     c1 = s.run_container(web, s.run_sandbox(web))
     s.container_status(c1, state="CONTAINER_RUNNING")
@@ -88,7 +88,7 @@ def test_first_status_may_be_of_another_life(*, again: bool) -> None:
 
 
 @detects("SYNC-03")
-def test_collecting_an_old_sandbox_is_no_step(s: Story, *, right: bool) -> None:
+def test_collecting_an_old_sandbox_is_no_step(s: TraceBuilder, *, right: bool) -> None:
     """SYNC-03: an old sandbox that is empty may be stopped meanwhile, one with containers may not."""
     web = s.pod()
     old = s.run_sandbox(web)
@@ -104,7 +104,7 @@ def test_collecting_an_old_sandbox_is_no_step(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("after", ["sandbox", "image"])
 @detects("SYNC-03")
-def test_sync_goes_on(s: Story, after: str, *, right: bool) -> None:
+def test_sync_goes_on(s: TraceBuilder, after: str, *, right: bool) -> None:
     """SYNC-03 breaks when nothing follows a new sandbox, or a pulled image."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -115,7 +115,7 @@ def test_sync_goes_on(s: Story, after: str, *, right: bool) -> None:
 
 def test_obstacle_excuses_what_does_not_follow() -> None:
     """SYNC-03 owes no container that waits for its config."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web)
     waiting = {"name": "c1", "state": {"waiting": {"reason": "CreateContainerConfigError"}}}
@@ -126,7 +126,7 @@ def test_obstacle_excuses_what_does_not_follow() -> None:
 
 @pytest.mark.parametrize("failing", [False, True])
 @detects("SYNC-04")
-def test_containers_come_in_spec_order(s: Story, *, right: bool, failing: bool) -> None:
+def test_containers_come_in_spec_order(s: TraceBuilder, *, right: bool, failing: bool) -> None:
     """SYNC-04 breaks when the second container is made before the first one."""
     web = s.pod(containers=TWO)
     sandbox = s.run_sandbox(web)
@@ -139,7 +139,7 @@ def test_containers_come_in_spec_order(s: Story, *, right: bool, failing: bool) 
 
 @pytest.mark.parametrize("outcome", ["started", "not made", "not started", "not pulled"])
 @detects("SYNC-04")
-def test_next_container_is_tried(s: Story, outcome: str, *, right: bool) -> None:
+def test_next_container_is_tried(s: TraceBuilder, outcome: str, *, right: bool) -> None:
     """SYNC-04 breaks when a container is never tried, whatever became of the one before."""
     web = s.pod(containers=TWO)
     sandbox = s.run_sandbox(web)
@@ -157,7 +157,7 @@ def test_next_container_is_tried(s: Story, outcome: str, *, right: bool) -> None
 
 @pytest.mark.parametrize("wrong", ["unread", "none"])
 @detects("SYNC-07")
-def test_sandbox_is_read_first(s: Story, wrong: str, *, right: bool) -> None:
+def test_sandbox_is_read_first(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SYNC-07 breaks when a container is made before its sandbox was read, or was there at all."""
     web = s.pod()
     if right or wrong == "unread":
@@ -170,7 +170,7 @@ def test_sandbox_is_read_first(s: Story, wrong: str, *, right: bool) -> None:
 @pytest.mark.parametrize("wrong", ["container", "sandbox"])
 @pytest.mark.parametrize("reported", [False, True])
 @detects("SYNC-08")
-def test_finished_pod_is_let_be(s: Story, wrong: str, *, right: bool, reported: bool) -> None:
+def test_finished_pod_is_let_be(s: TraceBuilder, wrong: str, *, right: bool, reported: bool) -> None:
     """SYNC-08 breaks when something is made after the end of a pod, before or after it is reported."""
     web = s.pod(restartPolicy="Never")
     sandbox = s.run_sandbox(web)
@@ -188,7 +188,7 @@ def test_finished_pod_is_let_be(s: Story, wrong: str, *, right: bool, reported: 
 @pytest.mark.parametrize("ended", [True, False])
 def test_sidecar_that_ended_with_its_pod_may_run_once_more(*, ended: bool) -> None:
     """SYNC-08, SANDBOX-08: while the last sidecar does not run, the pod is taken for one that begins."""
-    s = Story()
+    s = TraceBuilder()
     sc = {"name": "sc", "image": "img:1", "restartPolicy": "Always"}
     web = s.pod(restartPolicy="Never", initContainers=[sc])
     sandbox = s.run_sandbox(web)
@@ -224,7 +224,7 @@ def test_end_in_a_pre_stop_hook_is_none_of_its_own(contract_id: str, *, killed: 
     assert bool(s.judge(contract_id).breaks) is not killed
 
 
-def network(s: Story, *, ready: bool) -> None:
+def network(s: TraceBuilder, *, ready: bool) -> None:
     """The runtime's status."""
     conditions = [{"type": "RuntimeReady", "status": True}, {"type": "NetworkReady", "status": ready}]
     s.call("Status", {}, {"status": {"conditions": conditions}})
@@ -232,7 +232,7 @@ def network(s: Story, *, ready: bool) -> None:
 
 @pytest.mark.parametrize("host", [False, True])
 @detects("SYNC-09")
-def test_pod_waits_for_the_network(s: Story, *, right: bool, host: bool) -> None:
+def test_pod_waits_for_the_network(s: TraceBuilder, *, right: bool, host: bool) -> None:
     """SYNC-09 breaks when a pod gets its sandbox while the network is not ready."""
     network(s, ready=False)
     web = s.pod(hostNetwork=host and right)

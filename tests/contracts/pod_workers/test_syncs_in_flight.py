@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from outside_world import file_pod, start_static, static_config
 from running import KEPT, POST_START, PRE_STOP, hook, running, two_running
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 OTHER = [{"name": "c1", "image": "img:2"}]
 ZERO = "2026-01-01T00:00:00Z"
 
 
-def starting() -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+def starting() -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle]:
     """The first of two containers has been started, and its postStart hook is due."""
-    s = Story()
+    s = TraceBuilder()
     first = {"name": "c1", "image": "img:1", "lifecycle": POST_START}
     web = s.pod(containers=[first, {"name": "c2", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
@@ -78,7 +78,7 @@ def test_kill_of_one_for_its_hook(*, goes_on: bool) -> None:
 @pytest.mark.parametrize("kind", ["init", "app"])
 def test_record_that_goes_slowly(kind: str) -> None:
     """WORK-04: a sync removes the old record of an init container before it makes that again."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     old = s.run_container(web, sandbox, "i1" if kind == "init" else "c1")
@@ -116,17 +116,17 @@ def test_kill_for_a_change_that_began_before(*, changed: bool, hooked: bool) -> 
 
 
 @pytest.mark.parametrize("changed", [True, False])
-@pytest.mark.parametrize("told_late", [True, False])
-def test_change_that_met_a_forced_deletion(*, changed: bool, told_late: bool) -> None:
+@pytest.mark.parametrize("reported_late", [True, False])
+def test_change_that_met_a_forced_deletion(*, changed: bool, reported_late: bool) -> None:
     """WORK-08: what is stopped for a change has the pod's own grace."""
     s, web, _, c1 = running()
     if changed:
         web.manifest["spec"]["containers"] = OTHER
         s.set(web)
-    if not told_late:
+    if not reported_late:
         s.deleted(web)
     stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    if told_late:
+    if reported_late:
         s.wait(0.05).deleted(web)
     s.wait(1).end("StopContainer", stop)
 
@@ -151,7 +151,7 @@ def test_stop_by_garbage_collection(*, collected: bool) -> None:
 @pytest.mark.parametrize("contract", ["WORK-16", "HOOK-03"])
 def test_crash_loop_beside_a_sidecar(contract: str, *, down: bool) -> None:
     """WORK-16, HOOK-03: the last app container waits for its sidecars, which have a back-off of their own."""
-    s = Story()
+    s = TraceBuilder()
     sidecar = {"name": "sc", "image": "img:1", "restartPolicy": "Always"}
     apps = [{"name": "c1", "image": "img:1", "lifecycle": POST_START}]
     web = s.pod(initContainers=[sidecar], containers=apps)
@@ -199,8 +199,8 @@ def test_hook_that_outlasts_its_pod(uid: str) -> None:
     s.wait(1).deleted(web)
     s.call("RemovePodSandbox", {"pod_sandbox_id": sandbox.id}, {})
     s.wait(20).end("ExecSync", drain, error="NOT_FOUND")
-    told = web.uid if uid == "its own" else "another"
-    s.record("event", uid=told, type="Warning", reason="FailedPreStopHook", message="failed")
+    reported = web.uid if uid == "its own" else "another"
+    s.record("event", uid=reported, type="Warning", reason="FailedPreStopHook", message="failed")
 
     assert bool(s.judge("HOOK-06").breaks) is (uid == "another")
 
@@ -208,7 +208,7 @@ def test_hook_that_outlasts_its_pod(uid: str) -> None:
 @pytest.mark.parametrize(("limit", "breaks"), [(11, False), (3600, True)])
 def test_deadline_that_passed_while_the_kubelet_was_down(limit: int, *, breaks: bool) -> None:
     """RESTARTKUBELET-04: a pod whose time is over is not run again."""
-    s = Story(started=ZERO)
+    s = TraceBuilder(started=ZERO)
     job = s.pod(activeDeadlineSeconds=limit)
     sandbox = s.run_sandbox(job)
     c1 = s.run_container(job, sandbox)
@@ -224,7 +224,7 @@ def test_deadline_that_passed_while_the_kubelet_was_down(limit: int, *, breaks: 
 @pytest.mark.parametrize(("t", "verdict"), [(5, False), (25, True)])
 def test_kill_lasts_beyond_the_deadline(t: int, *, verdict: bool) -> None:
     """DEADLINE-01: a worker that is at a kill when the pod's time is over ends the pod after that."""
-    s = Story(started=ZERO)
+    s = TraceBuilder(started=ZERO)
     job = s.pod(activeDeadlineSeconds=10)
     c1 = s.run_container(job, s.run_sandbox(job))
     s.status(job, startTime=ZERO)
@@ -236,7 +236,7 @@ def test_kill_lasts_beyond_the_deadline(t: int, *, verdict: bool) -> None:
 @pytest.mark.parametrize("lasts", [True, False])
 def test_edit_meets_a_replacement(*, lasts: bool) -> None:
     """STATIC-02: a sandbox of the version before is made where the kill for that had begun with the edit."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox, c1 = start_static(s, web)
     s.wait(10).sandbox_died(sandbox)

@@ -1,10 +1,10 @@
-"""WORK contracts on unusual ends: each is kept and broken by a story."""
+"""WORK contracts on unusual ends: each is kept and broken by a trace."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -17,7 +17,7 @@ AWAY, BACK = "the API server is away", "healed: the API server is back"
 )
 def test_wait_for_volumes_is_cut(version: str, waits: float, verdict: Verdict) -> None:
     """WORK-06: a pod that waits for its volumes goes at once (up to 1.26 when that wait gives up)."""
-    s = Story(version)
+    s = TraceBuilder(version)
     s.wait(20)
     web = s.pod(volumes=[{"name": "v", "configMap": {"name": "absent"}}])
     s.wait(20).delete(web)
@@ -27,8 +27,8 @@ def test_wait_for_volumes_is_cut(version: str, waits: float, verdict: Verdict) -
 
 
 @pytest.mark.parametrize(("timeout", "waits", "verdict"), [(12, 3, KEPT), (2, 3, BROKEN), (12, 300, BROKEN)])
-def test_removal_that_no_worker_was_told_of(timeout: int, waits: float, verdict: Verdict) -> None:
-    """WORK-27: what left its source before all were heard is stopped later, with its own grace."""
+def test_removal_that_no_worker_was_notified_of(timeout: int, waits: float, verdict: Verdict) -> None:
+    """WORK-27: what left its source before all were seen is stopped later, with its own grace."""
     s, web, sandbox, c1 = running(source="file", grace=12)
     s.record("kubelet", op="stopped")
     s.record("fault", what=AWAY)

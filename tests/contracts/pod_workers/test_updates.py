@@ -1,10 +1,10 @@
-"""WORK contracts on news that pile up and on looking again: each is kept and broken by a story."""
+"""WORK contracts on news that pile up and on looking again: each is kept and broken by a trace."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running, two_running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -12,7 +12,7 @@ from kubelet_conformance.contract.verdicts import Verdict
 @pytest.mark.parametrize(("image", "verdict"), [("img:4", KEPT), ("img:2", BROKEN), ("img:3", BROKEN)])
 def test_only_the_newest_update_is_carried_out(image: str, verdict: Verdict) -> None:
     """WORK-02: of three images that are sent while a container is made only the last is run."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(containers=[{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)
@@ -44,7 +44,7 @@ def test_healthy_pod_is_synced_again(waits: float, verdict: Verdict) -> None:
 
 @pytest.mark.parametrize(("does", "verdict"), [("tells", KEPT), ("is silent", BROKEN), ("stops it", BROKEN)])
 def test_unreadable_pod_is_left_alone(does: str, verdict: Verdict) -> None:
-    """WORK-18: a sync of a pod that cannot be read is told by an event, and does nothing."""
+    """WORK-18: a sync of a pod that cannot be read is reported by an event, and does nothing."""
     s, web, sandbox, c1, _ = two_running()
     for _ in range(12):
         s.wait(1).call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, error="INTERNAL")

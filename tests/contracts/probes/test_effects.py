@@ -1,4 +1,4 @@
-"""PROBE contracts on what results lead to: each is kept by a right story and broken by a wrong one."""
+"""PROBE contracts on what results lead to: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from outside_world import killed, started
 from pod_status import ended, runs, tell_status
 from running import BROKEN, KEPT, running, two_running
-from story import ContainerHandle, PodHandle, Story
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -17,13 +17,13 @@ READY = {"exec": {"command": ["ready"]}, "periodSeconds": 5, "failureThreshold":
 WARM = {"exec": {"command": ["warm-up"]}, "periodSeconds": 5, "failureThreshold": 2}
 
 
-def run(s: Story, c1: ContainerHandle, command: str, code: int = 0) -> None:
+def run(s: TraceBuilder, c1: ContainerHandle, command: str, code: int = 0) -> None:
     """An exec probe by its command, 5 s later."""
     s.wait(5).call("ExecSync", {"container_id": c1.id, "cmd": [command], "timeout": "1"}, {"exit_code": code})
 
 
-def shows(s: Story, web: PodHandle, c1: ContainerHandle, **fields: Any) -> None:
-    """A status with the container as it is shown, running unless told otherwise."""
+def shows(s: TraceBuilder, web: PodHandle, c1: ContainerHandle, **fields: Any) -> None:
+    """A status with the container as it is shown, running by default."""
     one: dict[str, Any] = {
         "name": c1.name,
         "state": {"running": {}},
@@ -104,7 +104,7 @@ def test_container_that_does_not_run_is_not_ready(*, ready: bool, verdict: Verdi
 @pytest.mark.parametrize("contract", ["PROBE-11", "CSTAT-10"])
 @pytest.mark.parametrize("was_ready", [True, False])
 def test_success_that_comes_with_the_end(contract: str, *, was_ready: bool) -> None:
-    """PROBE-11, CSTAT-10: the loop may tell of a success after the sync that told of the end."""
+    """PROBE-11, CSTAT-10: the loop may report a success after the sync that reported the end."""
     s, web, _, c1 = running(readinessProbe=READY)
     tell_status(s, web, "Running", [runs(c1, ready=was_ready)])
     s.exited(c1, 1)

@@ -1,10 +1,10 @@
-"""PROBE contracts on when probes are executed: each is kept by a right story and broken by a wrong one."""
+"""PROBE contracts on when probes are executed: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, POST_START, running
-from story import ContainerHandle, Story
+from trace_builder import ContainerHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -13,7 +13,7 @@ READY = {"exec": {"command": ["ready"]}, "periodSeconds": 5}
 WARM = {"exec": {"command": ["warm-up"]}, "periodSeconds": 5}
 
 
-def run(s: Story, c1: ContainerHandle, command: str, code: int = 0, timeout: str = "1") -> None:
+def run(s: TraceBuilder, c1: ContainerHandle, command: str, code: int = 0, timeout: str = "1") -> None:
     """An exec probe by its command."""
     request = {"container_id": c1.id, "cmd": [command], "timeout": timeout}
     s.call("ExecSync", request, {"exit_code": code})
@@ -25,7 +25,7 @@ def test_probes_wait_for_the_hooks_after_the_start(
     contract_id: str, *, hooked: bool, verdict: Verdict
 ) -> None:
     """PROBE-01, PROBE-23: as long as a postStart hook runs, no status tells that the container does."""
-    s = Story().wait(100)
+    s = TraceBuilder().wait(100)
     own = {"readinessProbe": READY | {"periodSeconds": 60}, "lifecycle": POST_START if hooked else {}}
     web = s.pod(containers=[{"name": "c1", "image": "img:1", **own}])
     c1 = s.run_container(web, s.run_sandbox(web))

@@ -1,4 +1,4 @@
-"""HOOK contracts on hooks that run no command: each is kept by a right story and broken by a wrong one."""
+"""HOOK contracts on hooks that run no command: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import ContainerHandle, PodHandle, Story
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -15,9 +15,9 @@ URL = "http://10.88.0.2:8080/begun"
 
 def starting(
     kubernetes: str = "1.32", *, address: str = "10.88.0.2", **handler: Any
-) -> tuple[Story, PodHandle, ContainerHandle]:
+) -> tuple[TraceBuilder, PodHandle, ContainerHandle]:
     """A pod whose container has this postStart hook and has just been started."""
-    s = Story(kubernetes)
+    s = TraceBuilder(kubernetes)
     ports = [{"name": "web", "containerPort": 8080}]
     web = s.pod(
         containers=[{"name": "c1", "image": "img:1", "ports": ports, "lifecycle": {"postStart": handler}}]
@@ -32,19 +32,19 @@ def asks(**fields: Any) -> dict[str, Any]:
     return {"httpGet": {"path": "/begun", "port": "web", **fields}}
 
 
-def knock(s: Story, web: PodHandle | None, outcome: str, url: str = URL, **fields: Any) -> None:
+def hook_request(s: TraceBuilder, web: PodHandle | None, outcome: str, url: str = URL, **fields: Any) -> None:
     """A hook reaches the pod, or nobody."""
     about = {"host": "10.88.0.2", **({"uid": web.uid} if web else {}), **fields}
     s.record("probe", handler="httpGet", outcome=outcome, url=url, **about)
 
 
-def told(s: Story, web: PodHandle, reason: str) -> None:
+def reported(s: TraceBuilder, web: PodHandle, reason: str) -> None:
     """An event on the container."""
     about = {"uid": web.uid, "container": "spec.containers{c1}"}
     s.record("event", type="Warning", reason=reason, message=reason, **about)
 
 
-def runs(s: Story, web: PodHandle, c1: ContainerHandle) -> None:
+def runs(s: TraceBuilder, web: PodHandle, c1: ContainerHandle) -> None:
     """The container is shown as running."""
     shown: dict[str, Any] = {"name": "c1", "state": {"running": {}}, "containerID": f"x://{c1.id}"}
     s.wait(1).status(web, containerStatuses=[shown])
@@ -55,7 +55,7 @@ def test_hook_asks_its_own_pod(host: str, verdict: Verdict) -> None:
     """HOOK-08: the hook goes to the pod's address."""
     s, web, c1 = starting(**asks())
     whom = web if host == "10.88.0.2" else None
-    knock(s, whom, "200", f"http://{host}:8080/begun", host=host)
+    hook_request(s, whom, "200", f"http://{host}:8080/begun", host=host)
     runs(s, web, c1)
 
     assert s.judge("HOOK-08").verdict is verdict
@@ -65,9 +65,9 @@ def test_hook_asks_its_own_pod(host: str, verdict: Verdict) -> None:
 def test_any_answer_is_a_success(*, fails: bool, verdict: Verdict) -> None:
     """HOOK-08: a status of 500 is an answer too."""
     s, web, c1 = starting(**asks())
-    knock(s, web, "500")
+    hook_request(s, web, "500")
     if fails:
-        told(s, web, "FailedPostStartHook")
+        reported(s, web, "FailedPostStartHook")
     runs(s, web, c1)
 
     assert s.judge("HOOK-08").verdict is verdict
@@ -83,13 +83,13 @@ def test_any_answer_is_a_success(*, fails: bool, verdict: Verdict) -> None:
     ],
 )
 def test_plain_answer_is_asked_for(*, again: bool, tells: bool, authorized: bool, verdict: Verdict) -> None:
-    """HOOK-09: once more in plain HTTP, without credentials, and told."""
+    """HOOK-09: once more in plain HTTP, without credentials, and with an event."""
     s, web, _ = starting(**asks(scheme="HTTPS"))
-    knock(s, web, "plain", URL.replace("http:", "https:"), authorized=True)
+    hook_request(s, web, "plain", URL.replace("http:", "https:"), authorized=True)
     if again:
-        knock(s, web, "200", authorized=authorized)
+        hook_request(s, web, "200", authorized=authorized)
     if tells:
-        told(s, web, "LifecycleHTTPFallback")
+        reported(s, web, "LifecycleHTTPFallback")
 
     assert s.judge("HOOK-09").verdict is verdict
 

@@ -1,4 +1,4 @@
-"""HOOK contracts: each is kept by a right story and broken by a wrong one."""
+"""HOOK contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def starting(*names: str) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+def starting(*names: str) -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle]:
     """A pod whose first container has just been started and has a postStart hook."""
-    s = Story()
+    s = TraceBuilder()
     others = [{"name": name, "image": "img:1"} for name in names]
     web = s.pod(containers=[{"name": "c1", "image": "img:1", "lifecycle": POST_START | PRE_STOP}, *others])
     sandbox = s.run_sandbox(web)
@@ -42,10 +42,10 @@ def test_hook_has_no_timeout(timeout: str, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stops", "again", "told", "verdict"),
+    ("stops", "again", "reported", "verdict"),
     [(1, 1, 1, KEPT), (0, 0, 1, BROKEN), (1, 0, 1, BROKEN), (1, 1, 0, BROKEN)],
 )
-def test_failed_post_start_kills(stops: int, again: int, told: int, verdict: Verdict) -> None:
+def test_failed_post_start_kills(stops: int, again: int, reported: int, verdict: Verdict) -> None:
     """HOOK-03: a container whose postStart hook failed is killed and made again, and an event tells it."""
     s, web, sandbox, c1 = starting()
     hook(s, c1, "warm", code=1)
@@ -54,7 +54,7 @@ def test_failed_post_start_kills(stops: int, again: int, told: int, verdict: Ver
         s.stop(c1)
     if again:
         s.run_container(web, sandbox, "c1", attempt=1)
-    if told:
+    if reported:
         s.record("event", uid=web.uid, type="Warning", reason="FailedPostStartHook", message="failed")
 
     assert s.judge("HOOK-03").verdict is verdict
@@ -63,7 +63,7 @@ def test_failed_post_start_kills(stops: int, again: int, told: int, verdict: Ver
 @pytest.mark.parametrize("policy", ["Never", "IfNotPresent"])
 def test_nothing_asks_for_an_image_that_may_not_be_pulled(policy: str) -> None:
     """HOOK-03: with policy Never it is not made again where its new image is not there."""
-    s = Story()
+    s = TraceBuilder()
     c1 = {"name": "c1", "image": "img:1", "imagePullPolicy": policy, "lifecycle": POST_START}
     web = s.pod(containers=[c1])
     made = s.run_container(web, s.run_sandbox(web))
@@ -104,15 +104,15 @@ def test_hook_before_every_stop(how: str, verdict: Verdict) -> None:
     assert s.judge("HOOK-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("stops", "told", "verdict"), [(1, 1, KEPT), (0, 1, BROKEN), (1, 0, BROKEN)])
-def test_failed_pre_stop(stops: int, told: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("stops", "reported", "verdict"), [(1, 1, KEPT), (0, 1, BROKEN), (1, 0, BROKEN)])
+def test_failed_pre_stop(stops: int, reported: int, verdict: Verdict) -> None:
     """HOOK-06: the stop follows a failed hook, and an event tells it."""
     s, web, _, c1 = running(lifecycle=PRE_STOP)
     s.delete(web)
     hook(s, c1, "drain", code=1)
     if stops:
         s.stop(c1)
-    if told:
+    if reported:
         s.record("event", uid=web.uid, type="Warning", reason="FailedPreStopHook", message="failed")
 
     assert s.judge("HOOK-06").verdict is verdict

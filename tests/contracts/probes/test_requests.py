@@ -1,4 +1,4 @@
-"""PROBE contracts on probes over the network: each is kept by a right story and broken by a wrong one."""
+"""PROBE contracts on probes over the network: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -15,19 +15,19 @@ PORTS = [{"name": "admin", "containerPort": 9090}, {"name": "web", "containerPor
 URL = "http://10.88.0.2:8080/health"
 
 
-def probed(probe: dict[str, Any]) -> tuple[Story, PodHandle]:
+def probed(probe: dict[str, Any]) -> tuple[TraceBuilder, PodHandle]:
     """A pod whose container has this readiness probe."""
     s, web, _, _ = running(readinessProbe=probe, ports=PORTS)
     return s, web
 
 
-def knock(s: Story, web: PodHandle | None, handler: str, outcome: str, **fields: Any) -> None:
+def probe_request(s: TraceBuilder, web: PodHandle | None, handler: str, outcome: str, **fields: Any) -> None:
     """A probe reaches the pod, or nobody."""
     about = {"host": "10.88.0.2", **({"uid": web.uid} if web else {}), **fields}
     s.record("probe", handler=handler, outcome=outcome, **about)
 
 
-def told(s: Story, web: PodHandle, message: str, reason: str = "Unhealthy") -> None:
+def reported(s: TraceBuilder, web: PodHandle, message: str, reason: str = "Unhealthy") -> None:
     """An event on the container."""
     about = {"uid": web.uid, "container": "spec.containers{c1}"}
     s.record("event", type="Warning", reason=reason, message=message, **about)
@@ -49,9 +49,9 @@ def test_status_of_http_decides(outcome: str, verdict: Verdict, *, fails: bool) 
     """PROBE-16: 200 to 399 is a success, all else a failure."""
     s, web = probed(HTTP)
     for _ in range(2):
-        knock(s, web, "httpGet", outcome, url=URL)
+        probe_request(s, web, "httpGet", outcome, url=URL)
         if fails:
-            told(s, web, f"Readiness probe failed: it said {outcome}")
+            reported(s, web, f"Readiness probe failed: it said {outcome}")
         s.wait(5)
 
     assert s.judge("PROBE-16").verdict is verdict
@@ -62,12 +62,12 @@ def test_status_of_http_decides(outcome: str, verdict: Verdict, *, fails: bool) 
     [("http://elsewhere/", True, KEPT), ("http://elsewhere/", False, BROKEN)],
 )
 def test_redirect_away_is_a_warning(location: str, verdict: Verdict, *, warns: bool) -> None:
-    """PROBE-16: a redirect to another host is told, and a success."""
+    """PROBE-16: a redirect to another host is reported, and a success."""
     s, web = probed(HTTP)
     for _ in range(2):
-        knock(s, web, "httpGet", "302", url=URL, location=location)
+        probe_request(s, web, "httpGet", "302", url=URL, location=location)
         if warns:
-            told(s, web, "Readiness probe warning: Probe terminated redirects", "ProbeWarning")
+            reported(s, web, "Readiness probe warning: Probe terminated redirects", "ProbeWarning")
         s.wait(6)
 
     assert s.judge("PROBE-16").verdict is verdict
@@ -76,8 +76,8 @@ def test_redirect_away_is_a_warning(location: str, verdict: Verdict, *, warns: b
 def test_redirect_on_the_host_decides_nothing() -> None:
     """PROBE-16: what comes at the end of a redirect is the answer."""
     s, web = probed(HTTP)
-    knock(s, web, "httpGet", "302", url=URL, location="/health2")
-    told(s, web, "Readiness probe failed: HTTP probe failed with statuscode: 500")
+    probe_request(s, web, "httpGet", "302", url=URL, location="/health2")
+    reported(s, web, "Readiness probe failed: HTTP probe failed with statuscode: 500")
 
     assert s.judge("PROBE-16").activations == 0
 
@@ -90,11 +90,11 @@ def test_redirect_on_the_host_decides_nothing() -> None:
         ("Readiness probe failed: the password is swordfish", BROKEN),
     ],
 )
-def test_body_of_a_failure_is_not_told(message: str, verdict: Verdict) -> None:
-    """PROBE-17: nothing but the status is told."""
+def test_body_of_a_failure_is_not_reported(message: str, verdict: Verdict) -> None:
+    """PROBE-17: nothing but the status is reported."""
     s, web = probed(HTTP)
-    knock(s, web, "httpGet", "500", url=URL, text="the password is swordfish")
-    told(s, web, message)
+    probe_request(s, web, "httpGet", "500", url=URL, text="the password is swordfish")
+    reported(s, web, message)
 
     assert s.judge("PROBE-17").verdict is verdict
 
@@ -111,7 +111,7 @@ def test_pod_itself_is_asked(url: str, verdict: Verdict, *, reaches: bool) -> No
     """PROBE-20: the pod's address, and the port of that name."""
     s, web = probed(HTTP)
     host = "10.88.0.2" if reaches else "127.0.0.1"
-    knock(s, web if reaches else None, "httpGet", "200", url=url, host=host)
+    probe_request(s, web if reaches else None, "httpGet", "200", url=url, host=host)
 
     assert s.judge("PROBE-20").verdict is verdict
 
@@ -120,13 +120,13 @@ def test_pod_itself_is_asked(url: str, verdict: Verdict, *, reaches: bool) -> No
     ("hosted", "host", "breaks"),
     [(True, "10.0.0.1", False), (True, "127.0.0.1", True), (False, "10.0.0.1", True)],
 )
-def test_address_of_the_node_is_not_told_yet(host: str, *, hosted: bool, breaks: bool) -> None:
+def test_address_of_the_node_is_not_reported_yet(host: str, *, hosted: bool, breaks: bool) -> None:
     """PROBE-20: a pod in the node's network is asked at the node's address, before any status tells it."""
-    s = Story()
+    s = TraceBuilder()
     container = {"name": "c1", "image": "img:1", "readinessProbe": HTTP, "ports": PORTS}
     web = s.pod(containers=[container], hostNetwork=hosted)
     s.run_container(web, s.run_sandbox(web))
-    knock(s, None, "httpGet", "200", url=f"http://{host}:8080/health", host=host)
+    probe_request(s, None, "httpGet", "200", url=f"http://{host}:8080/health", host=host)
 
     assert bool(s.judge("PROBE-20").breaks) is breaks
 

@@ -1,4 +1,4 @@
-"""PROBE contracts: each is kept by a right story and broken by a wrong one."""
+"""PROBE contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIVENESS = {"exec": {"command": ["alive"]}, "failureThreshold": 2}
 
 
 @pytest.mark.parametrize(("command", "verdict"), [("alive", Verdict.NOT_EXERCISED), ("up", BROKEN)])
-def test_probes_alike_are_not_told_apart(command: str, verdict: Verdict) -> None:
+def test_probes_alike_are_not_distinguished(command: str, verdict: Verdict) -> None:
     """PROBE-07: where the startup probe executes the same, nobody can say which of them failed."""
     startup = {"exec": {"command": [command]}, "failureThreshold": 30}
     s, _, _, c1 = running(livenessProbe=LIVENESS, startupProbe=startup)

@@ -1,28 +1,28 @@
-"""BACKOFF contracts: each is kept by a right story and broken by a wrong one."""
+"""BACKOFF contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 SERIES = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0)
 NOTICED = 0.5
-"""How long after an end a story's kubelet reads it."""
+"""How long after an end a trace's kubelet reads it."""
 
 
-def pod(s: Story, **more: Any) -> tuple[PodHandle, SandboxHandle]:
+def pod(s: TraceBuilder, **more: Any) -> tuple[PodHandle, SandboxHandle]:
     """A pod of one container and its sandbox."""
     web = s.pod(**more)
     return web, s.run_sandbox(web)
 
 
 def crashes(
-    s: Story, web: PodHandle, sandbox: SandboxHandle, times: int, *, name: str = "c1", code: int = 1
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, times: int, *, name: str = "c1", code: int = 1
 ) -> int:
     """The container crashes at once, again and again, and is made again when it may be; its next attempt."""
     for attempt in range(times):
@@ -33,7 +33,7 @@ def crashes(
 
 @pytest.mark.parametrize("crash", [2, 3, 4, 5, 6, 7, 8])
 @detects("BACKOFF-01")
-def test_delay_doubles_up_to_300_seconds(s: Story, crash: int, *, right: bool) -> None:
+def test_delay_doubles_up_to_300_seconds(s: TraceBuilder, crash: int, *, right: bool) -> None:
     """BACKOFF-01 breaks when any restart of the series comes 2 s early."""
     web, sandbox = pod(s)
     attempt = crashes(s, web, sandbox, crash)
@@ -43,7 +43,7 @@ def test_delay_doubles_up_to_300_seconds(s: Story, crash: int, *, right: bool) -
 @pytest.mark.parametrize("gate", ["ReduceDefaultCrashLoopBackOffDecay", "KubeletCrashLoopBackOffMax"])
 def test_other_figures_are_not_judged(gate: str) -> None:
     """Under a gate that changes the figures no delay is required."""
-    s = Story("1.33", featureGates={gate: True})
+    s = TraceBuilder("1.33", featureGates={gate: True})
     web, sandbox = pod(s)
     attempt = crashes(s, web, sandbox, 2)
     s.wait(1).run_container(web, sandbox, attempt=attempt)
@@ -52,7 +52,7 @@ def test_other_figures_are_not_judged(gate: str) -> None:
 
 
 @detects("BACKOFF-02")
-def test_delay_counts_from_the_end(s: Story, *, right: bool) -> None:
+def test_delay_counts_from_the_end(s: TraceBuilder, *, right: bool) -> None:
     """BACKOFF-02 breaks when the restart has not come with the first retry after the delay."""
     web, sandbox = pod(s)
     attempt = crashes(s, web, sandbox, 2)
@@ -65,7 +65,7 @@ def test_delay_counts_from_the_end(s: Story, *, right: bool) -> None:
 )
 def test_attempt_without_an_image_may_have_counted(rpc: str, verdict: Verdict) -> None:
     """BACKOFF-02 allows for an attempt whose image was not found or pulled: the delay may have doubled."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox = pod(s)
     attempt = crashes(s, web, sandbox, 2)
     request = {"image": {"image": "img:1"}}
@@ -80,7 +80,7 @@ def test_attempt_without_an_image_may_have_counted(rpc: str, verdict: Verdict) -
 @pytest.mark.parametrize("killed", [True, False])
 def test_what_was_killed_too_late_does_not_count(*, killed: bool) -> None:
     """BACKOFF-01: a kubelet that kills what has just exited has taken it to run, and counts no crash."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox = pod(s)
     for attempt in range(3):
         one = s.wait(1).run_container(web, sandbox, attempt=attempt)
@@ -92,7 +92,7 @@ def test_what_was_killed_too_late_does_not_count(*, killed: bool) -> None:
 
 
 @detects("BACKOFF-03")
-def test_long_run_begins_anew(s: Story, *, right: bool) -> None:
+def test_long_run_begins_anew(s: TraceBuilder, *, right: bool) -> None:
     """BACKOFF-03 breaks when a container that ran for over 600 s still waits."""
     web, sandbox = pod(s)
     attempt = crashes(s, web, sandbox, 3)
@@ -105,7 +105,7 @@ def test_long_run_begins_anew(s: Story, *, right: bool) -> None:
 @pytest.mark.parametrize(("runs", "verdict"), [(True, Verdict.BROKEN), (False, Verdict.NOT_EXERCISED)])
 def test_sidecars_come_first_where_no_app_runs(contract_id: str, *, runs: bool, verdict: Verdict) -> None:
     """BACKOFF-01, RESTART-05: the only app container waits for a sidecar that sits out its back-off."""
-    s = Story()
+    s = TraceBuilder()
     sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
     web, sandbox = pod(s, initContainers=[sidecar])
     first = s.run_container(web, sandbox, "s1")
@@ -124,7 +124,7 @@ def test_sidecars_come_first_where_no_app_runs(contract_id: str, *, runs: bool, 
 )
 def test_image_that_is_back_may_be_held_up(runs: int, wanted: str, verdict: Verdict) -> None:
     """BACKOFF-05: what was made again before has a back-off of its own, though its records are gone."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox = pod(s)
     made: list[ContainerHandle] = []
     for attempt, image in enumerate([*["img:1"] * runs, "img:2"]):
@@ -145,7 +145,7 @@ def test_image_that_is_back_may_be_held_up(runs: int, wanted: str, verdict: Verd
 @pytest.mark.parametrize(("policy", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
 def test_new_image_that_may_not_be_pulled_is_not_owed(policy: str | None, verdict: Verdict) -> None:
     """BACKOFF-05: with pull policy Never nothing shows whether the new image is there."""
-    s = Story()
+    s = TraceBuilder()
     own = {"imagePullPolicy": policy} if policy else {}
     web, sandbox = pod(s, containers=[{"name": "c1", "image": "img:1", **own}])
     crashes(s, web, sandbox, 4)
@@ -158,18 +158,18 @@ def test_new_image_that_may_not_be_pulled_is_not_owed(policy: str | None, verdic
 
 @pytest.mark.parametrize("wrong", ["lastState", "restartCount", "name", "delay"])
 @detects("BACKOFF-06")
-def test_refusal_is_told(s: Story, wrong: str, *, right: bool) -> None:
+def test_refusal_is_reported(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """BACKOFF-06 breaks when the status of a held up container tells another end, count, name or delay."""
     web, sandbox = pod(s)
     ended = s.run_container(web, sandbox)
     s.exited(ended, 1)
     bad = "" if right else wrong
-    told = f"back-off {'15s' if bad == 'delay' else '10s'} restarting failed container="
-    told += f"{'c2' if bad == 'name' else 'c1'} pod={web.name}_{web.namespace}({web.uid})"
+    reported = f"back-off {'15s' if bad == 'delay' else '10s'} restarting failed container="
+    reported += f"{'c2' if bad == 'name' else 'c1'} pod={web.name}_{web.namespace}({web.uid})"
     last = {"terminated": {"exitCode": 1, "containerID": f"fake://{ended.id}"}}
     one = {
         "name": "c1",
-        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": told}},
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": reported}},
         "lastState": {} if bad == "lastState" else last,
         "restartCount": 1 if bad == "restartCount" else 0,
     }
@@ -179,7 +179,7 @@ def test_refusal_is_told(s: Story, wrong: str, *, right: bool) -> None:
 @pytest.mark.parametrize("newer", [True, False])
 def test_count_is_that_of_the_newest_record(*, newer: bool) -> None:
     """BACKOFF-06: a record that was made and never started counts, and lastState is of the one before it."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox = pod(s)
     ended = s.run_container(web, sandbox)
     s.exited(ended, 1)
@@ -200,7 +200,7 @@ def test_count_is_that_of_the_newest_record(*, newer: bool) -> None:
 @pytest.mark.parametrize("died", [True, False])
 def test_init_containers_come_first_in_another_sandbox(*, died: bool) -> None:
     """BACKOFF-08: where its sandbox is no more an app container waits for the init containers."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox = pod(s, initContainers=[{"name": "i1", "image": "img:1"}])
     s.exited(s.run_container(web, sandbox, "i1"), 0)
     attempt = crashes(s, web, sandbox, 6)
@@ -217,7 +217,7 @@ def test_init_containers_come_first_in_another_sandbox(*, died: bool) -> None:
 @pytest.mark.parametrize(("code", "verdict"), [(0, Verdict.NOT_EXERCISED), (1, Verdict.BROKEN)])
 def test_sidecar_goes_with_a_pod_that_is_over(first: str, code: int, verdict: Verdict) -> None:
     """BACKOFF-02: a sidecar is not made again where the last app container has ended for good, soon after."""
-    s = Story()
+    s = TraceBuilder()
     sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
     web, sandbox = pod(s, initContainers=[sidecar], restartPolicy="OnFailure")
     s1 = s.run_container(web, sandbox, "s1")
@@ -236,7 +236,7 @@ def test_sidecar_goes_with_a_pod_that_is_over(first: str, code: int, verdict: Ve
 @pytest.mark.parametrize(("failed", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, Verdict.BROKEN)])
 def test_image_that_another_could_not_pull_is_not_owed(*, failed: bool, verdict: Verdict) -> None:
     """BACKOFF-05: the back-off of a pull is by the pod and the image, whichever container it was for."""
-    s = Story()
+    s = TraceBuilder()
     names = {"c1": "img:1", "c2": "img:2"}
     web, sandbox = pod(s, containers=[{"name": name, "image": image} for name, image in names.items()])
     if failed:

@@ -1,4 +1,4 @@
-"""RESTART contracts: each is kept by a right story and broken by a wrong one."""
+"""RESTART contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from outside_world import file_pod, outage, remove_file, start_static
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -15,7 +15,7 @@ PROBE = {"exec": {"command": ["x", "1", "0"]}}
 
 
 def running(
-    s: Story, policy: str = "Always", **more: Any
+    s: TraceBuilder, policy: str = "Always", **more: Any
 ) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
     """A pod whose only container c1 runs."""
     web = s.pod(containers=[{"name": "c1", "image": "img:1", **more}], restartPolicy=policy)
@@ -23,7 +23,7 @@ def running(
     return web, sandbox, s.run_container(web, sandbox)
 
 
-def new_image(s: Story, web: PodHandle, image: str = "img:2") -> None:
+def new_image(s: TraceBuilder, web: PodHandle, image: str = "img:2") -> None:
     """The pod's first container gets another image."""
     web.manifest["spec"]["containers"][0]["image"] = image
     s.set(web)
@@ -32,7 +32,7 @@ def new_image(s: Story, web: PodHandle, image: str = "img:2") -> None:
 @pytest.mark.parametrize("changed", [True, False])
 def test_stop_for_a_change_that_was_taken_back(*, changed: bool) -> None:
     """RESTART-02: a container that was stopped for a new image may be wanted with its old one by then."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox, c1 = running(s)
     old = web.manifest["spec"]["containers"][0]["image"]
     if changed:
@@ -48,7 +48,7 @@ def test_stop_for_a_change_that_was_taken_back(*, changed: bool) -> None:
 @pytest.mark.parametrize("went", [True, False])
 def test_stop_of_a_pod_whose_file_came_back(*, went: bool) -> None:
     """RESTART-02: a static pod that was to go, and is wanted again before its sandbox was stopped."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox, c1 = start_static(s, web)
     if went:
@@ -62,7 +62,7 @@ def test_stop_of_a_pod_whose_file_came_back(*, went: bool) -> None:
 
 
 @detects("RESTART-02")
-def test_end_is_read_before_a_restart(s: Story, *, right: bool) -> None:
+def test_end_is_read_before_a_restart(s: TraceBuilder, *, right: bool) -> None:
     """RESTART-02 breaks when a container is made again before the kubelet can know that it ended."""
     web, sandbox, c1 = running(s)
     new_image(s, web)
@@ -75,7 +75,7 @@ def test_end_is_read_before_a_restart(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("replaced", [False, True])
 @detects("RESTART-04")
-def test_unknown_container_is_stopped_first(s: Story, *, right: bool, replaced: bool) -> None:
+def test_unknown_container_is_stopped_first(s: TraceBuilder, *, right: bool, replaced: bool) -> None:
     """RESTART-04 breaks when an unknown instance is left, and when another is made beside it."""
     web, sandbox, c1 = running(s)
     s.container_status(c1, state="CONTAINER_UNKNOWN")
@@ -87,7 +87,9 @@ def test_unknown_container_is_stopped_first(s: Story, *, right: bool, replaced: 
 
 @pytest.mark.parametrize("lost_too", [False, True])
 @detects("RESTART-04")
-def test_unknown_container_may_go_with_its_failed_pod(s: Story, *, right: bool, lost_too: bool) -> None:
+def test_unknown_container_may_go_with_its_failed_pod(
+    s: TraceBuilder, *, right: bool, lost_too: bool
+) -> None:
     """RESTART-04 leaves an unknown container to the end of a Never pod in which nothing else runs."""
     both = [{"name": name, "image": "img:1"} for name in ("c1", "c2")]
     web = s.pod(containers=both, restartPolicy="Never")
@@ -104,7 +106,7 @@ def test_unknown_container_may_go_with_its_failed_pod(s: Story, *, right: bool, 
 
 @pytest.mark.parametrize(("policy", "code"), [("Never", 0), ("Never", 1), ("OnFailure", 0)])
 @detects("RESTART-05")
-def test_policy_leaves_the_container(s: Story, policy: str, code: int, *, right: bool) -> None:
+def test_policy_leaves_the_container(s: TraceBuilder, policy: str, code: int, *, right: bool) -> None:
     """RESTART-05 breaks when a container that is to be left is made again."""
     web, sandbox, c1 = running(s, policy)
     s.wait(1).exited(c1, code)
@@ -116,7 +118,7 @@ def test_policy_leaves_the_container(s: Story, policy: str, code: int, *, right:
 @pytest.mark.parametrize("wrong", ["ignored", "not replaced", "beside"])
 @pytest.mark.parametrize("policy", ["Always", "Never"])
 @detects("RESTART-07")
-def test_changed_container_is_replaced(s: Story, policy: str, wrong: str, *, right: bool) -> None:
+def test_changed_container_is_replaced(s: TraceBuilder, policy: str, wrong: str, *, right: bool) -> None:
     """RESTART-07 breaks when a new image is ignored, ends the container, or runs beside the old one."""
     web, sandbox, c1 = running(s, policy)
     s.wait(5)
@@ -130,7 +132,7 @@ def test_changed_container_is_replaced(s: Story, policy: str, wrong: str, *, rig
 @pytest.mark.parametrize(("pull", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
 def test_restart_may_find_no_image(pull: str | None, verdict: Verdict) -> None:
     """RESTART-09: with pull policy Never an image that was changed meanwhile may not be there."""
-    s = Story()
+    s = TraceBuilder()
     web, _, c1 = running(s, "Always", livenessProbe=PROBE, **({"imagePullPolicy": pull} if pull else {}))
     s.wait(9).stop(c1)
     web.manifest["spec"]["containers"][0]["image"] = "img:2"
@@ -143,7 +145,7 @@ def test_restart_may_find_no_image(pull: str | None, verdict: Verdict) -> None:
 @pytest.mark.parametrize("changed", [True, False])
 def test_sibling_with_a_new_image_is_stopped_for_it(*, changed: bool) -> None:
     """RESTART-17: a sync may find both the crash of one container and the new image of another."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(containers=[{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     c1, c2 = s.run_container(web, sandbox, "c1"), s.run_container(web, sandbox, "c2")
@@ -160,7 +162,7 @@ def test_sibling_with_a_new_image_is_stopped_for_it(*, changed: bool) -> None:
 @pytest.mark.parametrize("failed", [True, False])
 def test_failed_hook_is_answered_with_a_back_off(contract_id: str, *, failed: bool) -> None:
     """RESTART-07, RESTART-11: what is stopped for its postStart hook is not made again at once."""
-    s = Story()
+    s = TraceBuilder()
     hook = {"postStart": {"exec": {"command": ["warm"]}}}
     web, _, c1 = running(s, lifecycle=hook)
     s.call("ExecSync", {"container_id": c1.id, "cmd": ["warm"]}, {"exit_code": int(failed)})
@@ -174,7 +176,7 @@ def test_failed_hook_is_answered_with_a_back_off(contract_id: str, *, failed: bo
 @pytest.mark.parametrize("changed", [True, False])
 def test_end_that_is_not_read_counts_for_nothing(*, changed: bool) -> None:
     """RESTART-05: what ended just before it was to be stopped for its new image is made again by that."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox, c1 = running(s, "Never")
     s.wait(5).exited(c1, 0, seen=False)
     if changed:
@@ -187,7 +189,7 @@ def test_end_that_is_not_read_counts_for_nothing(*, changed: bool) -> None:
 @pytest.mark.parametrize("killed", [True, False])
 def test_end_during_a_kill_counts_for_nothing(*, killed: bool) -> None:
     """RESTART-05: what ends by itself while it is killed for its probe is made again by that."""
-    s = Story()
+    s = TraceBuilder()
     web, sandbox, c1 = running(s, "OnFailure", startupProbe={"httpGet": {"path": "/", "port": 80}})
     s.wait(5).exited(c1, 0)
     if killed:
@@ -200,7 +202,7 @@ def test_end_during_a_kill_counts_for_nothing(*, killed: bool) -> None:
 @pytest.mark.parametrize("after", [8, 1])
 def test_deadline_stops_siblings(after: int) -> None:
     """RESTART-17: when the pod's time is over, the siblings of one that crashed are stopped, too."""
-    s = Story(started="2026-01-01T00:00:00Z")
+    s = TraceBuilder(started="2026-01-01T00:00:00Z")
     names = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}]
     web = s.pod(containers=names, activeDeadlineSeconds=10)
     sandbox = s.run_sandbox(web)
@@ -216,7 +218,7 @@ def test_deadline_stops_siblings(after: int) -> None:
 def test_deletion_that_nobody_could_tell() -> None:
     """RESTART-06: a pod that was deleted while the API server was away goes on until the kubelet hears."""
     for is_away, verdict in ((True, Verdict.NOT_EXERCISED), (False, Verdict.BROKEN)):
-        s = Story()
+        s = TraceBuilder()
         web, sandbox, c1 = running(s)
         if is_away:
             outage(s)

@@ -1,11 +1,11 @@
-"""Configured delays of restarts, foreign files among logs, the health of the loop: stories."""
+"""Configured delays of restarts, foreign files among logs, the health of the loop."""
 
 from __future__ import annotations
 
 import pytest
 from outside_world import tell_status
 from running import BROKEN, KEPT
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -15,7 +15,7 @@ PERIOD = {"crashLoopBackOff": {"maxContainerRestartPeriod": "2s"}}
 @pytest.mark.parametrize(("delay", "verdict"), [("2s", KEPT), ("10s", BROKEN), ("1m20s", BROKEN)])
 def test_configured_delay(delay: str, verdict: Verdict) -> None:
     """BACKOFF-11: no delay is longer than the configured one."""
-    s = Story("1.35", configuration=PERIOD)
+    s = TraceBuilder("1.35", configuration=PERIOD)
     pod = s.pod()
     message = f"back-off {delay} restarting failed container=c1 pod=web_default({pod.uid})"
     waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
@@ -30,7 +30,7 @@ def test_configured_delay(delay: str, verdict: Verdict) -> None:
 )
 def test_foreign_file_among_logs(version: str, number: int, verdict: Verdict) -> None:
     """RESTART-15: `old-7.log` is nobody's log since 1.27."""
-    s = Story(version)
+    s = TraceBuilder(version)
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
     c1 = s.run_container(pod, sandbox, "c1")
@@ -51,7 +51,7 @@ def test_foreign_file_among_logs(version: str, number: int, verdict: Verdict) ->
 )
 def test_health_of_the_loop(silent: float, healthy: int, verdict: Verdict) -> None:
     """LOOP-19: a loop that stands still for 5 minutes is ill, and not before."""
-    s = Story()
+    s = TraceBuilder()
     s.record("kubelet", op="started")
     tell_status(s)
     tell_status(s, runtime=False)

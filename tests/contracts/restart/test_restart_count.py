@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
 @detects("RESTART-13")
-def test_number_follows_one_that_is_listed_only(s: Story, *, right: bool) -> None:
+def test_number_follows_one_that_is_listed_only(s: TraceBuilder, *, right: bool) -> None:
     """RESTART-13: an instance whose making failed for the kubelet has its number, and the next the next."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -24,7 +24,7 @@ def test_number_follows_one_that_is_listed_only(s: Story, *, right: bool) -> Non
 
 @pytest.mark.parametrize("wrong", ["annotations", "log_path"])
 @detects("RESTART-13")
-def test_number_is_told_alike(s: Story, wrong: str, *, right: bool) -> None:
+def test_number_is_reported_alike(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """RESTART-13 breaks when annotation or log path tell another number than the metadata."""
     web = s.pod()
     other = s.container_config(web, "c1", attempt=3)[wrong]
@@ -34,7 +34,7 @@ def test_number_is_told_alike(s: Story, wrong: str, *, right: bool) -> None:
 
 @pytest.mark.parametrize("had", [False, True])
 @detects("RESTART-14")
-def test_number_comes_from_the_logs(s: Story, *, right: bool, had: bool) -> None:
+def test_number_comes_from_the_logs(s: TraceBuilder, *, right: bool, had: bool) -> None:
     """RESTART-14 breaks when a first instance is not 0, and when the count is lost with the records."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -47,7 +47,7 @@ def test_number_comes_from_the_logs(s: Story, *, right: bool, had: bool) -> None
 @pytest.mark.parametrize("name", ["i1", "i2"])
 def test_only_the_first_init_container_counts_on(name: str) -> None:
     """RESTART-16 says nothing of later init containers, whose records and logs went with the old sandbox."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": one, "image": "img:1"} for one in ("i1", "i2")])
     sandbox = s.run_sandbox(web)
     old = s.run_container(web, sandbox, name)
@@ -64,7 +64,7 @@ def test_only_the_first_init_container_counts_on(name: str) -> None:
 @pytest.mark.parametrize("died", [True, False])
 def test_first_init_container_begins_anew_after_an_empty_sandbox(*, died: bool) -> None:
     """RESTART-16: where a sandbox came between in which it was not made, its records went for that one."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     old = s.run_container(web, sandbox, "i1")
@@ -84,7 +84,7 @@ def test_first_init_container_begins_anew_after_an_empty_sandbox(*, died: bool) 
 
 def test_pod_that_came_back_may_begin_anew() -> None:
     """RESTART-16 says nothing of a static pod that came back when its records had been removed."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(source="file")
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)
@@ -100,7 +100,7 @@ def test_pod_that_came_back_may_begin_anew() -> None:
 
 @pytest.mark.parametrize("step", ["create", "start", "sandbox"])
 @detects("RESTART-24")
-def test_tries_do_not_count(s: Story, step: str, *, right: bool) -> None:
+def test_tries_do_not_count(s: TraceBuilder, step: str, *, right: bool) -> None:
     """RESTART-24 breaks when a failed creation is counted, a failed start is not, or moves the sandbox."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -114,7 +114,7 @@ def test_tries_do_not_count(s: Story, step: str, *, right: bool) -> None:
 
 @pytest.mark.parametrize("image", ["img:1", "img:2"])
 @detects("RESTART-08")
-def test_hash_is_that_of_name_and_image(s: Story, image: str, *, right: bool) -> None:
+def test_hash_is_that_of_name_and_image(s: TraceBuilder, image: str, *, right: bool) -> None:
     """RESTART-08 breaks when the hash changes with the same image, or stays with another."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -133,7 +133,7 @@ def test_hash_is_that_of_name_and_image(s: Story, image: str, *, right: bool) ->
 @pytest.mark.parametrize("contract", ["RESTART-16", "SANDBOX-05"])
 def test_init_container_that_backs_off(contract: str, waits: float, op: str) -> None:
     """RESTART-16, SANDBOX-05: a first init container that sits out its back-off is made by a later sync."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     old = s.run_container(web, sandbox, "i1")
@@ -155,7 +155,7 @@ def test_init_container_that_backs_off(contract: str, waits: float, op: str) -> 
 def test_init_container_that_cannot_be_made_begins_anew(contract: str, attempt: int) -> None:
     """RESTART-16, RESTART-24: once the sync that replaced the sandbox is over, nothing tells of its past."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
         sandbox = s.run_sandbox(web)
         old = s.run_container(web, sandbox, "i1")

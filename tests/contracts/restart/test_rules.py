@@ -1,4 +1,4 @@
-"""Containers with restart policies and rules of their own: right stories and wrong ones."""
+"""Containers with restart policies and rules of their own: right traces and wrong ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -20,9 +20,9 @@ def rule(action: str, *codes: int) -> Json:
 
 def pod_of(
     own: Json, *, init: Json | None = None, policy: str = "Never", version: str = "1.36"
-) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
+) -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
     """A pod of two app containers that run, the first with fields of its own."""
-    s = Story(version)
+    s = TraceBuilder(version)
     spec: Json = {"restartPolicy": policy}
     if init is not None:
         spec["initContainers"] = [{"name": "i1", "image": "img:1", **init}]
@@ -37,7 +37,7 @@ def pod_of(
 
 def begun_anew(
     *, right: bool, policy: str = "Always"
-) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+) -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle]:
     """A pod that a container restarts as a whole; a wrong kubelet takes a new sandbox."""
     own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
     s, pod, sandbox, c1, c2 = pod_of(own, init={}, policy=policy)
@@ -59,14 +59,14 @@ def test_pod_begins_anew(verdict: Verdict, *, right: bool) -> None:
     assert s.judge("RESTART-22").verdict is verdict
 
 
-@pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_restart_is_told(verdict: Verdict, *, told: bool) -> None:
+@pytest.mark.parametrize(("reported", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_restart_is_reported(verdict: Verdict, *, reported: bool) -> None:
     """COND-10: the condition says that all containers restart."""
     own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
     s, pod, _, c1, _ = pod_of(own)
     s.exited(c1, 42)
     s.wait(1)
-    conditions = [{"type": "AllContainersRestarting", "status": "True"}] if told else []
+    conditions = [{"type": "AllContainersRestarting", "status": "True"}] if reported else []
     s.status(pod, "Pending", conditions=conditions)
     s.wait(60)
 
@@ -90,12 +90,12 @@ def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("signal", "verdict"), [("SIGUSR1", KEPT), ("", BROKEN)])
 def test_stop_signal(signal: str, verdict: Verdict) -> None:
     """TERM-28: the stop signal reaches the runtime."""
-    s = Story("1.33", featureGates={"ContainerStopSignals": True})
+    s = TraceBuilder("1.33", featureGates={"ContainerStopSignals": True})
     container = {"name": "c1", "image": "img:1", "lifecycle": {"stopSignal": "SIGUSR1"}}
     pod = s.pod(containers=[container])
     sandbox = s.run_sandbox(pod)
-    told: dict[str, Any] = {"stop_signal": signal} if signal else {}
-    config = s.container_config(pod, "c1", **told)
+    reported: dict[str, Any] = {"stop_signal": signal} if signal else {}
+    config = s.container_config(pod, "c1", **reported)
     s.begin("CreateContainer", {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": {}})
 
     assert s.judge("TERM-28").verdict is verdict

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from distressed import CRITICAL, distressed, run, shut_down, stop
+from node_pressure import CRITICAL, configured_node, run, shut_down, stop
 from outside_world import api_write, event
 from pod_status import condition, tell_status
 from running import BROKEN, KEPT, running
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -17,11 +17,11 @@ NOT_EXERCISED = Verdict.NOT_EXERCISED
 HASH = "io.kubernetes.container.hash"
 
 
-def create(s: Story, name: str, command: str, told: str) -> None:
+def create(s: TraceBuilder, name: str, command: str, reported: str) -> None:
     """A pod whose container c1 of img:1 runs a command, with this hash."""
     web = s.pod(name, containers=[{"name": "c1", "image": "img:1", "command": [command]}])
     config = s.container_config(web, "c1")
-    config["annotations"] |= {HASH: told}
+    config["annotations"] |= {HASH: reported}
     s.create(web, s.run_sandbox(web), config=config)
 
 
@@ -36,7 +36,7 @@ def create(s: Story, name: str, command: str, told: str) -> None:
 )
 def test_what_a_hash_covers(version: str, hashes: tuple[str, str], verdict: Verdict) -> None:
     """RESTART-08: up to 1.30 another command is another hash, from 1.31 on it is not."""
-    s = Story(version)
+    s = TraceBuilder(version)
     create(s, "one", "run", hashes[0])
     create(s, "two", "walk", hashes[1])
 
@@ -45,7 +45,7 @@ def test_what_a_hash_covers(version: str, hashes: tuple[str, str], verdict: Verd
 
 def test_hash_of_one_definition_says_nothing() -> None:
     """RESTART-08: up to 1.30 two containers that run the same may have one hash or two."""
-    s = Story("1.26")
+    s = TraceBuilder("1.26")
     create(s, "one", "run", "aa")
     create(s, "two", "run", "aa")
 
@@ -85,7 +85,7 @@ def test_what_is_not_ready_may_be_probed_at_any_time() -> None:
     ("version", "looks", "verdict"),
     [("1.34", 3, KEPT), ("1.34", 1, BROKEN), ("1.35", 1, NOT_EXERCISED)],
 )
-def test_looks_at_a_crash_loop_are_told(version: str, looks: int, verdict: Verdict) -> None:
+def test_looks_at_a_crash_loop_are_reported(version: str, looks: int, verdict: Verdict) -> None:
     """WORK-16: up to 1.34 a pod is looked at all through its back-off, which events tell."""
     s, web, sandbox, c1 = running(version)
     s.exited(c1, 1)
@@ -121,10 +121,12 @@ def test_looks_may_be_untold_where_events_are_limited() -> None:
 )
 def test_host_has_its_addresses(version: str, addresses: list[dict[str, str]], verdict: Verdict) -> None:
     """STATUS-16: from 1.30 on hostIPs is written with hostIP, whatever the API server keeps of it."""
-    s = Story(version)
+    s = TraceBuilder(version)
     web = s.pod()
-    told = {"hostIP": "192.0.2.2"} | ({"hostIPs": addresses} if addresses else {})
-    api_write(s, "patch", web.uid, subresource="status", body={"metadata": {"uid": web.uid}, "status": told})
+    reported = {"hostIP": "192.0.2.2"} | ({"hostIPs": addresses} if addresses else {})
+    api_write(
+        s, "patch", web.uid, subresource="status", body={"metadata": {"uid": web.uid}, "status": reported}
+    )
 
     assert s.judge("STATUS-16").verdict is verdict
 
@@ -135,7 +137,7 @@ def test_host_has_its_addresses(version: str, addresses: list[dict[str, str]], v
 )
 def test_pod_sent_as_ended_is_synced_once(version: str, *, written: bool, verdict: Verdict) -> None:
     """WORK-29: from 1.27 on a kubelet that starts completes the status of a pod that had ended."""
-    s = Story(version)
+    s = TraceBuilder(version)
     s.record("kubelet", op="killed")
     job = s.pod("job")
     job.manifest["status"] = {"phase": "Succeeded"}
@@ -154,7 +156,7 @@ def test_pod_sent_as_ended_is_synced_once(version: str, *, written: bool, verdic
 )
 def test_what_never_ran_has_not_succeeded(version: str, *, replaced: bool, verdict: Verdict) -> None:
     """SANDBOX-07: from 1.27 on a container that was made and never ran is left to run."""
-    s = Story(version)
+    s = TraceBuilder(version)
     job = s.pod("job", restartPolicy="OnFailure")
     sandbox = s.run_sandbox(job)
     s.start(s.create(job, sandbox), error="INTERNAL")
@@ -187,7 +189,7 @@ GRACEFUL = {"shutdownGracePeriod": "1m0s", "shutdownGracePeriodCriticalPods": "2
 @pytest.mark.parametrize("version", ["1.31", "1.32"])
 def test_next_group_waits_for_volumes(version: str, waits: int) -> None:
     """SHUT-03: from 1.32 on a volume that stays holds the next group up till the time of its own is over."""
-    s = distressed(version, **GRACEFUL)
+    s = configured_node(version, **GRACEFUL)
     volumes: list[dict[str, Any]] = [{"name": "cache", "emptyDir": {}}]
     system, web = run(s, "system", priority=CRITICAL), run(s, volumes=volumes)
     s.record("fault", what=f"the disk fails at /var/lib/kubelet/pods/{web.pod.uid}/volumes")
@@ -204,7 +206,7 @@ def test_next_group_waits_for_volumes(version: str, waits: int) -> None:
 @pytest.mark.parametrize(("opened", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_stream_is_opened(*, opened: bool, verdict: Verdict) -> None:
     """PLEG-14: a kubelet with the gate hears the runtime's events."""
-    s = Story(featureGates={"EventedPLEG": True})
+    s = TraceBuilder(featureGates={"EventedPLEG": True})
     if opened:
         s.record("call", rpc="GetContainerEvents", id="stream", request={})
     s.wait(60)
@@ -212,7 +214,7 @@ def test_stream_is_opened(*, opened: bool, verdict: Verdict) -> None:
     assert s.judge("PLEG-14").verdict is verdict
 
 
-def shows_an_image(s: Story) -> PodHandle:
+def shows_an_image(s: TraceBuilder) -> PodHandle:
     """A pod with a volume that shows data:1."""
     reads = {"name": "c1", "image": "img:1", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     return s.pod(containers=[reads], volumes=[{"name": "data", "image": {"reference": "data:1"}}])
@@ -221,7 +223,7 @@ def shows_an_image(s: Story) -> PodHandle:
 @pytest.mark.parametrize(("image", "verdict"), [("data:1", KEPT), ("img:1", BROKEN)])
 def test_shown_image_is_asked_for(image: str, verdict: Verdict) -> None:
     """IMAGE-20: the image of a volume is asked for as that of a container is."""
-    s = Story(featureGates={"ImageVolume": True})
+    s = TraceBuilder(featureGates={"ImageVolume": True})
     s.run_sandbox(shows_an_image(s))
     s.call("ImageStatus", {"image": {"image": image}}, {})
 
@@ -231,7 +233,7 @@ def test_shown_image_is_asked_for(image: str, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("met", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_preparation_may_be_awaited(*, met: bool, verdict: Verdict) -> None:
     """SYNC-18: who knows that there is a plugin says so by a wait."""
-    s = Story(featureGates={"DynamicResourceAllocation": True})
+    s = TraceBuilder(featureGates={"DynamicResourceAllocation": True})
     s.record("expect", contract="SYNC-18", awaited="its claim is prepared", by=s.now, met=met)
 
     assert s.judge("SYNC-18").verdict is verdict

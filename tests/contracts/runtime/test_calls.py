@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import running
 from runtime_reads import container_record, list_containers, list_sandboxes, refuse, sandbox_record
-from story import ContainerHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -26,7 +26,7 @@ def assert_answer(
 ) -> None:
     """One call: the right answer keeps the contract, the wrong one breaks it."""
 
-    def tell(s: Story, *, is_right: bool) -> None:
+    def tell(s: TraceBuilder, *, is_right: bool) -> None:
         s.call(rpc, request, right if is_right else wrong)
 
     assert_detects(contract_id, lambda s, right: tell(s, is_right=right))
@@ -40,7 +40,7 @@ def test_version_is_answered_in_full(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("wrong", ["empty", "taken"])
 @detects("CRI-03")
-def test_sandbox_id_is_new(s: Story, wrong: str, *, right: bool) -> None:
+def test_sandbox_id_is_new(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """CRI-03: neither empty nor the id of another sandbox."""
     first = s.run_sandbox(s.pod())
     config = s.sandbox_config(s.pod("db"))
@@ -50,7 +50,7 @@ def test_sandbox_id_is_new(s: Story, wrong: str, *, right: bool) -> None:
 
 def test_sandbox_is_listed_before_its_run_is_answered() -> None:
     """CRI-03, SANDBOX-01: a sandbox that is listed while it is being run is no other one."""
-    s = Story()
+    s = TraceBuilder()
     pod = s.pod()
     config = s.sandbox_config(pod)
     run = s.begin("RunPodSandbox", {"config": config})
@@ -64,7 +64,7 @@ def test_sandbox_is_listed_before_its_run_is_answered() -> None:
 
 
 @detects("CRI-03")
-def test_new_sandbox_is_ready(s: Story, *, right: bool) -> None:
+def test_new_sandbox_is_ready(s: TraceBuilder, *, right: bool) -> None:
     """CRI-03: read at once it is READY."""
     sandbox = s.run_sandbox(s.pod(), read=False)
     s.sandbox_status(sandbox, state="SANDBOX_READY" if right else "SANDBOX_NOTREADY")
@@ -86,7 +86,7 @@ def test_stopped_sandbox_is_notready() -> None:
 
 
 @detects("CRI-07")
-def test_unknown_id_has_no_status(s: Story, *, right: bool) -> None:
+def test_unknown_id_has_no_status(s: TraceBuilder, *, right: bool) -> None:
     """CRI-07: an id that was never given out has none."""
     refuse(s, "ContainerStatus", {"container_id": "nobody"}, "NOT_FOUND")
     if not right:
@@ -96,7 +96,7 @@ def test_unknown_id_has_no_status(s: Story, *, right: bool) -> None:
 @pytest.mark.parametrize("before", [True, False])
 def test_status_of_what_was_there_when_it_was_asked_for(*, before: bool) -> None:
     """CRI-07: an answer that comes late may be of something that was removed since."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     c1 = s.run_container(web, s.run_sandbox(web))
     s.exited(c1)
@@ -113,7 +113,7 @@ def test_status_of_what_was_there_when_it_was_asked_for(*, before: bool) -> None
 
 @pytest.mark.parametrize("wrong", ["stopped", "unknown", "empty id", "running", "exits"])
 @detects("CRI-11")
-def test_container_is_created_in_a_ready_sandbox(s: Story, wrong: str, *, right: bool) -> None:
+def test_container_is_created_in_a_ready_sandbox(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """CRI-11: only in a READY sandbox, with an id, and it does not run before it is started."""
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
@@ -134,7 +134,7 @@ def test_container_is_created_in_a_ready_sandbox(s: Story, wrong: str, *, right:
 
 def test_container_is_listed_before_its_creation_is_answered() -> None:
     """CRI-11, START-01: a container that is listed while it is being made is no other one."""
-    s = Story()
+    s = TraceBuilder()
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
     config = s.container_config(pod, "c1")
@@ -151,7 +151,7 @@ def test_container_is_listed_before_its_creation_is_answered() -> None:
 
 
 @detects("CRI-12")
-def test_container_is_started_once(s: Story, *, right: bool) -> None:
+def test_container_is_started_once(s: TraceBuilder, *, right: bool) -> None:
     """CRI-12: a second StartContainer is an error."""
     pod = s.pod()
     c1 = s.run_container(pod, s.run_sandbox(pod))
@@ -170,7 +170,7 @@ def test_ended_container_is_not_started() -> None:
 
 
 @detects("CRI-12")
-def test_unknown_container_is_not_started(s: Story, *, right: bool) -> None:
+def test_unknown_container_is_not_started(s: TraceBuilder, *, right: bool) -> None:
     """CRI-12: an id that nobody was given cannot be started."""
     pod = s.pod()
     c1 = s.create(pod, s.run_sandbox(pod))
@@ -224,7 +224,7 @@ def test_present_image_has_id_and_size() -> None:
 def test_pulled_image_is_known_by_its_ref(kubernetes: str, right: str, wrong: str) -> None:
     """CRI-24: by its id, before 1.36 also by a digest."""
 
-    def tell(s: Story, *, is_right: bool) -> None:
+    def tell(s: TraceBuilder, *, is_right: bool) -> None:
         request = {"image": {"image": "img:1"}}
         s.call("PullImage", request, {"image_ref": right if is_right else wrong})
         s.call("ImageStatus", request, {"image": IMAGE})
@@ -253,7 +253,7 @@ def test_exec_keeps_its_timeout() -> None:
 
 def test_what_was_injected_is_not_the_runtimes() -> None:
     """CRI-08: an injected error breaks nothing."""
-    s = Story()
+    s = TraceBuilder()
     s.call("StopContainer", {"container_id": "nobody"}, error="INTERNAL")
     list_containers(s)
 

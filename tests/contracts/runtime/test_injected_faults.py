@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from running import running
 from runtime_reads import refuse
-from story import Story
+from trace_builder import TraceBuilder
 
 STRUCK = "{rpc} late by 1 s is done and fails: INTERNAL"
 
 
-def strike(s: Story, rpc: str, *, healed: bool) -> None:
+def strike(s: TraceBuilder, rpc: str, *, healed: bool) -> None:
     """Calls of this RPC are tampered with, and no longer."""
     s.record("fault", what=STRUCK.format(rpc=rpc))
     if healed:
@@ -25,7 +25,7 @@ def strike(s: Story, rpc: str, *, healed: bool) -> None:
 )
 def test_a_struck_call_may_fail(contract: str, rpc: str, *, other: bool, healed: bool, breaks: int) -> None:
     """CRI-02, CRI-09: a call that is struck may fail though it takes place; any other must not."""
-    s = Story()
+    s = TraceBuilder()
     strike(s, "PullImage" if other else rpc, healed=healed)
     refuse(s, rpc, {}, "INTERNAL")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import running
 from runtime_reads import ALL, container_record, list_containers, list_sandboxes, refuse, sandbox_record
-from story import SandboxHandle, Story
+from trace_builder import SandboxHandle, TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -25,7 +25,7 @@ def assert_reading(contract_id: str, right: dict[str, Any], wrong: dict[str, Any
 def assert_sandbox(contract_id: str, right: dict[str, Any], wrong: dict[str, Any], **config: Any) -> None:
     """A status of a new sandbox: the right fields keep the contract, the wrong ones break it."""
 
-    def tell(s: Story, *, is_right: bool) -> None:
+    def tell(s: TraceBuilder, *, is_right: bool) -> None:
         pod = s.pod()
         sandbox = s.run_sandbox(pod, config=s.sandbox_config(pod, **config), read=False)
         record = sandbox_record(sandbox, **(right if is_right else wrong))
@@ -133,7 +133,7 @@ def test_exit_data_is_whole_and_true(wrong: dict[str, Any]) -> None:
         assert s.judge("CRI-16").verdict.words == ("kept" if right else "broken")
 
 
-def test_exit_told_late_agrees() -> None:
+def test_exit_reported_late_agrees() -> None:
     """CRI-16: an exit recorded after the status has the same code."""
     for code, words in ((3, "kept"), (4, "broken")):
         s, _, _, c1 = running()
@@ -198,7 +198,7 @@ def test_container_states_never_go_back(before: str, after: str) -> None:
 
 def test_address_that_is_wrong_on_purpose() -> None:
     """CRI-21: sandboxes that were run while addresses were wrong on purpose are not the runtime's fault."""
-    s = Story()
+    s = TraceBuilder()
     s.record("fault", what="addresses: ''")
     odd = s.run_sandbox(s.pod(), read=False)
     s.record("fault", what="healed: addresses")
@@ -211,7 +211,7 @@ def test_address_that_is_wrong_on_purpose() -> None:
 
 
 @detects("CRI-21")
-def test_address_of_a_sandbox_stays(s: Story, *, right: bool) -> None:
+def test_address_of_a_sandbox_stays(s: TraceBuilder, *, right: bool) -> None:
     """CRI-21: the IP of a sandbox does not change."""
     sandbox = s.run_sandbox(s.pod())
     s.sandbox_status(sandbox, network={"ip": "10.88.0.2" if right else "10.88.0.3"})
@@ -247,7 +247,7 @@ def test_sandbox_keeps_its_attempt() -> None:
 
 
 @detects("CRI-35")
-def test_runtime_handler_is_the_one_asked_for(s: Story, *, right: bool) -> None:
+def test_runtime_handler_is_the_one_asked_for(s: TraceBuilder, *, right: bool) -> None:
     """CRI-35: an asked handler is not replaced by the default one."""
     config = s.sandbox_config(s.pod())
     s.call("RunPodSandbox", {"config": config, "runtime_handler": "kata"}, {"pod_sandbox_id": "s1"})
@@ -271,7 +271,7 @@ def test_image_id_is_that_of_the_image_asked_for() -> None:
 )
 def test_unknown_handler(listed: list[str], is_refused: bool, words: str) -> None:  # noqa: FBT001
     """CRI-35: a handler that Status does not list is refused; where it lists none nobody can tell."""
-    s = Story()
+    s = TraceBuilder()
     s.call("Status", {}, {"status": {}, "runtime_handlers": [{"name": name} for name in listed]})
     request = {"config": s.sandbox_config(s.pod()), "runtime_handler": "kata"}
     if is_refused:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from running import running
 from runtime_reads import refuse
-from story import SandboxHandle, Story
+from trace_builder import SandboxHandle, TraceBuilder
 
 
 def test_lists_do_not_fail() -> None:
     """CRI-09: a list is never refused; that the runtime is away is no refusal."""
     for code, words in (("UNAVAILABLE", "not exercised"), ("UNKNOWN", "broken")):
-        s = Story()
+        s = TraceBuilder()
         refuse(s, "ListContainers", {}, code)
 
         assert s.judge("CRI-09").verdict.words == words
@@ -30,7 +30,7 @@ def test_dead_sandbox_gets_no_container() -> None:
         assert s.judge("CRI-11").verdict.words == ("kept" if right else "broken")
 
 
-def _run_sandbox(s: Story, request: dict[str, Any], code: str, takes: float) -> None:
+def _run_sandbox(s: TraceBuilder, request: dict[str, Any], code: str, takes: float) -> None:
     refuse(s, "RunPodSandbox", request, code, takes=takes)
 
 
@@ -45,7 +45,7 @@ def _run_sandbox(s: Story, request: dict[str, Any], code: str, takes: float) -> 
 )
 def test_left_work_is_not_undone(codes: tuple[str, ...], words: str) -> None:
     """CRI-32: a sandbox that was given up on is there later, and its name is not kept from others."""
-    s = Story()
+    s = TraceBuilder()
     pod = s.pod()
     for code in codes:
         _run_sandbox(s, {"config": s.sandbox_config(pod)}, code, 240)
@@ -55,7 +55,7 @@ def test_left_work_is_not_undone(codes: tuple[str, ...], words: str) -> None:
 
 def test_left_work_is_found() -> None:
     """CRI-32: the sandbox that was given up on is read later."""
-    s = Story()
+    s = TraceBuilder()
     pod = s.pod()
     _run_sandbox(s, {"config": s.sandbox_config(pod)}, "DEADLINE_EXCEEDED", 240)
     s.wait(60)

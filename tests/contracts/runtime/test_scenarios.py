@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from runtime_reads import container_record, sandbox_record
-from story import NOON, ContainerHandle, SandboxHandle, Story
+from trace_builder import NOON, ContainerHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -15,12 +15,12 @@ GATE = {"EventedPLEG": True}
 LINE = "2026-01-01T00:00:00.123456789Z stdout F hello\n"
 
 
-def direct() -> Story:
+def direct() -> TraceBuilder:
     """A record of calls made straight at a runtime: nobody wants pods."""
-    return Story(channels={"cri": "full"}, featureGates=GATE)
+    return TraceBuilder(channels={"cri": "full"}, featureGates=GATE)
 
 
-def with_container() -> tuple[Story, SandboxHandle, ContainerHandle]:
+def with_container() -> tuple[TraceBuilder, SandboxHandle, ContainerHandle]:
     """A sandbox and a container c1 that runs in it."""
     s = direct()
     pod = s.pod()
@@ -28,7 +28,7 @@ def with_container() -> tuple[Story, SandboxHandle, ContainerHandle]:
     return s, sandbox, s.run_container(pod, sandbox)
 
 
-def refuse(s: Story, rpc: str, request: dict[str, Any], code: str, message: str = "no") -> None:
+def refuse(s: TraceBuilder, rpc: str, request: dict[str, Any], code: str, message: str = "no") -> None:
     """A call that the runtime itself answers by an error."""
     call_id = s.begin(rpc, request)
     s.wait(0.001)
@@ -50,7 +50,7 @@ def test_what_was_expected_of_a_runtime_decides(contract: str) -> None:
 
 def test_an_expectation_beside_a_kubelet_is_not_of_the_runtime() -> None:
     """CRI-32: where pods are wanted, an `expect` is a scenario's wait for the kubelet."""
-    s = Story()
+    s = TraceBuilder()
     s.record("expect", contract="CRI-32", awaited="the pod runs", met=False)
 
     assert s.judge("CRI-32").verdict is IDLE
@@ -99,16 +99,16 @@ def test_an_answer_has_a_status(rpc: str) -> None:
 
 
 def image(*tags: str) -> dict[str, Any]:
-    """An image as it is told."""
+    """An image as the runtime reports it."""
     return {"id": "sha256:two", "repo_tags": list(tags), "size": "1"}
 
 
-def image_status(s: Story, name: str, told: dict[str, Any] | None) -> None:
+def image_status(s: TraceBuilder, name: str, reported: dict[str, Any] | None) -> None:
     """ImageStatus."""
-    s.call("ImageStatus", {"image": {"image": name}}, {"image": told} if told else {})
+    s.call("ImageStatus", {"image": {"image": name}}, {"image": reported} if reported else {})
 
 
-def removed_image() -> Story:
+def removed_image() -> TraceBuilder:
     """An image with two tags, a and b, and a removal of a."""
     s = direct()
     image_status(s, "two:a", image("two:a", "two:b"))
@@ -150,7 +150,7 @@ def test_image_is_removed_twice() -> None:
     [("RegistryUnavailable: no answer", KEPT), ("failed to pull: 503", BROKEN)],
 )
 def test_pull_error_has_its_prefix(message: str, verdict: Verdict) -> None:
-    """CRI-40: an absent registry is told in the word that the kubelet looks for."""
+    """CRI-40: an absent registry is reported in the word that the kubelet looks for."""
     s = direct()
     s.record("fault", what="the registry is away")
     refuse(s, "PullImage", {"image": {"image": "two:a"}}, "UNKNOWN", message)
@@ -171,10 +171,10 @@ def test_other_pull_errors_need_no_prefix() -> None:
 # Resources.
 
 
-def status_with(s: Story, c1: ContainerHandle, **linux: int) -> None:
+def status_with(s: TraceBuilder, c1: ContainerHandle, **linux: int) -> None:
     """A status that tells resources."""
-    told = {name: str(value) for name, value in linux.items()}
-    s.container_status(c1, state="CONTAINER_RUNNING", resources={"linux": told})
+    reported = {name: str(value) for name, value in linux.items()}
+    s.container_status(c1, state="CONTAINER_RUNNING", resources={"linux": reported})
 
 
 def test_failed_update_changes_nothing() -> None:
@@ -247,7 +247,9 @@ def test_log_is_reopened(*, reopened: bool, found: bool) -> None:
 # Events.
 
 
-def tell(s: Story, step: str, c1: ContainerHandle, sandbox: SandboxHandle, state: str, **more: Any) -> None:
+def tell(
+    s: TraceBuilder, step: str, c1: ContainerHandle, sandbox: SandboxHandle, state: str, **more: Any
+) -> None:
     """An event of the container on the stream call-stream."""
     event = {
         "container_id": c1.id,
@@ -259,7 +261,7 @@ def tell(s: Story, step: str, c1: ContainerHandle, sandbox: SandboxHandle, state
     s.record("message", rpc="GetContainerEvents", id="call-stream", message=event | more)
 
 
-def streamed() -> tuple[Story, SandboxHandle, ContainerHandle]:
+def streamed() -> tuple[TraceBuilder, SandboxHandle, ContainerHandle]:
     """A container that was created while a stream is open."""
     s = direct()
     pod = s.pod()
@@ -288,7 +290,7 @@ def test_event_is_whole(wrong: dict[str, Any]) -> None:
 
 
 def test_event_agrees_with_its_own_status() -> None:
-    """CRI-30: what has started is not told as created; it may have ended since."""
+    """CRI-30: what has started is not reported as created; it may have ended since."""
     for state, verdict in (("CONTAINER_EXITED", KEPT), ("CONTAINER_CREATED", BROKEN)):
         s, sandbox, c1 = streamed()
         tell(s, "CREATED", c1, sandbox, "CONTAINER_CREATED")
@@ -298,20 +300,20 @@ def test_event_agrees_with_its_own_status() -> None:
         assert s.judge("CRI-30").verdict is verdict
 
 
-def test_every_transition_is_told() -> None:
+def test_every_transition_is_reported() -> None:
     """CRI-30: what a call did comes on the open stream within a few seconds."""
-    told, lost, closed = streamed(), streamed(), streamed()
-    for s, sandbox, c1 in (told, lost, closed):
-        if s is told[0]:
+    reported, lost, closed = streamed(), streamed(), streamed()
+    for s, sandbox, c1 in (reported, lost, closed):
+        if s is reported[0]:
             tell(s.wait(1), "CREATED", c1, sandbox, "CONTAINER_CREATED")
         if s is closed[0]:
             s.record("reply", rpc="GetContainerEvents", id="call-stream", error={"code": "CANCELLED"})
 
-    assert [s.judge("CRI-30").verdict for s, _, _ in (told, lost, closed)] == [KEPT, BROKEN, IDLE]
+    assert [s.judge("CRI-30").verdict for s, _, _ in (reported, lost, closed)] == [KEPT, BROKEN, IDLE]
 
 
 def test_event_may_come_before_the_answer() -> None:
-    """CRI-30: a stop that is told before StopContainer is answered is told."""
+    """CRI-30: a stop that is reported before StopContainer is answered is reported."""
     s, sandbox, c1 = streamed()
     tell(s, "CREATED", c1, sandbox, "CONTAINER_CREATED")
     s.start(c1)
@@ -323,7 +325,7 @@ def test_event_may_come_before_the_answer() -> None:
     assert s.judge("CRI-30").verdict is KEPT
 
 
-def stamped(s: Story, sandbox: SandboxHandle, *records: Any, timestamp: int = NOON * 10**9) -> None:
+def stamped(s: TraceBuilder, sandbox: SandboxHandle, *records: Any, timestamp: int = NOON * 10**9) -> None:
     """PodSandboxStatus of a runtime with the evented PLEG."""
     reply = {"status": sandbox_record(sandbox), "containers_statuses": list(records)}
     s.call("PodSandboxStatus", {"pod_sandbox_id": sandbox.id}, reply | {"timestamp": str(timestamp)})
@@ -332,9 +334,9 @@ def stamped(s: Story, sandbox: SandboxHandle, *records: Any, timestamp: int = NO
 @pytest.mark.parametrize("state", ["CONTAINER_CREATED", "CONTAINER_UNKNOWN"])
 def test_stamped_status_is_consistent(state: str) -> None:
     """CRI-31: the states are those of the moment; a running container may have ended."""
-    for told, verdict in (("CONTAINER_EXITED", KEPT), (state, BROKEN)):
+    for reported, verdict in (("CONTAINER_EXITED", KEPT), (state, BROKEN)):
         s, sandbox, c1 = with_container()
-        stamped(s.wait(1), sandbox, container_record(c1, told))
+        stamped(s.wait(1), sandbox, container_record(c1, reported))
 
         assert s.judge("CRI-31").verdict is verdict
 

@@ -8,24 +8,24 @@ import pytest
 from outside_world import started, tell_status
 from running import BROKEN, KEPT, running
 from runtime_reads import container_record, list_containers, refuse
-from story import ContainerHandle, Story
+from trace_builder import ContainerHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 INITS = [{"name": "i1", "image": "img:1"}]
 
 
-def away(s: Story) -> None:
+def away(s: TraceBuilder) -> None:
     """The runtime goes away: calls that find nobody leave no trace."""
     s.record("fault", what="the runtime is away")
 
 
-def back(s: Story) -> None:
+def back(s: TraceBuilder) -> None:
     """It can be reached again."""
     s.record("fault", what="healed: the runtime is back")
 
 
-def absence(s: Story, seconds: float = 10) -> None:
+def absence(s: TraceBuilder, seconds: float = 10) -> None:
     """The runtime is away for some time; a while after its return the kubelet asks for its Status."""
     away(s)
     back(s.wait(seconds))
@@ -36,7 +36,7 @@ def absence(s: Story, seconds: float = 10) -> None:
     ("gone", "after", "verdict"), [(True, 15, KEPT), (True, 40, BROKEN), (False, 15, BROKEN)]
 )
 def test_status_waits_for_the_runtime(*, gone: bool, after: float, verdict: Verdict) -> None:
-    """LOOP-09: an exit is told when the kubelet has come to it."""
+    """LOOP-09: an exit is reported when the kubelet has come to it."""
     s, web, _, c1 = running()
     tell_status(s)
     s.exited(c1, 1)
@@ -53,7 +53,7 @@ def test_status_waits_for_the_runtime(*, gone: bool, after: float, verdict: Verd
 )
 def test_polls_that_find_nobody_leave_no_trace(*, gone: bool, after: float, verdict: Verdict) -> None:
     """LOOP-05: the next poll is due as soon after the runtime's return as after any answer."""
-    s = Story()
+    s = TraceBuilder()
     tell_status(s)
     if gone:
         away(s)
@@ -68,7 +68,7 @@ def test_polls_that_find_nobody_leave_no_trace(*, gone: bool, after: float, verd
 
 def test_next_kubelet_finds_no_runtime() -> None:
     """LOOP-05: a kubelet that starts while the runtime is away polls once it is back."""
-    s = Story()
+    s = TraceBuilder()
     tell_status(s)
     away(s)
     s.record("kubelet", op="killed")
@@ -83,7 +83,7 @@ def test_next_kubelet_finds_no_runtime() -> None:
 @pytest.mark.parametrize(("after", "breaks"), [(0, 0), (60, 1)])
 def test_inspection_may_have_found_nobody(after: float, breaks: int) -> None:
     """IMAGE-06: until the kubelet has caught up, ImageInspectError needs no failure on record."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web)
     absence(s)
@@ -96,7 +96,7 @@ def test_inspection_may_have_found_nobody(after: float, breaks: int) -> None:
 @pytest.mark.parametrize(("ready", "breaks"), [(False, 0), (True, 1)])
 def test_runtime_lists_when_it_is_ready(*, ready: bool, breaks: int) -> None:
     """CRI-09: a runtime that has come back may refuse to list until it says that it is ready."""
-    s = Story()
+    s = TraceBuilder()
     away(s)
     back(s.wait(5))
     if ready:
@@ -106,7 +106,7 @@ def test_runtime_lists_when_it_is_ready(*, ready: bool, breaks: int) -> None:
     assert s.judge("CRI-09").breaks == breaks
 
 
-def removed_meanwhile(*, overlaps: bool) -> tuple[Story, ContainerHandle]:
+def removed_meanwhile(*, overlaps: bool) -> tuple[TraceBuilder, ContainerHandle]:
     """A list holds a container whose removal is answered before the list is, or before it begins."""
     s, _, sandbox, c1 = running()
     list_containers(s, container_record(c1))
@@ -139,7 +139,7 @@ def test_list_may_hold_what_goes_meanwhile(*, overlaps: bool, breaks: int) -> No
 @pytest.mark.parametrize("effect", [True, False])
 def test_lost_start_may_have_taken_place(record: str, breaks: int, *, effect: bool) -> None:
     """SYNC-05: an init container whose start lost only its answer need not be tried again once it is seen."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=INITS)
     sandbox = s.run_sandbox(web)
     i1 = s.create(web, sandbox, "i1")
@@ -155,8 +155,8 @@ def test_lost_start_may_have_taken_place(record: str, breaks: int, *, effect: bo
 
 @pytest.mark.parametrize(("code", "verdict"), [(255, 0), (0, 1)])
 def test_lost_init_container_did_not_succeed(code: int, verdict: int) -> None:
-    """INIT-10: one that the runtime lost is stopped, told to have ended with 255, and run again."""
-    s = Story()
+    """INIT-10: one that the runtime lost is stopped, reported as ended with 255, and run again."""
+    s = TraceBuilder()
     web = s.pod(initContainers=INITS)
     sandbox = s.run_sandbox(web)
     i1 = s.run_container(web, sandbox, "i1")
@@ -189,7 +189,7 @@ def test_another_probe_hides_no_failure(alive: int, verdict: int) -> None:
 @pytest.mark.parametrize(("gone", "breaks"), [(True, 0), (False, 1)])
 def test_start_may_have_found_nobody(contract: str, *, gone: bool, breaks: int) -> None:
     """START-01, WORK-17: a container whose start may have found nobody is made again."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     s.create(web, sandbox)
@@ -203,7 +203,7 @@ def test_start_may_have_found_nobody(contract: str, *, gone: bool, breaks: int) 
 @pytest.mark.parametrize(("after", "breaks"), [(0, 0), (60, 1)])
 def test_step_may_have_found_nobody(after: float, breaks: int) -> None:
     """START-02: until the kubelet has caught up, RunContainerError needs no failure on record."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.create(web, s.run_sandbox(web))
     absence(s)
@@ -223,8 +223,8 @@ def test_step_may_have_found_nobody(after: float, breaks: int) -> None:
     ],
 )
 def test_older_record_may_be_left_over(contract: str, *, removed: bool, reason: str, breaks: int) -> None:
-    """TERM-30, CSTAT-15: an ended pod may be left with the record of a start that failed, told as lost."""
-    s = Story()
+    """TERM-30, CSTAT-15: an ended pod may be left with the record of a start that failed, shown as lost."""
+    s = TraceBuilder()
     web = s.pod(initContainers=INITS, restartPolicy="Never")
     sandbox = s.run_sandbox(web)
     first = s.create(web, sandbox, "i1")
@@ -233,14 +233,14 @@ def test_older_record_may_be_left_over(contract: str, *, removed: bool, reason: 
     second = s.run_container(web, sandbox, "i1", 1)
     s.wait(1).exited(second)
     ended: dict[str, Any] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
-    told = {"name": "i1", "containerID": f"containerd://{second.id}", "restartCount": 1, "state": ended}
-    s.status(web, "Succeeded", initContainerStatuses=[told])
+    reported = {"name": "i1", "containerID": f"containerd://{second.id}", "restartCount": 1, "state": ended}
+    s.status(web, "Succeeded", initContainerStatuses=[reported])
     s.delete(web)
     if removed:
         s.remove(second)
     lost: dict[str, Any] = {"terminated": {"exitCode": 137, "reason": reason}}
-    told = {"name": "i1", "containerID": f"containerd://{first.id}", "restartCount": 0, "state": lost}
+    reported = {"name": "i1", "containerID": f"containerd://{first.id}", "restartCount": 0, "state": lost}
     ready = {"type": "Ready", "status": "False"}
-    s.wait(1).status(web, "Succeeded", conditions=[ready], initContainerStatuses=[told])
+    s.wait(1).status(web, "Succeeded", conditions=[ready], initContainerStatuses=[reported])
 
     assert s.judge(contract).breaks == breaks

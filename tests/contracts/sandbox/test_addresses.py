@@ -1,11 +1,11 @@
-"""Contracts on a pod's addresses: each is kept by a right story and broken by a wrong one."""
+"""Contracts on a pod's addresses: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import PodHandle, SandboxHandle, Story
+from trace_builder import PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 HOSTS = "/var/lib/kubelet/pods/uid/etc-hosts"
@@ -15,22 +15,22 @@ ONE = [{"name": "c1", "image": "img:1", "env": [IP]}]
 OLD, NEW = "10.88.0.2", "10.88.0.3"
 
 
-def sandbox_with(s: Story, web: PodHandle, ip: str, attempt: int = 0) -> SandboxHandle:
+def sandbox_with(s: TraceBuilder, web: PodHandle, ip: str, attempt: int = 0) -> SandboxHandle:
     """A sandbox with this address."""
     sandbox = s.run_sandbox(web, attempt, read=False)
     s.sandbox_status(sandbox, network={"ip": ip})
     return sandbox
 
 
-def make(s: Story, web: PodHandle, sandbox: SandboxHandle, ip: str, **more: Any) -> None:
-    """The next instance of c1, told this address."""
+def make(s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, ip: str, **more: Any) -> None:
+    """The next instance of c1, given this address."""
     config = s.container_config(web, "c1", envs=[{"key": "IP", "value": ip}], **more)
     s.create(web, sandbox, config=config)
 
 
 @pytest.mark.parametrize("where", ["environment", "hosts"])
 @detects("SYNC-22")
-def test_replacement_brings_its_address(s: Story, where: str, *, right: bool) -> None:
+def test_replacement_brings_its_address(s: TraceBuilder, where: str, *, right: bool) -> None:
     """SYNC-22 breaks when a container of the new sandbox finds the address of the old one."""
     web = s.pod(containers=ONE)
     first = sandbox_with(s, web, OLD)
@@ -46,7 +46,7 @@ def test_replacement_brings_its_address(s: Story, where: str, *, right: bool) ->
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "fd00::1"])
 @detects("SANDBOX-22")
-def test_addresses_are_in_order(s: Story, host: str, *, right: bool) -> None:
+def test_addresses_are_in_order(s: TraceBuilder, host: str, *, right: bool) -> None:
     """SANDBOX-22 breaks when addresses are shown in the runtime's order, or more than one of a family."""
     web = s.pod()
     sandbox = s.run_sandbox(web, read=False)

@@ -1,11 +1,11 @@
-"""SANDBOX contracts on what a sandbox is asked to be: kept by a right story, broken by a wrong one."""
+"""SANDBOX contracts on what a sandbox is asked to be: kept by a right trace, broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -18,7 +18,7 @@ def assert_asked(
 ) -> None:
     """The sandbox of a pod with this spec is asked for as it should be, and with some fields wrong."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         web = s.pod(**spec)
         s.run_sandbox(web, config=s.sandbox_config(web, **(fitting if right else fitting | wrong)))
 
@@ -28,7 +28,7 @@ def assert_asked(
 
 @pytest.mark.parametrize("wrong", ["uid", "missing", "foreign", "annotation"])
 @detects("SANDBOX-11")
-def test_sandbox_is_labelled_as_its_pod(s: Story, wrong: str, *, right: bool) -> None:
+def test_sandbox_is_labelled_as_its_pod(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SANDBOX-11 breaks when a label or annotation is another one, missing, or too much."""
     web = s.pod()
     web.manifest["metadata"] |= {
@@ -54,7 +54,7 @@ def test_sandbox_is_labelled_as_its_pod(s: Story, wrong: str, *, right: bool) ->
 def test_log_directory_names_the_pod(version: str, parent: str) -> None:
     """SANDBOX-12 breaks when logs go elsewhere; their parent is a setting from 1.32 on."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         web = s.pod()
         name = f"default_web_{web.uid}" if right else f"web_{web.uid}"
         s.run_sandbox(web, config=s.sandbox_config(web, log_directory=f"{parent}/{name}"))
@@ -113,7 +113,7 @@ def test_namespaces(spec: dict[str, Any], right: dict[str, str], wrong: dict[str
 
 
 @detects("SANDBOX-16")
-def test_default_handler(s: Story, *, right: bool) -> None:
+def test_default_handler(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-16 breaks when a pod without a runtimeClassName gets a handler."""
     config = s.sandbox_config(s.pod())
     s.call("RunPodSandbox", {"config": config, "runtime_handler": "" if right else "other"}, {})
@@ -121,8 +121,8 @@ def test_default_handler(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("wrong", ["old sandbox", "unknown sandbox", "stopped", "attempt", "label"])
 @detects("SANDBOX-17")
-def test_container_is_made_in_the_newest_sandbox(s: Story, wrong: str, *, right: bool) -> None:
-    """SANDBOX-17 breaks when a container is made elsewhere, or told another config than its sandbox."""
+def test_container_is_made_in_the_newest_sandbox(s: TraceBuilder, wrong: str, *, right: bool) -> None:
+    """SANDBOX-17 breaks when a container is made elsewhere, or given another config than its sandbox."""
     web = s.pod()
     old = s.run_sandbox(web)
     s.sandbox_died(old)
@@ -143,7 +143,7 @@ def test_container_is_made_in_the_newest_sandbox(s: Story, wrong: str, *, right:
 
 def test_updated_labels_may_differ() -> None:
     """SANDBOX-17 lets the labels of a pod that was updated differ from those its sandbox was run with."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     web.manifest["metadata"]["labels"] = {"app": "b"}

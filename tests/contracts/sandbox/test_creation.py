@@ -1,15 +1,15 @@
-"""SANDBOX contracts on when a sandbox is run: each is kept by a right story and broken by a wrong one."""
+"""SANDBOX contracts on when a sandbox is run: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
-from story import PodHandle, SandboxHandle, Story
+from trace_builder import PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def listed(s: Story, *sandboxes: SandboxHandle) -> None:
+def listed(s: TraceBuilder, *sandboxes: SandboxHandle) -> None:
     """A listing of these sandboxes."""
     items = [
         {
@@ -23,7 +23,7 @@ def listed(s: Story, *sandboxes: SandboxHandle) -> None:
     s.call("ListPodSandbox", {}, {"items": items})
 
 
-def running(s: Story) -> tuple[PodHandle, SandboxHandle]:
+def running(s: TraceBuilder) -> tuple[PodHandle, SandboxHandle]:
     """A pod with a sandbox and the container c1 in it."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -32,13 +32,13 @@ def running(s: Story) -> tuple[PodHandle, SandboxHandle]:
 
 
 @detects("SANDBOX-01")
-def test_first_sandbox_counts_from_zero(s: Story, *, right: bool) -> None:
+def test_first_sandbox_counts_from_zero(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-01 breaks when the first sandbox of a pod is not attempt 0."""
     s.run_sandbox(s.pod(), attempt=0 if right else 1)
 
 
 @detects("SANDBOX-01")
-def test_first_sandbox_names_its_pod(s: Story, *, right: bool) -> None:
+def test_first_sandbox_names_its_pod(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-01 breaks when the sandbox has the pod's UID and another name."""
     web = s.pod()
     config = s.sandbox_config(web)
@@ -48,7 +48,7 @@ def test_first_sandbox_names_its_pod(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("source", ["api", "file"])
 @detects("SANDBOX-01")
-def test_new_pod_gets_a_sandbox_soon(s: Story, source: str, *, right: bool) -> None:
+def test_new_pod_gets_a_sandbox_soon(s: TraceBuilder, source: str, *, right: bool) -> None:
     """SANDBOX-01 breaks when a pod that waits for nothing is not begun within a retry, and a file's poll."""
     web = s.pod(source=source)
     config = s.sandbox_config(web)
@@ -59,7 +59,7 @@ def test_new_pod_gets_a_sandbox_soon(s: Story, source: str, *, right: bool) -> N
 
 def test_pod_with_volumes_may_wait() -> None:
     """SANDBOX-01 says nothing of how long volumes take."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(volumes=[{"name": "v", "secret": {"secretName": "s"}}])
     s.wait(100).run_sandbox(web)
 
@@ -68,12 +68,12 @@ def test_pod_with_volumes_may_wait() -> None:
 
 @pytest.mark.parametrize("by_list", [False, True])
 @detects("SANDBOX-01")
-def test_kubelet_uses_only_sandboxes_it_was_told_of(s: Story, *, right: bool, by_list: bool) -> None:
+def test_kubelet_uses_only_sandboxes_it_was_reported(s: TraceBuilder, *, right: bool, by_list: bool) -> None:
     """SANDBOX-01 breaks when a sandbox is read, or listed, that nobody ran."""
     web = s.pod()
     s.run_sandbox(web)
     other = s.pod("other", volumes=[])
-    told = s.run_sandbox(other)
+    reported = s.run_sandbox(other)
     if not right:
         for record in s.records[-4:-2]:
             record.update(rpc="Version", request={}) if record["kind"] == "call" else record.update(
@@ -81,12 +81,12 @@ def test_kubelet_uses_only_sandboxes_it_was_told_of(s: Story, *, right: bool, by
             )
         if by_list:
             del s.records[-2:]
-            listed(s, told)
+            listed(s, reported)
 
 
 @pytest.mark.parametrize("wrong", ["ready", "same attempt", "two attempts on"])
 @detects("SANDBOX-02")
-def test_sandbox_is_replaced_only_when_dead(s: Story, wrong: str, *, right: bool) -> None:
+def test_sandbox_is_replaced_only_when_dead(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SANDBOX-02 breaks when a ready sandbox gets a second one, and when the attempt is not one more."""
     web, sandbox = running(s)
     if right or wrong != "ready":
@@ -98,7 +98,7 @@ def test_sandbox_is_replaced_only_when_dead(s: Story, wrong: str, *, right: bool
 @pytest.mark.parametrize("reason", ["two ready", "no address", "host network"])
 def test_other_reasons_for_a_replacement(reason: str) -> None:
     """SANDBOX-02 is kept by a replacement for each of the reasons of the table."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     first = s.run_sandbox(web)
     last = 1
@@ -120,7 +120,7 @@ def test_other_reasons_for_a_replacement(reason: str) -> None:
 
 @pytest.mark.parametrize("late", ["kill", "replacement"])
 @detects("SANDBOX-02")
-def test_dead_sandbox_is_replaced_at_once(s: Story, late: str, *, right: bool) -> None:
+def test_dead_sandbox_is_replaced_at_once(s: TraceBuilder, late: str, *, right: bool) -> None:
     """SANDBOX-02 breaks when the kill, or the replacement after it, does not follow."""
     web, sandbox = running(s)
     s.sandbox_died(sandbox)
@@ -129,7 +129,7 @@ def test_dead_sandbox_is_replaced_at_once(s: Story, late: str, *, right: bool) -
 
 
 @detects("SANDBOX-02")
-def test_vanished_sandbox_is_replaced_at_once(s: Story, *, right: bool) -> None:
+def test_vanished_sandbox_is_replaced_at_once(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-02 breaks when a sandbox that has vanished is not replaced."""
     web, _ = running(s)
     s.wait(1)
@@ -138,7 +138,7 @@ def test_vanished_sandbox_is_replaced_at_once(s: Story, *, right: bool) -> None:
 
 
 @detects("SANDBOX-04")
-def test_unknown_sandbox_counts_as_stopped(s: Story, *, right: bool) -> None:
+def test_unknown_sandbox_counts_as_stopped(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-04 takes NotFound for a success, and no other error."""
     web = s.pod()
     sandbox = s.run_sandbox(web)

@@ -1,15 +1,15 @@
-"""SANDBOX contracts on how a pod is killed: each is kept by a right story and broken by a wrong one."""
+"""SANDBOX contracts on how a pod is killed: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def dying(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
+def dying(s: TraceBuilder) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
     """A pod whose container c1 runs, and which is being deleted."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -21,7 +21,7 @@ def dying(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
 
 @pytest.mark.parametrize("wrong", ["not stopped", "still stopping", "had exited unseen"])
 @detects("SANDBOX-18")
-def test_containers_are_stopped_first(s: Story, wrong: str, *, right: bool) -> None:
+def test_containers_are_stopped_first(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SANDBOX-18 breaks when the sandbox is stopped before its containers were."""
     _, sandbox, c1 = dying(s)
     if right:
@@ -35,7 +35,7 @@ def test_containers_are_stopped_first(s: Story, wrong: str, *, right: bool) -> N
 
 @pytest.mark.parametrize("wrong", ["never", "late", "after the record", "after the phase"])
 @detects("SANDBOX-18")
-def test_sandbox_follows_its_last_container(s: Story, wrong: str, *, right: bool) -> None:
+def test_sandbox_follows_its_last_container(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SANDBOX-18 breaks when the sandbox is not stopped at once, before anything is removed or reported."""
     web, sandbox, c1 = dying(s)
     s.stop(c1)
@@ -50,7 +50,7 @@ def test_sandbox_follows_its_last_container(s: Story, wrong: str, *, right: bool
 
 
 @detects("SANDBOX-18")
-def test_no_record_is_removed_before_the_kill(s: Story, *, right: bool) -> None:
+def test_no_record_is_removed_before_the_kill(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-18 breaks when a record of a pod being deleted is removed before its sandbox was stopped."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -65,7 +65,7 @@ def test_no_record_is_removed_before_the_kill(s: Story, *, right: bool) -> None:
 @pytest.mark.parametrize(("stays", "breaks"), [(0.0, False), (9.0, True)])
 def test_static_pod_that_came_back_for_a_moment(stays: float, *, breaks: bool) -> None:
     """SANDBOX-18: the kubelet may not have seen its file, and collect what is left of the one before."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(source="file")
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)
@@ -83,7 +83,7 @@ def test_static_pod_that_came_back_for_a_moment(stays: float, *, breaks: bool) -
 
 @pytest.mark.parametrize("wrong", ["never", "reported", "replaced"])
 @detects("SANDBOX-19")
-def test_failed_sandbox_stop_is_retried(s: Story, wrong: str, *, right: bool) -> None:
+def test_failed_sandbox_stop_is_retried(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SANDBOX-19 breaks when the kill is given up, or the pod reported as over or run anew before it is."""
     web, sandbox, c1 = dying(s)
     s.stop(c1)
@@ -98,7 +98,7 @@ def test_failed_sandbox_stop_is_retried(s: Story, wrong: str, *, right: bool) ->
 
 def test_unknown_sandbox_needs_no_retry() -> None:
     """SANDBOX-19 owes nothing after NotFound."""
-    s = Story()
+    s = TraceBuilder()
     _, sandbox, c1 = dying(s)
     s.stop(c1)
     s.stop_sandbox(sandbox, error="NOT_FOUND")
@@ -108,7 +108,7 @@ def test_unknown_sandbox_needs_no_retry() -> None:
 
 @pytest.mark.parametrize("wrong", ["sandbox stands", "not repeated"])
 @detects("SANDBOX-26")
-def test_kill_goes_on_after_a_failed_stop(s: Story, wrong: str, *, right: bool) -> None:
+def test_kill_goes_on_after_a_failed_stop(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SANDBOX-26 breaks when a failed StopContainer ends the kill, or counts for nothing."""
     _, sandbox, c1 = dying(s)
     s.stop(c1, error="INTERNAL")
@@ -122,7 +122,7 @@ def test_kill_goes_on_after_a_failed_stop(s: Story, wrong: str, *, right: bool) 
 @pytest.mark.parametrize(("later", "broken"), [(0, True), (3, False)])
 def test_stop_that_failed_alone_is_no_kill(later: int, *, broken: bool) -> None:
     """SANDBOX-26: a stop that failed long before the sandbox was stopped was no part of that kill."""
-    s = Story()
+    s = TraceBuilder()
     _, sandbox, c1 = dying(s)
     s.stop(c1, error="INTERNAL")
     s.exited(c1, code=137)
@@ -135,7 +135,7 @@ def test_stop_that_failed_alone_is_no_kill(later: int, *, broken: bool) -> None:
 @pytest.mark.parametrize("dies_first", [True, False])
 def test_stop_before_the_sandbox_died_is_no_kill(*, dies_first: bool) -> None:
     """SANDBOX-26: a container that was being stopped when its sandbox died was stopped alone."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 from twice import detects
 
 
 @pytest.mark.parametrize("step", ["create", "run"])
 @detects("SANDBOX-03")
-def test_sandbox_made_last_counts(s: Story, step: str, *, right: bool) -> None:
+def test_sandbox_made_last_counts(s: TraceBuilder, step: str, *, right: bool) -> None:
     """SANDBOX-03 breaks when something is done by another sandbox than the one made last."""
     web = s.pod()
     first = s.run_sandbox(web)

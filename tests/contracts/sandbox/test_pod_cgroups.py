@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 from twice import detects
 
 
 @pytest.mark.parametrize("wrong", ["never killed", "never made"])
 @detects("SYNC-17")
-def test_pod_without_cgroup_is_killed_once(s: Story, wrong: str, *, right: bool) -> None:
+def test_pod_without_cgroup_is_killed_once(s: TraceBuilder, wrong: str, *, right: bool) -> None:
     """SYNC-17 breaks when a pod goes on without its cgroup, or is killed and gets no other."""
     web = s.pod()
     path = f"/sys/fs/cgroup/kubepods/pod{web.uid}"

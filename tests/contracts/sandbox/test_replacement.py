@@ -1,11 +1,11 @@
-"""SANDBOX contracts on what runs again in a replacement: kept by a right story, broken by a wrong one."""
+"""SANDBOX contracts on what runs again in a replacement: kept by a right trace, broken by a wrong one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -14,7 +14,7 @@ INIT = [{"name": "i1", "image": "img:1"}]
 TWO = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}]
 
 
-def initialized(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
+def initialized(s: TraceBuilder) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
     """A pod whose init container has completed."""
     web = s.pod(initContainers=INIT)
     sandbox = s.run_sandbox(web)
@@ -25,7 +25,9 @@ def initialized(s: Story) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:
 
 @pytest.mark.parametrize("failing", [False, True])
 @detects("SANDBOX-05")
-def test_init_records_are_removed_before_a_replacement(s: Story, *, right: bool, failing: bool) -> None:
+def test_init_records_are_removed_before_a_replacement(
+    s: TraceBuilder, *, right: bool, failing: bool
+) -> None:
     """SANDBOX-05 breaks when a completed init container stands at the replacement, unless removal failed."""
     web, sandbox, i1 = initialized(s)
     s.sandbox_died(sandbox)
@@ -36,7 +38,7 @@ def test_init_records_are_removed_before_a_replacement(s: Story, *, right: bool,
 
 
 @detects("SANDBOX-05")
-def test_init_records_stay_until_the_kill(s: Story, *, right: bool) -> None:
+def test_init_records_stay_until_the_kill(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-05 breaks when the records are removed before the sandbox was stopped."""
     web, sandbox, i1 = initialized(s)
     s.sandbox_died(sandbox)
@@ -50,7 +52,9 @@ def test_init_records_stay_until_the_kill(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize(("name", "attempt"), [("c1", 0), ("i1", 0), ("i1", 2)])
 @detects("SANDBOX-05")
-def test_replacement_begins_with_the_first_init(s: Story, name: str, attempt: int, *, right: bool) -> None:
+def test_replacement_begins_with_the_first_init(
+    s: TraceBuilder, name: str, attempt: int, *, right: bool
+) -> None:
     """SANDBOX-05 breaks when another container comes first, or with an attempt that is not one more."""
     web, sandbox, i1 = initialized(s)
     s.sandbox_died(sandbox)
@@ -61,7 +65,7 @@ def test_replacement_begins_with_the_first_init(s: Story, name: str, attempt: in
 
 
 @detects("SANDBOX-08")
-def test_failed_initialization_ends_a_run_once_pod(s: Story, *, right: bool) -> None:
+def test_failed_initialization_ends_a_run_once_pod(s: TraceBuilder, *, right: bool) -> None:
     """SANDBOX-08 breaks when a Never pod whose init container failed keeps its sandbox."""
     web = s.pod(initContainers=INIT, restartPolicy="Never")
     sandbox = s.run_sandbox(web)
@@ -73,7 +77,7 @@ def test_failed_initialization_ends_a_run_once_pod(s: Story, *, right: bool) -> 
 @pytest.mark.parametrize("spec", [{"restartPolicy": "Always"}, {"restartPolicy": "OnFailure"}])
 def test_pod_that_goes_on_keeps_its_sandbox(spec: dict[str, Any]) -> None:
     """SANDBOX-08 owes nothing for a pod that is to run again."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(**spec)
     s.exited(s.run_container(web, s.run_sandbox(web)), code=1)
 
@@ -84,7 +88,7 @@ def test_pod_that_goes_on_keeps_its_sandbox(spec: dict[str, Any]) -> None:
 @pytest.mark.parametrize("contract_id", ["SANDBOX-08", "TERM-21"])
 def test_unread_end_of_a_changed_container(contract_id: str, image: str) -> None:
     """SANDBOX-08, TERM-21: what ended unseen is stopped for its new definition and made again, else not."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(restartPolicy="OnFailure")
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)

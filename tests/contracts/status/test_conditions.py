@@ -1,4 +1,4 @@
-"""COND contracts: each is kept by a right story and broken by a wrong one."""
+"""COND contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pod_status import again, condition, ended, runs, tell_status, waits
 from running import BROKEN, KEPT
-from story import Story
+from trace_builder import TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -31,7 +31,7 @@ def assert_condition(
 ) -> None:
     """A status with these containers: the right conditions keep the contract, the wrong ones break it."""
 
-    def tell(s: Story, *, is_right: bool) -> None:
+    def tell(s: TraceBuilder, *, is_right: bool) -> None:
         conditions = right if is_right else wrong
         tell_status(s, s.pod(**spec), phase, apps, inits=inits or [], conditions=conditions)
 
@@ -55,8 +55,8 @@ def test_started_app_proves_initialization(kubernetes: str, *, stays: bool) -> N
 
 
 def test_app_that_waited_proves_nothing_at_the_end() -> None:
-    """COND-02: what waits in back-off is told as lost with its pod, and Initialized stays as it was."""
-    s = Story()
+    """COND-02: what waits in back-off is reported as lost with its pod, and Initialized stays as it was."""
+    s = TraceBuilder()
     web = s.pod(initContainers=SIDECAR)
     unready = condition(
         "Initialized", "False", "ContainersNotInitialized", "containers with incomplete status: [i1]"
@@ -72,8 +72,8 @@ def test_app_that_waited_proves_nothing_at_the_end() -> None:
 
 @pytest.mark.parametrize("waited", [True, False])
 def test_pod_that_ended_has_failed_only_by_what_ran(*, waited: bool) -> None:
-    """COND-03: what never ran is told as lost with its pod, and ContainersReady stays as it was."""
-    s = Story()
+    """COND-03: what never ran is reported as lost with its pod, and ContainersReady stays as it was."""
+    s = TraceBuilder()
     web = s.pod(restartPolicy="Never")
     s.run_container(web, s.run_sandbox(web))
     unready = condition("ContainersReady", "False", "ContainersNotReady", UNREADY)
@@ -112,10 +112,10 @@ def test_containers_ready_follows_the_containers(
 
 
 @pytest.mark.parametrize("contract_id", ["COND-02", "SIDECAR-17"])
-def test_start_of_a_sidecar_is_told_after_what_follows_from_it(contract_id: str) -> None:
+def test_start_of_a_sidecar_is_reported_after_what_follows_from_it(contract_id: str) -> None:
     """A sync may know of a startup probe's success before the loop tells `started`, but not for long."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         probe = {"tcpSocket": {"port": 8080}}
         web = s.pod(initContainers=[SIDECAR[0] | {"startupProbe": probe}])
         for started in (False, right):
@@ -129,8 +129,8 @@ def test_start_of_a_sidecar_is_told_after_what_follows_from_it(contract_id: str)
 
 @pytest.mark.parametrize(("later", "verdict"), [(1, KEPT), (10, BROKEN)])
 def test_initialized_follows_with_the_next_sync(later: int, verdict: Verdict) -> None:
-    """COND-02: until the next sync, which comes soon, results of several probes may be told one by one."""
-    s = Story()
+    """COND-02: until the next sync, which comes soon, several probes' results may be reported one by one."""
+    s = TraceBuilder()
     web = s.pod(initContainers=SIDECAR)
     text = "containers with incomplete status: [i1]"
     waiting = [condition("Initialized", "False", "ContainersNotInitialized", text)]
@@ -162,19 +162,19 @@ def test_ready_needs_every_gate(
     assert_condition("COND-04", [runs()], right + gate, wrong + gate, **GATES)
 
 
-def ready_to_start(s: Story, pod: Any, apps: list[dict[str, Any]], *, value: bool) -> None:
+def ready_to_start(s: TraceBuilder, pod: Any, apps: list[dict[str, Any]], *, value: bool) -> None:
     """A status with the condition under test."""
     tell_status(s, pod, "Running", apps, conditions=[condition("PodReadyToStartContainers", str(value))])
 
 
 @detects("COND-06")
-def test_not_ready_to_start_without_sandbox(s: Story, *, right: bool) -> None:
+def test_not_ready_to_start_without_sandbox(s: TraceBuilder, *, right: bool) -> None:
     """COND-06: the condition is False before a sandbox was run."""
     ready_to_start(s, s.pod(), [waits()], value=not right)
 
 
 @detects("COND-06")
-def test_not_ready_to_start_after_the_sandbox_is_gone(s: Story, *, right: bool) -> None:
+def test_not_ready_to_start_after_the_sandbox_is_gone(s: TraceBuilder, *, right: bool) -> None:
     """COND-06: the condition does not stay True."""
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
@@ -186,7 +186,7 @@ def test_not_ready_to_start_after_the_sandbox_is_gone(s: Story, *, right: bool) 
 
 
 @detects("COND-06")
-def test_stop_that_failed_may_have_taken_place(s: Story, *, right: bool) -> None:
+def test_stop_that_failed_may_have_taken_place(s: TraceBuilder, *, right: bool) -> None:
     """COND-06: after a stop that failed the sandbox may be gone; once it is read as ready it is not."""
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
@@ -198,9 +198,9 @@ def test_stop_that_failed_may_have_taken_place(s: Story, *, right: bool) -> None
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_sandbox_is_told_as_before_while_the_worker_waits(*, waits: bool, verdict: Verdict) -> None:
-    """COND-06: a sync that waits to be told of an image has not looked at the sandbox since."""
-    s = Story()
+def test_sandbox_is_reported_as_before_while_the_worker_waits(*, waits: bool, verdict: Verdict) -> None:
+    """COND-06: a sync that waits for news of an image has not looked at the sandbox since."""
+    s = TraceBuilder()
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
     c1 = s.run_container(pod, sandbox)
@@ -218,7 +218,7 @@ def test_sandbox_is_told_as_before_while_the_worker_waits(*, waits: bool, verdic
 @pytest.mark.parametrize(("inspects", "verdict"), [(False, KEPT), (True, BROKEN)])
 def test_sandbox_that_cannot_be_inspected(*, inspects: bool, verdict: Verdict) -> None:
     """COND-06: a kubelet that cannot look at a dead sandbox tells what it has known of it."""
-    s = Story()
+    s = TraceBuilder()
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
     c1 = s.run_container(pod, sandbox)
@@ -235,9 +235,9 @@ def test_sandbox_that_cannot_be_inspected(*, inspects: bool, verdict: Verdict) -
     ("kubernetes", "when", "verdict"),
     [("1.32", "pull", BROKEN), ("1.32", "after", KEPT), ("1.36", "pull", KEPT), ("1.36", "after", BROKEN)],
 )
-def test_new_sandbox_is_told(kubernetes: str, when: str, verdict: Verdict) -> None:
-    """COND-07: up to 1.35 a new sandbox is told after the pull, from 1.36 on before it."""
-    s = Story(kubernetes)
+def test_new_sandbox_is_reported(kubernetes: str, when: str, verdict: Verdict) -> None:
+    """COND-07: up to 1.35 a new sandbox is reported after the pull, from 1.36 on before it."""
+    s = TraceBuilder(kubernetes)
     pod = s.pod()
     tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers", "False")])
     s.run_sandbox(pod)
@@ -257,7 +257,7 @@ def test_new_sandbox_is_told(kubernetes: str, when: str, verdict: Verdict) -> No
 )
 def test_later_sync_tells_a_sandbox_while_it_pulls(since: str, verdict: Verdict) -> None:
     """COND-07: a sync that has found the sandbox tells of it, though it pulls an image, too."""
-    s = Story()
+    s = TraceBuilder()
     pod = s.pod()
     tell_status(s, pod, "Pending", [waits()], conditions=[condition("PodReadyToStartContainers", "False")])
     s.run_sandbox(pod)
@@ -277,7 +277,7 @@ def test_later_sync_tells_a_sandbox_while_it_pulls(since: str, verdict: Verdict)
 @pytest.mark.parametrize(("said", "verdict"), [("False", KEPT), ("True", BROKEN)])
 def test_not_ready_to_start_in_the_end(said: str, verdict: Verdict) -> None:
     """COND-06: the last status of a deleted pod tells of no sandbox."""
-    s = Story()
+    s = TraceBuilder()
     pod = s.pod()
     sandbox = s.run_sandbox(pod)
     s.delete(pod)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pod_status import ended, runs, tell_status, waits
 from running import running
-from story import Story
+from trace_builder import TraceBuilder
 from twice import assert_detects, detects
 
 
@@ -37,7 +37,7 @@ def test_restart_count_is_that_of_the_record() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_restart_count_may_be_that_of_a_record_that_just_went(count: int) -> None:
-    """CSTAT-07: the sync that removes a record told of it, so that the number may be lower than before."""
+    """CSTAT-07: the sync that removes a record reported it, so that the number may be lower than before."""
     s, web, _, c1 = running()
     tell_status(s, web, "Running", [waits(restartCount=2)])
     s.exited(c1, 1)
@@ -51,7 +51,7 @@ def test_restart_count_may_be_that_of_a_record_that_just_went(count: int) -> Non
 @pytest.mark.parametrize("goes", [True, False])
 def test_pod_that_is_back_counts_anew(*, goes: bool) -> None:
     """CSTAT-07: a static pod whose file went and is back has no restarts yet, but one that stayed has."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod("web-node-1", source="file", uid="static")
     sandbox = s.run_sandbox(web)
     tell_status(s, web, "Running", [waits(restartCount=1)])
@@ -77,7 +77,7 @@ def test_id_is_of_a_container_of_the_pod() -> None:
 
 
 @detects("CSTAT-08")
-def test_image_without_record_is_that_of_the_spec(s: Story, *, right: bool) -> None:
+def test_image_without_record_is_that_of_the_spec(s: TraceBuilder, *, right: bool) -> None:
     """CSTAT-08: a container that is not there yet has its image from the spec."""
     tell_status(s, s.pod(), "Pending", [waits(image="img:1" if right else "img:2")])
 
@@ -85,7 +85,7 @@ def test_image_without_record_is_that_of_the_spec(s: Story, *, right: bool) -> N
 @pytest.mark.parametrize("updated", [True, False])
 def test_image_without_record_may_be_that_of_the_spec_before(*, updated: bool) -> None:
     """CSTAT-08: the sync that tells of a container may have begun before its image was changed."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     if updated:
         web.manifest["spec"]["containers"][0]["image"] = "img:2"
@@ -106,23 +106,23 @@ def test_ended_container_is_not_started() -> None:
     assert_ended("CSTAT-09", started=True)
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_late_result_of_a_startup_probe_is_told(*, told: bool) -> None:
-    """CSTAT-09: the success of an instance whose end has just been told makes it started, no more."""
-    s = Story()
+@pytest.mark.parametrize("reported", [True, False])
+def test_late_result_of_a_startup_probe_is_reported(*, reported: bool) -> None:
+    """CSTAT-09: the success of an instance whose end has just been reported makes it started, no more."""
+    s = TraceBuilder()
     probe = {"tcpSocket": {"port": 8080}}
     web = s.pod(containers=[{"name": "c1", "image": "img:1", "startupProbe": probe}])
-    tell_status(s, web, "Running", [ended(1) if told else runs(started=True)])
+    tell_status(s, web, "Running", [ended(1) if reported else runs(started=True)])
     tell_status(s, web, "Running", [ended(1, started=True)])
 
-    assert bool(s.judge("CSTAT-09").breaks) is not told
+    assert bool(s.judge("CSTAT-09").breaks) is not reported
 
 
 @pytest.mark.parametrize(("kubernetes", "started"), [("1.26", None), ("1.32", False)])
 def test_init_containers_are_started_since_sidecars(kubernetes: str, *, started: bool | None) -> None:
     """CSTAT-09: init containers carry `started` from 1.28 on."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
         wrong = False if started is None else None
         init = waits("PodInitializing", name="i1", started=started if right else wrong)
@@ -142,7 +142,7 @@ def test_ended_container_is_not_ready() -> None:
 
 
 @detects("CSTAT-10")
-def test_init_container_is_ready_once_it_ended_well(s: Story, *, right: bool) -> None:
+def test_init_container_is_ready_once_it_ended_well(s: TraceBuilder, *, right: bool) -> None:
     """CSTAT-10: an init container that ended with 0 is ready."""
     pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
     tell_status(s, pod, "Pending", inits=[ended(0, name="i1", ready=right)])
@@ -150,7 +150,7 @@ def test_init_container_is_ready_once_it_ended_well(s: Story, *, right: bool) ->
 
 @pytest.mark.parametrize("names", [["c1", "stranger"], ["c1", "c1"]])
 @detects("CSTAT-13")
-def test_only_containers_of_the_spec_have_a_status(s: Story, names: list[str], *, right: bool) -> None:
+def test_only_containers_of_the_spec_have_a_status(s: TraceBuilder, names: list[str], *, right: bool) -> None:
     """CSTAT-13: neither a stranger nor a second one of the same name."""
     apps = [waits(name=name) for name in (["c1"] if right else names)]
     tell_status(s, s.pod(), "Pending", apps)

@@ -1,4 +1,4 @@
-"""CSTAT contracts on states: each is kept by a right story and broken by a wrong one."""
+"""CSTAT contracts on states: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from outside_world import file_pod, start_static
 from pod_status import again, end_of, ended, runs, tell_status, waits
 from running import running
-from story import NOON, Story
+from trace_builder import NOON, TraceBuilder
 from twice import assert_detects, detects
 
 UNKNOWN_END = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
@@ -18,14 +18,14 @@ UNKNOWN_END = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown
 def assert_status(contract_id: str, right: dict[str, Any], wrong: dict[str, Any], **spec: Any) -> None:
     """A pod that was just made and has one container: this entry is right, that one is wrong."""
 
-    def tell(s: Story, *, right_one: bool) -> None:
+    def tell(s: TraceBuilder, *, right_one: bool) -> None:
         tell_status(s, s.pod(**spec), "Pending", [right if right_one else wrong])
 
     assert_detects(contract_id, lambda s, right: tell(s, right_one=right))
 
 
 def stamp(seconds: float) -> str:
-    """A time of the API's, `seconds` after the story's noon."""
+    """A time of the API's, `seconds` after the trace's noon."""
     return datetime.fromtimestamp(NOON + int(seconds), UTC).isoformat()
 
 
@@ -43,8 +43,8 @@ def test_container_without_record_waits(right: dict[str, Any], wrong: dict[str, 
 
 
 @detects("CSTAT-01")
-def test_end_that_is_heard_of_late_is_told_of_what_is_back(s: Story, *, right: bool) -> None:
-    """CSTAT-01: a container that never ran is told as ended where its pod's file went before the end."""
+def test_end_that_is_noticed_late_is_reported_what_is_back(s: TraceBuilder, *, right: bool) -> None:
+    """CSTAT-01: a container that never ran is reported as ended where its pod's file went before the end."""
     pod = s.pod("web-node-1", source="file", uid="static")
     sandbox = s.run_sandbox(pod)
     tell_status(s, pod, "Pending", [waits()])
@@ -93,7 +93,7 @@ def test_running_state_does_not_outlive_the_exit() -> None:
     ("ends", "verdict"), [("never", "kept"), ("just now", "kept"), ("at once", "broken")]
 )
 def test_running_state_is_kept_while_the_worker_waits(ends: str, verdict: str) -> None:
-    """CSTAT-02: a result of a probe told during a long pull, or just after it, says nothing of the state."""
+    """CSTAT-02: a result of a probe reported during a long pull, or just after it, says no state."""
     s, web, _, c1 = running()
     tell_status(s, web, "Running", [runs(c1, ready=False)])
     pull = s.begin("PullImage", {"image": {"image": "img:2"}, "sandbox_config": s.sandbox_config(web)})
@@ -110,7 +110,7 @@ def test_running_state_is_kept_while_the_worker_waits(ends: str, verdict: str) -
 @pytest.mark.parametrize(("kind", "verdict"), [("initContainers", "kept"), ("containers", "broken")])
 def test_running_state_is_kept_while_room_is_made(kind: str, verdict: str) -> None:
     """CSTAT-02: so it is while a sync removes an init container, which is to run again."""
-    s = Story()
+    s = TraceBuilder()
     apps = [{"name": "c1", "image": "img:1"}]
     old = {"name": "old", "image": "img:1"}
     spec: dict[str, Any] = {"containers": apps} | {kind: [*(apps if kind == "containers" else ()), old]}
@@ -127,10 +127,10 @@ def test_running_state_is_kept_while_room_is_made(kind: str, verdict: str) -> No
     assert s.judge("CSTAT-02").verdict.words == verdict
 
 
-def test_lost_state_is_told_at_the_end_of_a_former_life() -> None:
-    """CSTAT-02, -14, -15: what does not run is told as lost where its pod's file went and is back."""
+def test_lost_state_is_reported_at_the_end_of_a_former_life() -> None:
+    """CSTAT-02, -14, -15: what does not run is reported as lost where its pod's file went and is back."""
     for right in (True, False):
-        s = Story()
+        s = TraceBuilder()
         web = s.pod("web-node-1", source="file", uid="static")
         sandbox = s.run_sandbox(web)
         c1 = s.run_container(web, sandbox)
@@ -155,7 +155,7 @@ def test_lost_state_is_told_at_the_end_of_a_former_life() -> None:
 @pytest.mark.parametrize(("edited", "verdict"), [(True, "kept"), (False, "broken")])
 def test_end_that_an_edit_has_made_up_is_moved(*, edited: bool, verdict: str) -> None:
     """CSTAT-04: what had to go for an edit of its file is back, and tells the end that was made up then."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     sandbox, c1 = start_static(s, web)
     s.exited(c1, 1)
@@ -189,8 +189,8 @@ def test_running_state_is_kept_while_the_kubelet_is_blind(rpc: str, way: str, ve
     assert s.judge("CSTAT-02").verdict.words == verdict
 
 
-def restarted(code: int = 1) -> tuple[Story, Any, Any, Any]:
-    """A story in which c1 exited and was started again."""
+def restarted(code: int = 1) -> tuple[TraceBuilder, Any, Any, Any]:
+    """A trace in which c1 exited and was started again."""
     s, web, sandbox, first = running()
     s.exited(first, code)
     return s, web, first, s.run_container(web, sandbox, "c1", 1)

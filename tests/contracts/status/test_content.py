@@ -1,4 +1,4 @@
-"""STATUS contracts about the course of statuses: each is kept by a right story and broken by a wrong one."""
+"""STATUS contracts about the course of statuses: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pod_status import condition, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
-from story import Story
+from trace_builder import TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -21,7 +21,7 @@ READY = [condition("ContainersReady"), condition("Ready")]
 
 @pytest.mark.parametrize("wrong", ["runs", "waits", "older"])
 def test_older_status_does_not_follow(wrong: str) -> None:
-    """STATUS-02: what was told last is not told otherwise by an older status."""
+    """STATUS-02: what was reported last is not contradicted by an older status."""
     for right in (True, False):
         s, web, sandbox, c1 = running()
         tell_status(s, web, "Running", [runs(c1)])
@@ -40,13 +40,13 @@ def test_older_status_does_not_follow(wrong: str) -> None:
         assert s.judge("STATUS-02").verdict is (KEPT if right else BROKEN), (wrong, right)
 
 
-def _probed(s: Story, container: str, code: int) -> None:
+def _probed(s: TraceBuilder, container: str, code: int) -> None:
     request = {"container_id": container, "cmd": ["alive"], "timeout": "1"}
     s.call("ExecSync", request, {"exit_code": code} if code else {})
 
 
 @pytest.mark.parametrize(("after", "verdict"), [(0.5, KEPT), (8, BROKEN)])
-def test_readiness_is_told_at_once(after: float, verdict: Verdict) -> None:
+def test_readiness_is_reported_at_once(after: float, verdict: Verdict) -> None:
     """STATUS-13: what a readiness probe has found stands in a status at once."""
     s, web, _, c1 = running(**READINESS)
     tell_status(s, web, "Running", [runs(c1)], conditions=READY)
@@ -84,7 +84,7 @@ def test_reason_goes_with_its_phase(second: dict[str, Any], verdict: Verdict) ->
 
 
 @detects("STATUS-17")
-def test_reason_of_a_static_pod_is_forgotten(s: Story, *, right: bool) -> None:
+def test_reason_of_a_static_pod_is_forgotten(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-17: a kubelet that starts does not know why a static pod had ended; one that goes on does."""
     web = s.pod("web-node-1", source="file", uid="static")
     c1 = s.run_container(web, s.run_sandbox(web))
@@ -109,7 +109,7 @@ def test_stale_reason_is_dropped() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 1, 7])
 @detects("STATUS-18", kubernetes="1.34")
-def test_generation_is_observed(s: Story, wrong: int | None, *, right: bool) -> None:
+def test_generation_is_observed(s: TraceBuilder, wrong: int | None, *, right: bool) -> None:
     """STATUS-18: a status tells the generation of the spec, and follows it."""
     web = s.pod()
     web.manifest["metadata"]["generation"] = 1

@@ -1,11 +1,11 @@
-"""EVENTS contracts: each is kept by a right story and broken by a wrong one."""
+"""EVENTS contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from outside_world import event, killed, started
 from running import BROKEN, KEPT, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -23,7 +23,7 @@ PULLING, CRASHING = "Back-off pulling image img:1", "Back-off restarting failed 
 )
 def test_container_events_name_their_container(name: str, path: str, verdict: Verdict) -> None:
     """EVENTS-02: the field path says which container."""
-    s = Story()
+    s = TraceBuilder()
     event(s, s.pod(initContainers=[{"name": "i1", "image": "img:1"}]), "Created", name, path=path)
 
     assert s.judge("EVENTS-02").verdict is verdict
@@ -38,7 +38,7 @@ def test_events_come_in_order(order: tuple[str, ...], verdict: Verdict) -> None:
     for reason in order:
         event(s, web, reason, "c1")
 
-    # The story's start at 0 s has had no event, which is another break where the order is right.
+    # The trace's start at 0 s has had no event, which is another break where the order is right.
     broken = s.judge("EVENTS-06").broken_clauses
     assert (("start", None) in broken) is (verdict is BROKEN)
 
@@ -55,7 +55,7 @@ def test_unhealthy_comes_before_killing(first: str, *, broken: bool) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "silent"])
 @pytest.mark.parametrize("before", [True, False])
-def test_each_kill_is_told(*, before: bool, wrong: str) -> None:
+def test_each_kill_is_reported(*, before: bool, wrong: str) -> None:
     """TERM-09: Killing comes with each kill, just before or after."""
     s, web, _, c1 = running()
     if before and not wrong:
@@ -67,13 +67,13 @@ def test_each_kill_is_told(*, before: bool, wrong: str) -> None:
     assert s.judge("TERM-09").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_failed_start_is_told(*, told: bool, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("reported", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_failed_start_is_reported(*, reported: bool, verdict: Verdict) -> None:
     """START-03: a container that cannot be made has its event."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.create(web, s.run_sandbox(web), error="INTERNAL")
-    if told:
+    if reported:
         event(s, web, "Failed", "c1", kind="Warning")
 
     assert s.judge("START-03").verdict is verdict
@@ -82,7 +82,7 @@ def test_failed_start_is_told(*, told: bool, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("gone", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
 def test_what_nobody_wants_has_no_lists(*, gone: bool, verdict: Verdict) -> None:
     """EVENTS-02: of a pod that was deleted while the kubelet was down, records tell containers alone."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
     s.run_container(web, s.run_sandbox(web), "i1")
     killed(s)

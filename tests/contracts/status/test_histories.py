@@ -1,4 +1,4 @@
-"""What generated histories told of judges: two things at once, lost answers, busy workers, and faults."""
+"""What generated histories showed of judges: two things at once, lost answers, busy workers, and faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from pod_status import end_of, runs, tell_status, waits
 from running import BROKEN, KEPT, running
 from runtime_reads import container_record, list_containers
-from story import Story
+from trace_builder import TraceBuilder
 
 
 @pytest.mark.parametrize("dies", ["before", "just after", "never"])
@@ -60,7 +60,7 @@ def test_garbage_collection_lists_the_other_way_round(*, collects: bool) -> None
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_lost_answer_is_found_in_a_list(*, listed: bool) -> None:
-    """CSTAT-08: a container that was created though nobody was told has an id all the same."""
+    """CSTAT-08: a container that was created though no reply named it has an id all the same."""
     s, web, sandbox, c1 = running()
     s.exited(c1, 1)
     lost = s.create(web, sandbox, "c1", 1, error="DEADLINE_EXCEEDED")
@@ -94,7 +94,7 @@ def test_the_reason_may_be_that_of_the_image_before(
     contract: str, reason: str, *, updated: bool, breaks: bool
 ) -> None:
     """IMAGE-06, IMAGE-07: a status that follows an update at once may tell of the image it had before."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web)
     if updated:
@@ -158,7 +158,7 @@ def test_what_is_gone_at_the_start_is_not_inspected(*, listed: bool) -> None:
 
 
 @pytest.mark.parametrize("runs_on", [True, False])
-def test_deadline_of_an_ended_pod_is_told_once(*, runs_on: bool) -> None:
+def test_deadline_of_an_ended_pod_is_reported_once(*, runs_on: bool) -> None:
     """EVENTS-08: a pod of which nothing runs may be done with its first computation past the deadline."""
     s, web, _, c1 = running()
     if not runs_on:
@@ -171,12 +171,12 @@ def test_deadline_of_an_ended_pod_is_told_once(*, runs_on: bool) -> None:
 
 @pytest.mark.parametrize("hooked", [True, False])
 def test_a_hook_keeps_the_worker(*, hooked: bool) -> None:
-    """LOOP-09: while a hook runs, the end of another container is told of later."""
+    """LOOP-09: while a hook runs, the end of another container is reported later."""
     containers = [
         {"name": "c1", "image": "img:1", "lifecycle": {"postStart": {"exec": {"command": ["wait"]}}}},
         {"name": "c2", "image": "img:1"},
     ]
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(containers=containers)
     sandbox = s.run_sandbox(web)
     c1, c2 = s.run_container(web, sandbox), s.run_container(web, sandbox, "c2")
@@ -193,7 +193,7 @@ def test_a_hook_keeps_the_worker(*, hooked: bool) -> None:
 @pytest.mark.parametrize("is_second_attempt", [True, False])
 def test_garbage_collection_takes_what_was_counted(*, is_second_attempt: bool) -> None:
     """RESTART-05: past a record that never began the one before may be gone, and yet be counted."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     first = int(is_second_attempt)

@@ -1,4 +1,4 @@
-"""STATUS contracts: each is kept by a right story and broken by a wrong one."""
+"""STATUS contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from outside_world import api_write, file_pod, start_static
 from pod_status import condition, end_of, ended, runs, tell_status, waits
 from running import BROKEN, running
-from story import Story
+from trace_builder import TraceBuilder
 from twice import assert_detects, detects
 
 IP: dict[str, Any] = {"podIP": "10.88.0.2", "podIPs": [{"ip": "10.88.0.2"}]}
@@ -25,7 +25,7 @@ def assert_second(
 ) -> None:
     """Two statuses of a pod: the right second one keeps the contract, the wrong one breaks it."""
 
-    def tell(s: Story, *, is_right: bool) -> None:
+    def tell(s: TraceBuilder, *, is_right: bool) -> None:
         pod = s.pod()
         tell_status(s, pod, "Running", [runs()], conditions=conditions)
         second: dict[str, Any] = {"apps": [ended(0)], "conditions": conditions}
@@ -47,7 +47,7 @@ def test_start_time_never_changes(wrong: str | None) -> None:
 
 
 @detects("STATUS-09")
-def test_new_sandbox_moves_the_time_of_its_condition(s: Story, *, right: bool) -> None:
+def test_new_sandbox_moves_the_time_of_its_condition(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-09: between two statuses the sandbox may have been gone; without a new one it was not."""
     pod = s.pod()
     ready_to_start = condition("PodReadyToStartContainers")
@@ -60,8 +60,8 @@ def test_new_sandbox_moves_the_time_of_its_condition(s: Story, *, right: bool) -
 
 @pytest.mark.parametrize("probed", [True, False])
 def test_container_may_become_ready_just_before_its_end(*, probed: bool) -> None:
-    """STATUS-09: what its readiness probe told last is in no status, and moves the time."""
-    s = Story()
+    """STATUS-09: what its readiness probe reported last is in no status, and moves the time."""
+    s = TraceBuilder()
     probe = {"readinessProbe": {"exec": {"command": ["ready"]}}} if probed else {}
     pod = s.pod(containers=[{"name": "c1", "image": "img:1", **probe}], restartPolicy="Never")
     ready = condition("Ready", "False")
@@ -72,7 +72,7 @@ def test_container_may_become_ready_just_before_its_end(*, probed: bool) -> None
 
 
 @detects("STATUS-09")
-def test_forgotten_status_begins_with_what_the_mirror_told(s: Story, *, right: bool) -> None:
+def test_forgotten_status_begins_with_what_the_mirror_reported(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-09: a time goes back where the pod was forgotten with its file, and not before."""
     pod = s.pod("web-node-1", source="file", uid="static")
     s.run_sandbox(pod)
@@ -86,9 +86,9 @@ def test_forgotten_status_begins_with_what_the_mirror_told(s: Story, *, right: b
 
 @pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09"])
 def test_static_pod_that_is_back_begins_anew(contract_id: str) -> None:
-    """STATUS-08, STATUS-09: what was told in a former life is forgotten, but not in the middle of one."""
+    """STATUS-08, STATUS-09: what was reported in a former life is forgotten, but not in the middle of one."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         pod = s.pod("web-node-1", source="file", uid="static")
         first = s.run_sandbox(pod)
         s.unset(pod)
@@ -110,17 +110,17 @@ def test_static_pod_that_is_back_begins_anew(contract_id: str) -> None:
 
 
 @pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09", "RESTARTKUBELET-11"])
-def test_what_a_mirror_told_goes_with_it(contract_id: str) -> None:
-    """STATUS-08, STATUS-09, RESTARTKUBELET-11: a new kubelet finds a new mirror, which was told nothing."""
+def test_what_a_mirror_reported_goes_with_it(contract_id: str) -> None:
+    """STATUS-08, STATUS-09, RESTARTKUBELET-11: a new kubelet finds a new mirror, which has no status."""
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         web = file_pod(s)
         annotations = {"kubernetes.io/config.mirror": web.uid}
         meta = {"name": web.name, "namespace": "default", "annotations": annotations}
         api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
         start_static(s, web)
-        told = {"conditions": [condition("Ready", "False")]}
-        tell_status(s, web, "Running", [ended(0)], **told)
+        reported = {"conditions": [condition("Ready", "False")]}
+        tell_status(s, web, "Running", [ended(0)], **reported)
         if right:
             s.record("deleted", uid="mirror")
         s.wait(5).record("kubelet", op="killed")
@@ -130,16 +130,16 @@ def test_what_a_mirror_told_goes_with_it(contract_id: str) -> None:
             tell_status(s, web, "Running", [ended(0)], startTime=LATER, **moved)
 
     if contract_id == "RESTARTKUBELET-11":
-        stories = [Story(), Story()]
-        for right, s in zip((True, False), stories, strict=True):
+        traces = [TraceBuilder(), TraceBuilder()]
+        for right, s in zip((True, False), traces, strict=True):
             tell(s, right=right)
-        assert [bool(s.judge(contract_id).breaks) for s in stories] == [False, True]
+        assert [bool(s.judge(contract_id).breaks) for s in traces] == [False, True]
     else:
         assert_detects(contract_id, tell)
 
 
 @detects("STATUS-09")
-def test_pod_may_have_been_ready_between(s: Story, *, right: bool) -> None:
+def test_pod_may_have_been_ready_between(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-09: a sync may know that a probe succeeded before the loop tells it, which follows soon."""
     probe = {"exec": {"command": ["ready"]}}
     web = s.pod(containers=[{"name": "c1", "image": "img:1", "readinessProbe": probe}])
@@ -154,7 +154,7 @@ def test_pod_may_have_been_ready_between(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("policy", ["Never", "OnFailure"])
 @detects("STATUS-10")
-def test_ended_container_stays_ended(s: Story, policy: str, *, right: bool) -> None:
+def test_ended_container_stays_ended(s: TraceBuilder, policy: str, *, right: bool) -> None:
     """STATUS-10: what the policy never restarts does not run again."""
     pod = s.pod(restartPolicy=policy)
     tell_status(s, pod, "Running", [ended(0)])
@@ -162,7 +162,7 @@ def test_ended_container_stays_ended(s: Story, policy: str, *, right: bool) -> N
 
 
 @detects("STATUS-12")
-def test_messages_share_their_limit(s: Story, *, right: bool) -> None:
+def test_messages_share_their_limit(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-12: two containers have 6 KiB each."""
     text = "x" * (6144 if right else 6145)
     first = ended(1, state=end_of(None, 1, message=text))
@@ -183,7 +183,7 @@ def test_address_is_that_of_the_sandbox(wrong: dict[str, Any]) -> None:
 
 
 @detects("STATUS-16")
-def test_address_may_be_missing_while_an_image_is_asked_for(s: Story, *, right: bool) -> None:
+def test_address_may_be_missing_while_an_image_is_asked_for(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-16: what is written while a sync waits for an image was known before its sandbox was."""
     web = s.pod()
     s.run_sandbox(web)
@@ -198,7 +198,9 @@ def test_address_may_be_missing_while_an_image_is_asked_for(s: Story, *, right: 
 
 @pytest.mark.parametrize("fails", [True, False])
 @detects("STATUS-16")
-def test_address_may_be_missing_while_no_relist_succeeds(s: Story, *, right: bool, fails: bool) -> None:
+def test_address_may_be_missing_while_no_relist_succeeds(
+    s: TraceBuilder, *, right: bool, fails: bool
+) -> None:
     """STATUS-16: the sync after the one that ran the sandbox waits until its pod could be read."""
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -209,7 +211,7 @@ def test_address_may_be_missing_while_no_relist_succeeds(s: Story, *, right: boo
 
 
 @detects("STATUS-16")
-def test_host_network_has_the_hosts_address(s: Story, *, right: bool) -> None:
+def test_host_network_has_the_hosts_address(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-16: a pod on the host's network has its IP."""
     ip = "192.0.2.2" if right else "10.88.0.2"
     tell_status(s, s.pod(hostNetwork=True), "Running", [runs()], podIP=ip, podIPs=[{"ip": ip}])
@@ -217,8 +219,8 @@ def test_host_network_has_the_hosts_address(s: Story, *, right: bool) -> None:
 
 @pytest.mark.parametrize("policy", ["OnFailure", "Always"])
 def test_no_address_follows_while_an_end_is_final(policy: str) -> None:
-    """STATUS-16: no status is told at all while what it says has ended for good runs again."""
-    s = Story()
+    """STATUS-16: no status is written at all while what it says has ended for good runs again."""
+    s = TraceBuilder()
     web = s.pod(restartPolicy=policy)
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)

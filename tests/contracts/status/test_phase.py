@@ -1,4 +1,4 @@
-"""PHASE contracts: each is kept by a right story and broken by a wrong one."""
+"""PHASE contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from outside_world import api_write, file_pod, start_static
 from pod_status import again, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contracts.tables.status import COUNTS
@@ -49,23 +49,23 @@ def test_phase_follows_the_containers(case: Case) -> None:
     """PHASE-02 to PHASE-10, PHASE-15: the containers decide, in the order of the table."""
     contract_id, policy, inits, apps, phase, wrong = case
 
-    def tell(s: Story, *, right: bool) -> None:
+    def tell(s: TraceBuilder, *, right: bool) -> None:
         tell_status(s, s.pod(**spec(policy, inits, apps)), phase if right else wrong, apps, inits=inits)
 
     assert_detects(contract_id, tell)
 
 
-def tell_lost(s: Story, web: PodHandle) -> None:
-    """The sandbox of a pod that is to go is stopped, and its container, which never ran, is told as lost."""
+def tell_lost(s: TraceBuilder, web: PodHandle) -> None:
+    """The sandbox of a pod that is to go is stopped, and its container, which never ran, is shown as lost."""
     s.stop_sandbox(s.run_sandbox(web))
     lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
     tell_status(s, web, "Pending", [{"name": "c1", "state": lost}])
 
 
 @pytest.mark.parametrize("goes", [True, False])
-def test_end_that_is_heard_of_late_leaves_the_phase(*, goes: bool) -> None:
-    """PHASE-05: the end of a pod whose file went and is back may be told of what is wanted again."""
-    s = Story()
+def test_end_that_is_noticed_late_leaves_the_phase(*, goes: bool) -> None:
+    """PHASE-05: the end of a pod whose file went and is back may be reported of what is wanted again."""
+    s = TraceBuilder()
     web = s.pod("web-node-1", source="file", uid="static")
     if goes:
         s.wait(5).unset(web)
@@ -77,8 +77,8 @@ def test_end_that_is_heard_of_late_leaves_the_phase(*, goes: bool) -> None:
 
 @pytest.mark.parametrize("goes", [True, False])
 def test_end_leaves_the_phase_of_a_static_pod(*, goes: bool) -> None:
-    """PHASE-07: at the end of a static pod what never ran is told as lost, and the phase is as it was."""
-    s = Story()
+    """PHASE-07: at the end of a static pod what never ran is reported as lost, and the phase is as it was."""
+    s = TraceBuilder()
     web = s.pod("web-node-1", source="file", uid="static", restartPolicy="OnFailure")
     if goes:
         s.wait(5).unset(web)
@@ -90,7 +90,7 @@ def test_end_leaves_the_phase_of_a_static_pod(*, goes: bool) -> None:
 @pytest.mark.parametrize("anew", [True, False])
 def test_phase_is_held_back_at_that_of_the_mirror(*, anew: bool) -> None:
     """PHASE-02: at its deadline a static pod that runs is Pending where its mirror is new, else as before."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s, activeDeadlineSeconds=10)
     meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
     api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
@@ -107,8 +107,8 @@ def test_phase_is_held_back_at_that_of_the_mirror(*, anew: bool) -> None:
 
 @pytest.mark.parametrize("follows", [True, False])
 def test_phase_follows_what_a_probe_finds_long_after(*, follows: bool) -> None:
-    """PHASE-03: a result of a probe is told at once, however long the status before was ago."""
-    s = Story()
+    """PHASE-03: a result of a probe is reported at once, however long the status before was ago."""
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "s1", "image": "img:1", "restartPolicy": "Always"}])
     for started, phase in (
         (False, "Pending"),
@@ -124,8 +124,8 @@ def test_phase_follows_what_a_probe_finds_long_after(*, follows: bool) -> None:
 
 @pytest.mark.parametrize("waited", [1, 10])
 def test_phase_follows_with_the_next_sync(waited: int) -> None:
-    """PHASE-02: a result of a probe is told at once, and the phase follows soon."""
-    s = Story()
+    """PHASE-02: a result of a probe is reported at once, and the phase follows soon."""
+    s = TraceBuilder()
     sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
     web = s.pod(initContainers=[sidecar])
     for started in (False, True):
@@ -139,7 +139,7 @@ def test_phase_follows_with_the_next_sync(waited: int) -> None:
 @pytest.mark.parametrize("ends", [True, False])
 def test_end_does_not_wait_for_debugging(*, ends: bool) -> None:
     """PHASE-01: a pod ends though an ephemeral container runs."""
-    s = Story()
+    s = TraceBuilder()
     debugger = [{"name": "dbg", "image": "img:1"}]
     job = s.pod(restartPolicy="Never", terminationGracePeriodSeconds=5, ephemeralContainers=debugger)
     sandbox = s.run_sandbox(job)
@@ -154,7 +154,7 @@ def test_end_does_not_wait_for_debugging(*, ends: bool) -> None:
 
 
 @detects("PHASE-11")
-def test_terminal_phase_is_final(s: Story, *, right: bool) -> None:
+def test_terminal_phase_is_final(s: TraceBuilder, *, right: bool) -> None:
     """PHASE-11: a pod that was Failed is never Running again."""
     pod = s.pod(restartPolicy="Never")
     tell_status(s, pod, "Failed", [ended(1)])
@@ -162,7 +162,7 @@ def test_terminal_phase_is_final(s: Story, *, right: bool) -> None:
 
 
 @detects("PHASE-13")
-def test_eviction_decides_before_the_containers(s: Story, *, right: bool) -> None:
+def test_eviction_decides_before_the_containers(s: TraceBuilder, *, right: bool) -> None:
     """PHASE-13: an evicted pod is Failed even where all its containers ended with 0."""
     tell_status(s, s.pod(), "Failed" if right else "Succeeded", [ended(0)], reason="Evicted")
 
@@ -184,7 +184,7 @@ def test_last_phase_is_not_held_for_ever(contract_id: str, code: int, phase: str
 
 
 @detects("PHASE-09")
-def test_failed_init_is_not_held_for_ever(s: Story, *, right: bool) -> None:
+def test_failed_init_is_not_held_for_ever(s: TraceBuilder, *, right: bool) -> None:
     """PHASE-09: Failed comes once the sandbox of a pod with a failed init container is stopped."""
     pod = s.pod(**spec("Never", [waits(**INIT)], [waits()]))
     sandbox = s.run_sandbox(pod)
@@ -196,7 +196,7 @@ def test_failed_init_is_not_held_for_ever(s: Story, *, right: bool) -> None:
 
 def test_api_servers_own_status_is_not_judged() -> None:
     """PHASE-02: the first status has no conditions and was not written by a kubelet."""
-    s = Story()
+    s = TraceBuilder()
     s.status(s.pod(), "Pending")
 
     assert s.judge("PHASE-02").verdict.words == "not exercised"
@@ -212,9 +212,9 @@ def test_every_kind_of_container_counts_in_every_state() -> None:
 
 
 @pytest.mark.parametrize("mirrored", [True, False])
-def test_static_pod_that_nobody_shows_is_told_nowhere(*, mirrored: bool) -> None:
+def test_static_pod_that_nobody_shows_is_reported_nowhere(*, mirrored: bool) -> None:
     """PHASE-06: without its mirror nothing is written of a static pod that has ended."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s, restartPolicy="Never")
     meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
     api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
@@ -229,9 +229,9 @@ def test_static_pod_that_nobody_shows_is_told_nowhere(*, mirrored: bool) -> None
 
 
 @pytest.mark.parametrize("away", [True, False])
-def test_static_pod_that_ended_before_it_was_shown_is_told_nowhere(*, away: bool) -> None:
+def test_static_pod_that_ended_before_it_was_shown_is_reported_nowhere(*, away: bool) -> None:
     """PHASE-06: one that comes to its end while the API server is away gets no mirror any more."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s, restartPolicy="Never")
     if away:
         s.record("fault", what="the API server is away")

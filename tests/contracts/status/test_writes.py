@@ -1,4 +1,4 @@
-"""STATUS contracts about writing: each is kept by a right story and broken by a wrong one."""
+"""STATUS contracts about writing: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pod_status import ended, runs, tell_status
 from running import BROKEN, KEPT
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -15,11 +15,11 @@ from kubelet_conformance.contract.verdicts import Verdict
 NOON = "2026-01-01T00:00:00Z"
 
 
-def write(s: Story, pod: PodHandle, body: dict[str, Any], *, code: int = 200, **fields: Any) -> None:
+def write(s: TraceBuilder, pod: PodHandle, body: dict[str, Any], *, code: int = 200, **fields: Any) -> None:
     """The kubelet's PATCH of a pod's status."""
-    told: dict[str, Any] = {"verb": "patch", "subresource": "status", "precondition": pod.uid}
+    reported: dict[str, Any] = {"verb": "patch", "subresource": "status", "precondition": pod.uid}
     whole = {"metadata": {"uid": pod.uid}, "status": body}
-    s.record("api", resource="pods", uid=pod.uid, body=whole, code=code, **(told | fields))
+    s.record("api", resource="pods", uid=pod.uid, body=whole, code=code, **(reported | fields))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def write(s: Story, pod: PodHandle, body: dict[str, Any], *, code: int = 200, **
 )
 def test_statuses_are_patched(wrong: dict[str, Any], verdict: Verdict) -> None:
     """STATUS-01: a status is written by PATCH of the status, with the pod's UID."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     write(s, web, {"phase": "Running"}, **wrong)
 
@@ -49,7 +49,7 @@ def test_statuses_are_patched(wrong: dict[str, Any], verdict: Verdict) -> None:
     ],
 )
 @detects("STATUS-01")
-def test_unchanged_status_is_not_patched(s: Story, body: dict[str, Any], *, right: bool) -> None:
+def test_unchanged_status_is_not_patched(s: TraceBuilder, body: dict[str, Any], *, right: bool) -> None:
     """STATUS-01: a PATCH that changes nothing breaks it, one that does keeps it."""
     web = s.pod()
     s.wait(1)
@@ -62,7 +62,7 @@ def test_unchanged_status_is_not_patched(s: Story, body: dict[str, Any], *, righ
 
 def test_what_others_wrote_may_be_put_back() -> None:
     """STATUS-01: after another's write the same PATCH changes something again."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.wait(1)
     tell_status(s, web, "Running", [runs()])
@@ -76,7 +76,7 @@ def test_what_others_wrote_may_be_put_back() -> None:
 @pytest.mark.parametrize(("changes", "verdict"), [(2, KEPT), (0, BROKEN)])
 def test_missing_pod_is_asked_for_when_it_changes(changes: int, verdict: Verdict) -> None:
     """STATUS-05: each start of a container makes a status that is tried once more."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     for attempt in range(changes):
@@ -90,7 +90,7 @@ def test_missing_pod_is_asked_for_when_it_changes(changes: int, verdict: Verdict
 @pytest.mark.parametrize(("code", "ended_too", "verdict"), [(422, True, KEPT), (422, False, BROKEN)])
 def test_resurrection_is_not_asked_for(code: int, *, ended_too: bool, verdict: Verdict) -> None:
     """STATUS-10: a kubelet does not even try to tell that an ended container runs."""
-    s = Story()
+    s = TraceBuilder()
     job = s.pod(restartPolicy="Never")
     tell_status(s, job, "Running", [ended(0)])
     write(s, job, {"containerStatuses": [ended(0) if ended_too else runs()]}, code=code)
@@ -101,7 +101,7 @@ def test_resurrection_is_not_asked_for(code: int, *, ended_too: bool, verdict: V
 def test_status_of_a_removed_pod_is_forgotten() -> None:
     """STATUS-14: a static pod that was gone for a while has a new start time."""
     for start, verdict in (("2026-01-01T00:02:00Z", KEPT), (NOON, BROKEN)):
-        s = Story(started=NOON)
+        s = TraceBuilder(started=NOON)
         web = s.pod("web-node-1", source="file", uid="static", terminationGracePeriodSeconds=0)
         sandbox = s.run_sandbox(web)
         tell_status(s, web, "Running", [runs()], startTime=NOON)
@@ -117,7 +117,7 @@ def test_status_of_a_removed_pod_is_forgotten() -> None:
 @pytest.mark.parametrize("without", ["time", "kubelet", "end", "stop", "housekeeping"])
 def test_what_was_never_forgotten_may_go_on(without: str) -> None:
     """STATUS-14: the kubelet had no time to forget, or was away meanwhile, or has not ended the pod yet."""
-    s = Story(started=NOON)
+    s = TraceBuilder(started=NOON)
     web = s.pod("web-node-1", source="file", uid="static", terminationGracePeriodSeconds=0)
     sandbox = s.run_sandbox(web)
     tell_status(s, web, "Running", [runs()], startTime=NOON)
@@ -147,7 +147,7 @@ def test_what_was_never_forgotten_may_go_on(without: str) -> None:
 @pytest.mark.parametrize(("how", "verdict"), [("runs", KEPT), ("idle", BROKEN), ("writes", BROKEN)])
 def test_standalone_kubelet(how: str, verdict: Verdict) -> None:
     """STATUS-15: without an API server static pods run, and nothing is written."""
-    s = Story(standalone=True)
+    s = TraceBuilder(standalone=True)
     web = s.pod("web", source="file", uid="static")
     web.manifest["metadata"]["name"] = "web-node-1"
     if how != "idle":

@@ -1,4 +1,4 @@
-"""What the loop makes up for, and in which order: right stories keep the contracts, wrong ones break them."""
+"""What the loop makes up for, and in which order: right traces keep the contracts, wrong ones break them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from outside_world import heal, killed, outage, started
 from running import BROKEN, KEPT, running
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def created(s: Story, name: str, at: str) -> PodHandle:
+def created(s: TraceBuilder, name: str, at: str) -> PodHandle:
     """A pod that wants port 80 of the node and was created then."""
     port: dict[str, Any] = {"name": "c1", "image": "img:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
     metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "creationTimestamp": at}
@@ -24,7 +24,7 @@ def created(s: Story, name: str, at: str) -> PodHandle:
 @pytest.mark.parametrize(("first", "verdict"), [("older", KEPT), ("newer", BROKEN), ("", BROKEN)])
 def test_older_pod_comes_first(first: str, verdict: Verdict) -> None:
     """LOOP-14: of two pods that want one port the older runs."""
-    s = Story()
+    s = TraceBuilder()
     killed(s)
     pods = {
         "newer": created(s, "newer", "2026-01-01T00:00:09Z"),
@@ -59,7 +59,7 @@ def test_resync_makes_up_for_what_was_missed(waits: float, verdict: Verdict) -> 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(0.1, KEPT), (20, BROKEN)])
 def test_nothing_waits_for_its_event(waits: float, verdict: Verdict) -> None:
-    """EVENTS-05: a container is started though nobody can be told that it was created."""
+    """EVENTS-05: a container is started though its creation can be reported to nobody."""
     s, web, sandbox, c1 = running()
     outage(s)
     s.wait(1).exited(c1, 1)

@@ -1,4 +1,4 @@
-"""RESTARTKUBELET contracts: each is kept by a right story and broken by a wrong one."""
+"""RESTARTKUBELET contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def goes_down(s: Story) -> None:
+def goes_down(s: TraceBuilder) -> None:
     """The kubelet is killed."""
     s.record("kubelet", op="killed")
     s.wait(2)
 
 
-def comes_up(s: Story) -> None:
+def comes_up(s: TraceBuilder) -> None:
     """The kubelet starts again."""
     s.record("kubelet", op="started")
     s.wait(1)
 
 
-def restarted(**pod: Any) -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+def restarted(**pod: Any) -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle]:
     """A pod that ran before the kubelet's restart."""
     s, web, sandbox, c1 = running(**pod)
     goes_down(s)
@@ -113,11 +113,11 @@ def test_what_ends_by_itself_needs_no_stop(how: str, verdict: Verdict) -> None:
     assert s.judge("RESTARTKUBELET-06").verdict is verdict
 
 
-@pytest.mark.parametrize(("told", "verdict"), [("10.88.0.1", KEPT), ("10.88.0.2", BROKEN)])
-def test_address_of_an_older_sandbox(told: str, verdict: Verdict) -> None:
-    """RESTARTKUBELET-11: what the status before told of another sandbox need not be kept."""
+@pytest.mark.parametrize(("reported", "verdict"), [("10.88.0.1", KEPT), ("10.88.0.2", BROKEN)])
+def test_address_of_an_older_sandbox(reported: str, verdict: Verdict) -> None:
+    """RESTARTKUBELET-11: what the status before reported of another sandbox need not be kept."""
     s, web, _, _ = running()
-    s.status(web, podIP=told, startTime="2026-01-01T00:00:00Z")
+    s.status(web, podIP=reported, startTime="2026-01-01T00:00:00Z")
     goes_down(s)
     comes_up(s)
     s.status(web, podIP="10.88.0.3", startTime="2026-01-01T00:00:00Z")
@@ -153,7 +153,7 @@ def test_pod_removed_after_a_reboot_is_not_replaced() -> None:
 @pytest.mark.parametrize(("deadline", "breaks"), [(15, False), (600, True)])
 def test_deadline_after_a_restart(deadline: int, *, breaks: bool) -> None:
     """RESTARTKUBELET-01: a pod whose time is over is stopped, however healthy it is."""
-    s = Story(started="2026-01-01T00:00:00Z")
+    s = TraceBuilder(started="2026-01-01T00:00:00Z")
     web = s.pod(activeDeadlineSeconds=deadline)
     c1 = s.run_container(web, s.run_sandbox(web))
     s.status(web, startTime="2026-01-01T00:00:00Z")

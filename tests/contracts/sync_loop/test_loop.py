@@ -1,4 +1,4 @@
-"""LOOP contracts: each is kept by a right story and broken by a wrong one."""
+"""LOOP contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from outside_world import event, file_pod, heal, killed, outage, start_static, started, tell_status
 from running import BROKEN, KEPT, running, two_running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def healthy() -> Story:
+def healthy() -> TraceBuilder:
     """A kubelet that has just started on a runtime in good health."""
-    s = Story()
+    s = TraceBuilder()
     tell_status(s)
     return s
 
@@ -69,20 +69,20 @@ def test_silent_runtime_stops_the_loop() -> None:
 
 
 @pytest.mark.parametrize(("host", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_only_others_are_told(*, host: bool, verdict: Verdict) -> None:
+def test_only_others_are_reported(*, host: bool, verdict: Verdict) -> None:
     """LOOP-04: NetworkNotReady is for pods that need the pod network."""
-    s = Story()
+    s = TraceBuilder()
     event(s, s.pod(hostNetwork=host), "NetworkNotReady", kind="Warning")
 
     assert s.judge("LOOP-04").verdict is verdict
 
 
-@pytest.mark.parametrize(("told", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_nothing_happens_before_the_first_status(*, told: bool, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("reported", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_nothing_happens_before_the_first_status(*, reported: bool, verdict: Verdict) -> None:
     """LOOP-05: no sandbox before the runtime has said that it is ready."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
-    tell_status(s, runtime=told)
+    tell_status(s, runtime=reported)
     s.run_sandbox(web)
     s.stop_here()
 
@@ -154,7 +154,7 @@ def test_exit_is_seen_without_the_api(*, again: bool, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("servers", "verdict"), [(3, KEPT), (4, BROKEN)])
 def test_resolver_limits_hold(servers: int, verdict: Verdict) -> None:
     """LOOP-21: three name servers and no more."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     dns = {"servers": [f"10.0.0.{number}" for number in range(servers)]}
     s.run_sandbox(web, config=s.sandbox_config(web, dns_config=dns))
@@ -164,7 +164,7 @@ def test_resolver_limits_hold(servers: int, verdict: Verdict) -> None:
 
 def test_too_many_search_domains() -> None:
     """LOOP-21: the search list has its limit too."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     dns = {"searches": [f"d{number}.example" for number in range(40)]}
     s.run_sandbox(web, config=s.sandbox_config(web, dns_config=dns))

@@ -1,15 +1,15 @@
-"""PLEG contracts: each is kept by a right story and broken by a wrong one."""
+"""PLEG contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def relist(s: Story, *, containers: bool = True) -> None:
+def relist(s: TraceBuilder, *, containers: bool = True) -> None:
     """A relist that finds nothing new: the reply is not looked at."""
     s.record("call", rpc="ListPodSandbox", id=(one := s.new_id("list")), request={})
     s.end("ListPodSandbox", one, error="UNAVAILABLE")
@@ -59,7 +59,7 @@ def test_failed_listing_is_no_death(*, restarts: bool, verdict: Verdict) -> None
 @pytest.mark.parametrize(("hook_is_over", "breaks"), [(False, False), (True, True)])
 def test_worker_in_a_hook_deals_with_a_death_later(*, hook_is_over: bool, breaks: bool) -> None:
     """PLEG-04: a worker that waits for a postStart hook comes to a dead sandbox only after it."""
-    s = Story()
+    s = TraceBuilder()
     hook = {"postStart": {"exec": {"command": ["x", "0", "40"]}}}
     web = s.pod(containers=[{"name": "c1", "image": "img:1", "lifecycle": hook}])
     sandbox = s.run_sandbox(web)

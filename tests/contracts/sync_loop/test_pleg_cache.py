@@ -1,15 +1,15 @@
-"""PLEG contracts about records that go, stay or race: kept by right stories and broken by wrong ones."""
+"""PLEG contracts about records that go, stay or race: kept by right traces and broken by wrong ones."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import ContainerHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-def removed(s: Story, container: ContainerHandle | None, sandbox: SandboxHandle) -> None:
+def removed(s: TraceBuilder, container: ContainerHandle | None, sandbox: SandboxHandle) -> None:
     """The record of a container, or else of the sandbox, goes."""
     ids = {"sandbox_id": sandbox.id} | ({"container_id": container.id} if container else {})
     s.record("runtime", op="removed", **ids)

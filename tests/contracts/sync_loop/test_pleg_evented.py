@@ -1,4 +1,4 @@
-"""Contracts of the evented PLEG: each is kept by a right story and broken by a wrong one."""
+"""Contracts of the evented PLEG: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from pod_status import tell_status
 from running import BROKEN, KEPT
-from story import NOON, ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import NOON, ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 STREAM: dict[str, Any] = {"rpc": "GetContainerEvents", "id": "stream"}
 
 
-def hearing() -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
+def hearing() -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle]:
     """A pod that runs, and a kubelet that hears of it."""
-    s = Story(featureGates={"EventedPLEG": True})
+    s = TraceBuilder(featureGates={"EventedPLEG": True})
     s.record("call", request={}, **STREAM)
     web = s.pod()
     sandbox = s.run_sandbox(web)
@@ -26,7 +26,13 @@ def hearing() -> tuple[Story, PodHandle, SandboxHandle, ContainerHandle]:
 
 
 def tell(
-    s: Story, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, late: float = 0, **event: str
+    s: TraceBuilder,
+    web: PodHandle,
+    sandbox: SandboxHandle,
+    c1: ContainerHandle,
+    *,
+    late: float = 0,
+    **event: str,
 ) -> None:
     """An event of the container, which happened `late` seconds ago."""
     state = {"STOPPED": "CONTAINER_EXITED", "STARTED": "CONTAINER_RUNNING"}
@@ -47,8 +53,8 @@ def tell(
     s.record("message", message=message, **STREAM)
 
 
-@pytest.mark.parametrize("heard", [True, False])
-def test_container_is_known_by_its_event(*, heard: bool) -> None:
+@pytest.mark.parametrize("received", [True, False])
+def test_container_is_known_by_its_event(*, received: bool) -> None:
     """RESTART-14: a container that was made, though its making failed for the caller, is an instance."""
     s, *_ = hearing()
     web = s.pod("other")
@@ -56,16 +62,16 @@ def test_container_is_known_by_its_event(*, heard: bool) -> None:
     c1 = ContainerHandle("c-9", "c1", sandbox, s.container_config(web, "c1"), 0)
     request = {"pod_sandbox_id": sandbox.id, "config": c1.config, "sandbox_config": sandbox.config}
     call = s.begin("CreateContainer", request)
-    if heard:
+    if received:
         tell(s, web, sandbox, c1, kind="CREATED")
     s.end("CreateContainer", call, error="UNAVAILABLE")
     s.wait(5).create(web, sandbox, "c1", 1)
 
-    assert bool(s.judge("RESTART-14").breaks) is not heard
+    assert bool(s.judge("RESTART-14").breaks) is not received
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_what_is_told_is_dealt_with(waits: float, verdict: Verdict) -> None:
+def test_what_is_reported_is_handled(waits: float, verdict: Verdict) -> None:
     """PLEG-14: the end of a container that the stream tells wakes its pod's worker."""
     s, web, sandbox, c1 = hearing()
     tell(s, web, sandbox, c1, kind="STOPPED")
@@ -76,7 +82,7 @@ def test_what_is_told_is_dealt_with(waits: float, verdict: Verdict) -> None:
 
 @pytest.mark.parametrize(("shown", "verdict"), [("running", KEPT), ("waiting", BROKEN)])
 def test_late_event_is_not_shown(shown: str, verdict: Verdict) -> None:
-    """PLEG-16: what was started is not shown as created because that was told late."""
+    """PLEG-16: what was started is not shown as created because that was reported late."""
     s, web, sandbox, c1 = hearing()
     tell(s, web, sandbox, c1, kind="STARTED")
     tell(s, web, sandbox, c1, kind="CREATED", late=1)
@@ -88,7 +94,7 @@ def test_late_event_is_not_shown(shown: str, verdict: Verdict) -> None:
 
 
 def test_late_event_makes_no_second_container() -> None:
-    """PLEG-16: no container is made beside one that runs and is told late as created."""
+    """PLEG-16: no container is made beside one that runs and is reported late as created."""
     s, web, sandbox, c1 = hearing()
     tell(s, web, sandbox, c1, kind="STARTED")
     tell(s, web, sandbox, c1, kind="CREATED", late=1)
@@ -122,16 +128,16 @@ def test_sandbox_that_an_event_tells_of_need_not_be_read(contract: str, *, right
     metadata = {"name": other.name, "namespace": other.namespace, "uid": other.uid}
     event = {"container_id": sandbox.id, "created_at": str(int((NOON + s.now) * 1e9))}
     if right:
-        told = {"id": sandbox.id, "metadata": metadata}
-        s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
+        reported = {"id": sandbox.id, "metadata": metadata}
+        s.record("message", message=event | {"pod_sandbox_status": reported}, **STREAM)
     s.wait(10).create(other, sandbox)
 
     is_kept = {"SYNC-07": KEPT, "SYNC-20": Verdict.NOT_EXERCISED}
     assert s.judge(contract).verdict is (is_kept[contract] if right else BROKEN)
 
 
-@pytest.mark.parametrize("heard", [True, False])
-def test_next_sync_goes_by_an_event(*, heard: bool) -> None:
+@pytest.mark.parametrize("received", [True, False])
+def test_next_sync_goes_by_an_event(*, received: bool) -> None:
     """SYNC-04: what could not be made follows a later one in the next sync, which reads nothing."""
     s, *_ = hearing()
     other = s.pod("other", containers=[{"name": name, "image": "img:1"} for name in ("c1", "c2")])
@@ -139,25 +145,25 @@ def test_next_sync_goes_by_an_event(*, heard: bool) -> None:
     s.run_container(other, sandbox, "c2")
     metadata = {"name": other.name, "namespace": other.namespace, "uid": other.uid}
     event = {"container_id": sandbox.id, "created_at": str(int((NOON + s.now) * 1e9))}
-    if heard:
-        told = {"id": sandbox.id, "metadata": metadata}
-        s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
+    if received:
+        reported = {"id": sandbox.id, "metadata": metadata}
+        s.record("message", message=event | {"pod_sandbox_status": reported}, **STREAM)
     s.wait(4).create(other, sandbox, "c1")
 
-    assert bool(s.judge("SYNC-04").breaks) is not heard
+    assert bool(s.judge("SYNC-04").breaks) is not received
 
 
 @pytest.mark.parametrize("contract", ["SANDBOX-20", "STATUS-16"])
 @pytest.mark.parametrize("right", [True, False])
 def test_address_may_come_from_an_event(contract: str, *, right: bool) -> None:
-    """SANDBOX-20, STATUS-16: an address that only an event has told may be shown, and no other one."""
+    """SANDBOX-20, STATUS-16: an address that only an event has reported may be shown, and no other one."""
     s, *_ = hearing()
     other = s.pod("other")
     sandbox = s.run_sandbox(other, read=False)
     metadata = {"name": other.name, "namespace": other.namespace, "uid": other.uid}
     event = {"container_id": sandbox.id, "created_at": str(int((NOON + s.now) * 1e9))}
-    told = {"id": sandbox.id, "metadata": metadata, "network": {"ip": "10.88.0.7"}}
-    s.record("message", message=event | {"pod_sandbox_status": told}, **STREAM)
+    reported = {"id": sandbox.id, "metadata": metadata, "network": {"ip": "10.88.0.7"}}
+    s.record("message", message=event | {"pod_sandbox_status": reported}, **STREAM)
     ip = "10.88.0.7" if right else "10.88.0.8"
     tell_status(s, other, "Pending", [], podIP=ip, podIPs=[{"ip": ip}], hostIPs=[{"ip": "192.0.2.2"}])
 

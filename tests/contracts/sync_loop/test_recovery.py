@@ -1,4 +1,4 @@
-"""What a kubelet that starts again makes of pods, probes and mirrors: right stories and wrong ones."""
+"""What a kubelet that starts again makes of pods, probes and mirrors: right traces and wrong ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from outside_world import api_write, file_pod, start_static
 from running import BROKEN, KEPT
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -15,7 +15,7 @@ PORT = {"containerPort": 80, "hostPort": 80, "protocol": "TCP"}
 PROBE = {"exec": {"command": ["x"]}, "failureThreshold": 2}
 
 
-def ported(s: Story, name: str, created: str) -> PodHandle:
+def ported(s: TraceBuilder, name: str, created: str) -> PodHandle:
     """A pod that wants the port."""
     pod = s.pod(name, containers=[{"name": "c1", "image": "i", "ports": [PORT]}])
     pod.manifest["metadata"]["creationTimestamp"] = created
@@ -23,7 +23,7 @@ def ported(s: Story, name: str, created: str) -> PodHandle:
     return pod
 
 
-def restarted(s: Story) -> None:
+def restarted(s: TraceBuilder) -> None:
     """The kubelet dies and starts again."""
     s.record("kubelet", op="killed")
     s.wait(1).record("kubelet", op="started")
@@ -32,7 +32,7 @@ def restarted(s: Story) -> None:
 @pytest.mark.parametrize(("refused", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_running_pod_is_admitted_anew(verdict: Verdict, *, refused: bool) -> None:
     """RESTARTKUBELET-02: a running pod whose port an older one has claimed is refused after the start."""
-    s = Story()
+    s = TraceBuilder()
     newer = ported(s, "newer", "2026-01-01T00:00:05Z")
     s.run_container(newer, s.run_sandbox(newer))
     ported(s, "older", "2026-01-01T00:00:01Z")
@@ -48,7 +48,7 @@ def test_running_pod_is_admitted_anew(verdict: Verdict, *, refused: bool) -> Non
 @pytest.mark.parametrize(("failures", "verdict"), [(2, KEPT), (1, BROKEN)])
 def test_liveness_is_counted_anew(failures: int, verdict: Verdict) -> None:
     """RESTARTKUBELET-08: failures before the start do not count."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(containers=[{"name": "c1", "image": "i", "livenessProbe": PROBE}])
     c1 = s.run_container(web, s.run_sandbox(web))
     s.wait(30)
@@ -64,14 +64,14 @@ def test_liveness_is_counted_anew(failures: int, verdict: Verdict) -> None:
     assert s.judge("RESTARTKUBELET-08").verdict is verdict
 
 
-def _fail(s: Story, container: Any) -> None:
+def _fail(s: TraceBuilder, container: Any) -> None:
     request = {"container_id": container.id, "cmd": ["x"], "timeout": "1"}
     s.call("ExecSync", request, {"exit_code": 1})
 
 
-def mirrored() -> tuple[Story, PodHandle]:
+def mirrored() -> tuple[TraceBuilder, PodHandle]:
     """A static pod that runs and has its mirror."""
-    s = Story()
+    s = TraceBuilder()
     web = file_pod(s)
     _create(s, web, 201)
     start_static(s, web)
@@ -80,7 +80,7 @@ def mirrored() -> tuple[Story, PodHandle]:
     return s, web
 
 
-def _create(s: Story, web: PodHandle, code: int) -> None:
+def _create(s: TraceBuilder, web: PodHandle, code: int) -> None:
     meta = {
         "name": web.name,
         "namespace": "default",

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 import pytest
-from story import PodHandle, Story
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contracts.facts.sandbox import REPLACEMENTS, why_replaced
 from kubelet_conformance.contracts.facts.status import START_ERRORS
@@ -268,7 +268,7 @@ def test_life_goes_one_way() -> None:
     assert all("make" not in ALLOWED[STAGES.decide(seen)] for seen in asked)
 
 
-def tell(s: Story, web: PodHandle, row: str) -> None:
+def tell(s: TraceBuilder, web: PodHandle, row: str) -> None:
     """What leads to this row of table 27.1, if anything does."""
     if row == "it has none":
         return
@@ -290,7 +290,7 @@ def tell(s: Story, web: PodHandle, row: str) -> None:
 @pytest.mark.parametrize("row", [row.why for row in REPLACEMENTS])
 def test_why_a_sandbox_is_replaced(row: str) -> None:
     """Each row is the first that fits where it is meant to, and none is where nothing is wrong."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     tell(s, web, row)
 

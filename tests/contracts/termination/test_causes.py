@@ -1,4 +1,4 @@
-"""TERM contracts on difficult ends: each is kept and broken by a story."""
+"""TERM contracts on difficult ends: each is kept and broken by a trace."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, hook, running, two_running
-from story import ContainerHandle, PodHandle, Story
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 DRAIN = '{"exec":{"command":["drain"]}}'
 
 
-def _executes(story: Story, container: ContainerHandle, command: str) -> None:
+def _executes(s: TraceBuilder, container: ContainerHandle, command: str) -> None:
     request = {"container_id": container.id, "cmd": [command], "timeout": "1"}
-    story.call("ExecSync", request, {})
+    s.call("ExecSync", request, {})
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def _executes(story: Story, container: ContainerHandle, command: str) -> None:
 )
 def test_grace_and_hook_are_read_back(*, runs_hook: bool, timeout: int, verdict: Verdict) -> None:
     """TERM-12: a lost container is stopped with the hook and the grace of its annotations."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(terminationGracePeriodSeconds=10)
     config: dict[str, Any] = s.container_config(web, "c1")
     config["annotations"]["io.kubernetes.container.preStopHandler"] = DRAIN
@@ -85,7 +85,7 @@ def test_readiness_is_probed_to_the_end(commands: tuple[str, ...], verdict: Verd
     ],
 )
 def test_lost_container_has_ended_somehow(state: dict[str, Any], verdict: Verdict) -> None:
-    """TERM-17: what was lost while its pod ended is told as ended for an unknown reason."""
+    """TERM-17: what was lost while its pod ended is reported as ended for an unknown reason."""
     s, web, sandbox, c1 = running()
     s.delete(web)
     s.record("runtime", op="removed", container_id=c1.id, sandbox_id=sandbox.id, name="c1")
@@ -96,9 +96,9 @@ def test_lost_container_has_ended_somehow(state: dict[str, Any], verdict: Verdic
     assert s.judge("TERM-17").verdict is verdict
 
 
-def _deletes(story: Story, pod: PodHandle) -> None:
+def _deletes(s: TraceBuilder, pod: PodHandle) -> None:
     fields = {"resource": "pods", "uid": pod.uid, "precondition": pod.uid, "grace": 0, "code": 200}
-    story.record("api", verb="delete", **fields)
+    s.record("api", verb="delete", **fields)
 
 
 @pytest.mark.parametrize(("timeout", "waits", "verdict"), [(30, 4, KEPT), (12, 4, BROKEN), (30, 300, BROKEN)])

@@ -1,4 +1,4 @@
-"""DEADLINE contracts: each is kept by a right story and broken by a wrong one."""
+"""DEADLINE contracts: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from outside_world import killed, started, tell_status
 from running import BROKEN, KEPT
-from story import ContainerHandle, PodHandle, Story
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 ZERO = "2026-01-01T00:00:00Z"
 
 
-def limited(**spec: Any) -> tuple[Story, PodHandle, ContainerHandle]:
+def limited(**spec: Any) -> tuple[TraceBuilder, PodHandle, ContainerHandle]:
     """A pod that may run for 10 s from the start of the trace."""
-    s = Story(started=ZERO)
+    s = TraceBuilder(started=ZERO)
     job = s.pod("job", activeDeadlineSeconds=10, **spec)
     name = "i1" if "initContainers" in spec else "c1"
     c1 = s.run_container(job, s.run_sandbox(job), name)

@@ -1,4 +1,4 @@
-"""TERM contracts on the last statuses of a pod: each is kept by a right story and broken by a wrong one."""
+"""TERM contracts on the last statuses of a pod: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -106,7 +106,7 @@ def test_restarts_of_a_static_pod_go_with_its_records(*, is_removed: bool) -> No
 @pytest.mark.parametrize("is_removed", [True, False])
 def test_new_sandbox_forgets_how_a_sidecar_ended(*, is_removed: bool) -> None:
     """TERM-30: for a new sandbox the records of sidecars are removed, and with them the last state."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
     sandbox = s.run_sandbox(web)
     ended = s.run_container(web, sandbox, "sc")
@@ -121,15 +121,15 @@ def test_new_sandbox_forgets_how_a_sidecar_ended(*, is_removed: bool) -> None:
         s.remove(first)
         s.remove(ended)
     second = s.run_container(web, s.run_sandbox(web, 1), "sc", 2)
-    told = named | {"restartCount": 2, "containerID": f"fake://{second.id}"}
-    s.status(web, "Running", **PAST, initContainerStatuses=[told])
+    reported = named | {"restartCount": 2, "containerID": f"fake://{second.id}"}
+    s.status(web, "Running", **PAST, initContainerStatuses=[reported])
 
     assert bool(s.judge("TERM-30").breaks) is not is_removed
 
 
 @pytest.mark.parametrize("gone", [(), ("newest",), ("newest", "older"), ("older",)])
 def test_older_record_tells_what_is_left(gone: tuple[str, ...]) -> None:
-    """TERM-30: an older record is told of where the newest was removed before it."""
+    """TERM-30: an older record is reported where the newest was removed before it."""
     s, web, sandbox, older = running()
     s.exited(older, 1)
     newest = s.run_container(web, sandbox, attempt=1)
@@ -140,15 +140,15 @@ def test_older_record_tells_what_is_left(gone: tuple[str, ...]) -> None:
     s.wait(1)
     for one in gone:
         s.wait(1).remove({"newest": newest, "older": older}[one])
-    told = ended | {"restartCount": 0, "containerID": f"fake://{older.id}"}
-    s.status(web, "Failed", **PAST, containerStatuses=[told])
+    reported = ended | {"restartCount": 0, "containerID": f"fake://{older.id}"}
+    s.status(web, "Failed", **PAST, containerStatuses=[reported])
 
     assert bool(s.judge("TERM-30").breaks) is ("newest" not in gone)
 
 
 @pytest.mark.parametrize("source", ["file", "api"])
 def test_static_pod_has_no_status_when_its_kubelet_starts(source: str) -> None:
-    """TERM-30: what a kubelet has told of a static pod stands in no manifest: the next one begins anew."""
+    """TERM-30: what a kubelet has reported of a static pod stands in no manifest: the next begins anew."""
     s, web, *_ = running(source=source)
     s.status(web, "Failed", **PAST, **COUNTED)
     s.record("kubelet", op="killed")
@@ -159,7 +159,7 @@ def test_static_pod_has_no_status_when_its_kubelet_starts(source: str) -> None:
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_nothing_tells_what_a_mirror_told_that_is_gone(*, gone: bool) -> None:
+def test_nothing_tells_what_a_mirror_reported_that_is_gone(*, gone: bool) -> None:
     """TERM-30: once its file is gone a static pod's past stands in its mirror only."""
     s, web, *_ = running(source="file")
     s.status(web, **PAST, **COUNTED)
@@ -180,8 +180,8 @@ def test_nothing_tells_what_a_mirror_told_that_is_gone(*, gone: bool) -> None:
         ("the watch is late", False, True),
     ],
 )
-def test_what_a_mirror_was_told_may_come_late(fault: str, *, file_is_gone: bool, breaks: bool) -> None:
-    """TERM-30: once its file is gone a static pod's past is what has been heard of its mirror."""
+def test_what_a_mirror_was_sent_may_come_late(fault: str, *, file_is_gone: bool, breaks: bool) -> None:
+    """TERM-30: once its file is gone a static pod's past is what is known of its mirror."""
     s, web, *_ = running(source="file")
     s.record("fault", what=fault, values={"seconds": "20"})
     s.status(web, **PAST, **COUNTED)
@@ -208,7 +208,7 @@ def test_ended_pod_is_not_ready(ready: str, reason: str, verdict: Verdict) -> No
 
 @pytest.mark.parametrize("by_others", [True, False])
 def test_record_that_others_take_away_takes_the_last_state_along(*, by_others: bool) -> None:
-    """TERM-30: of what somebody else removes while its successor runs nothing is told any more."""
+    """TERM-30: of what somebody else removes while its successor runs nothing is reported any more."""
     s, web, sandbox, ended = running()
     s.sandbox_died(sandbox)
     s.exited(ended, 1)

@@ -1,10 +1,10 @@
-"""StopContainer timeouts: each contract is kept by a right story and broken by a wrong one."""
+"""StopContainer timeouts: each contract is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, probe, running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -56,7 +56,7 @@ def test_hook_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("between", "timeout", "verdict"), [(0, 10, KEPT), (0, 7, BROKEN), (3, 10, BROKEN)])
 def test_shorter_grace_comes_too_late_for_the_turn(between: float, timeout: int, verdict: Verdict) -> None:
     """TERM-05: a kill that began with the first of two graces gives a sidecar what is left of that one."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
     sandbox = s.run_sandbox(web)
     sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
@@ -71,7 +71,7 @@ def test_shorter_grace_comes_too_late_for_the_turn(between: float, timeout: int,
 @pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (20, BROKEN)])
 def test_nobody_waits_for_what_was_stopped_alone(timeout: int, verdict: Verdict) -> None:
     """TERM-03, TERM-05: what was stopped while another one went on is no part of the kill of the pod."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     hooked = {"lifecycle": {"postStart": {"httpGet": {"port": 80}}}}
     apps = [{"name": "c1", "image": "img:1", **hooked}, {"name": "c2", "image": "img:1"}]
@@ -92,7 +92,7 @@ def test_nobody_waits_for_what_was_stopped_alone(timeout: int, verdict: Verdict)
 )
 def test_turn_at_the_deadline_is_taken_off_the_grace(deadline: int, timeout: int, broken: str) -> None:
     """TERM-03, TERM-05: a pod that has run as long as it may goes whole: its sidecar waits its turn."""
-    s = Story(started="2026-01-01T12:00:00Z")
+    s = TraceBuilder(started="2026-01-01T12:00:00Z")
     hooked = {"lifecycle": {"postStart": {"httpGet": {"port": 80}}}}
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", **hooked}]
     web = s.pod(initContainers=inits, activeDeadlineSeconds=deadline)
@@ -108,7 +108,7 @@ def test_turn_at_the_deadline_is_taken_off_the_grace(deadline: int, timeout: int
 @pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (20, BROKEN)])
 def test_nobody_waits_for_an_earlier_instance(timeout: int, verdict: Verdict) -> None:
     """TERM-03: a sidecar that was stopped and made again at one moment waits for no other."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
     sandbox = s.run_sandbox(web)
     first = s.run_container(web, sandbox, "sc")
@@ -124,7 +124,7 @@ def test_nobody_waits_for_an_earlier_instance(timeout: int, verdict: Verdict) ->
 @pytest.mark.parametrize("again", [True, False])
 def test_nobody_waits_for_a_hook_before_its_start(*, again: bool) -> None:
     """TERM-05: a sidecar that was made after a hook of another had begun did not wait for that hook."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "lifecycle": PRE_STOP}])
     sandbox = s.run_sandbox(web)
@@ -144,7 +144,7 @@ def test_nobody_waits_for_a_hook_before_its_start(*, again: bool) -> None:
 @pytest.mark.parametrize("hooked", [False, True])
 def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict, *, hooked: bool) -> None:
     """TERM-05: a sidecar that waited 2 s for its turn, be it for a hook of another, has 28 of 30 left."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     apps = [{"name": "c1", "image": "img:1", **({"lifecycle": PRE_STOP} if hooked else {})}]
     web = s.pod(initContainers=inits, containers=apps)
@@ -218,14 +218,14 @@ def test_kill_that_began_with_the_longer_grace(timeout: int, verdict: Verdict) -
     ("kubernetes", "timeout", "verdict"),
     [("1.26", 9, KEPT), ("1.26", 2, BROKEN), ("1.32", 2, KEPT), ("1.32", 9, BROKEN)],
 )
-@pytest.mark.parametrize("told_late", [False, True])
-def test_forced_deletion(*, kubernetes: str, timeout: int, verdict: Verdict, told_late: bool) -> None:
+@pytest.mark.parametrize("reported_late", [False, True])
+def test_forced_deletion(*, kubernetes: str, timeout: int, verdict: Verdict, reported_late: bool) -> None:
     """WORK-08: the pod's own grace up to 1.26, the least from 1.31; also if the removal is seen late."""
     s, web, _, c1 = running(kubernetes, grace=9)
-    if not told_late:
+    if not reported_late:
         s.deleted(web)
     stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": str(timeout)})
-    if told_late:
+    if reported_late:
         s.wait(0.05).deleted(web)
     s.wait(1).end("StopContainer", stop)
 
@@ -245,7 +245,7 @@ def test_long_stop_is_not_given_up(error: str | None, verdict: Verdict) -> None:
 @pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (5, BROKEN)])
 def test_kill_of_one_is_no_turn(timeout: int, verdict: Verdict) -> None:
     """TERM-03: a sidecar has not waited for a container whose failed postStart hook ended the pod."""
-    s = Story()
+    s = TraceBuilder()
     init = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     apps = [{"name": "c1", "image": "img:1", "lifecycle": POST_START}]
     web = s.pod(initContainers=init, containers=apps, restartPolicy="Never")
@@ -276,7 +276,7 @@ def test_kill_of_a_dead_sandbox_that_met_the_end(*, dead: bool, breaks: bool) ->
     ("missed", "timeout", "verdict"), [(True, 30, KEPT), (True, 20, BROKEN), (False, 30, BROKEN)]
 )
 def test_forced_deletion_that_was_missed(fault: str, *, missed: bool, timeout: int, verdict: Verdict) -> None:
-    """TERM-03, WORK-08: without a watch it is told that the pod is gone, and not with which grace."""
+    """TERM-03, WORK-08: without a watch the kubelet learns that the pod is gone, and not with which grace."""
     s, web, _, c1 = running()
     if missed:
         s.record("fault", what=fault)
@@ -303,7 +303,7 @@ def test_deletion_that_is_forced_at_once(later: float, *, breaks: bool) -> None:
 @pytest.mark.parametrize(("policy", "breaks"), [("Never", False), ("Always", True)])
 def test_probe_that_ends_the_pod_stops_all_of_it(policy: str, *, breaks: bool) -> None:
     """TERM-05: under Never the only container takes its sidecar along, which waits for its turn meanwhile."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     app = {"name": "c1", "image": "img:1", "livenessProbe": {"exec": {"command": ["alive"]}}}
     web = s.pod(initContainers=inits, containers=[app], restartPolicy=policy)

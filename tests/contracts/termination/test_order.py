@@ -1,10 +1,10 @@
-"""TERM contracts on the order of a termination: each is kept by a right story and broken by a wrong one."""
+"""TERM contracts on the order of a termination: each is kept by a right trace and broken by a wrong one."""
 
 from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, POST_START, running, two_running
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -73,7 +73,7 @@ def test_finished_pod_keeps_its_object(*, deletes: bool, verdict: Verdict) -> No
 def test_failed_init_container_ends_a_pod() -> None:
     """TERM-21: the sandbox of a pod whose init container failed for good is stopped, too."""
     for stops, verdict in ((True, KEPT), (False, BROKEN)):
-        s = Story()
+        s = TraceBuilder()
         web = s.pod(restartPolicy="Never", initContainers=[{"name": "i1", "image": "img:1"}])
         sandbox = s.run_sandbox(web)
         s.exited(s.run_container(web, sandbox, "i1"), 1)

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from outside_world import killed, started, tell_status
 from running import PRE_STOP, hook, probe, running
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 ALIVE = {"exec": {"command": ["alive"]}, "failureThreshold": 1, "periodSeconds": 5}
 
 
-def served(**sidecar: Any) -> tuple[Story, PodHandle, SandboxHandle, dict[str, ContainerHandle]]:
+def served(**sidecar: Any) -> tuple[TraceBuilder, PodHandle, SandboxHandle, dict[str, ContainerHandle]]:
     """A pod that runs to its end, with sidecars s1 and s2 beside c1, and 10 s of grace."""
-    s = Story()
+    s = TraceBuilder()
     inits = [{"name": name, "image": "img:1", "restartPolicy": "Always", **sidecar} for name in ("s1", "s2")]
     web = s.pod(initContainers=inits, restartPolicy="Never", terminationGracePeriodSeconds=10)
     sandbox = s.run_sandbox(web)
@@ -161,7 +161,7 @@ def test_sidecar_is_probed_to_its_end(*, own: bool) -> None:
 @pytest.mark.parametrize("hooked", [True, False])
 def test_stop_that_ends_a_start(*, hooked: bool) -> None:
     """TERM-01: the stop of one container for its hook is no kill of all that ran then."""
-    s = Story()
+    s = TraceBuilder()
     warm = {"postStart": {"exec": {"command": ["warm"]}}}
     names = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1", "lifecycle": warm}]
     web = s.pod(containers=names)

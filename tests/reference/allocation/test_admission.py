@@ -162,7 +162,7 @@ SYSTEM = {"priority": 2_000_000_000}
         (a_pod(spec=SYSTEM), NodePressure(is_shutting_down=True), "NodeShutdown"),
     ],
 )
-def test_node_in_distress(pod: Pod, node_pressure: NodePressure, reason: str | None) -> None:
+def test_node_under_pressure(pod: Pod, node_pressure: NodePressure, reason: str | None) -> None:
     """A short node takes little, and one that goes down nothing (ADMIT-09, SHUT-01)."""
     refused = Admission(SETTINGS, node_pressure=lambda: node_pressure).admit(pod, ())
 

@@ -87,7 +87,7 @@ def test_container_gets_the_devices_that_it_asks_for() -> None:
     assert resources.devices(web, containers[1]) == ()
 
 
-def test_failures_are_told_and_forgotten() -> None:
+def test_failures_are_reported_and_forgotten() -> None:
     """After a failed preparation nothing counts as prepared; after a failed return it still does."""
     plugin = Plugin()
     resources = DynamicResources(plugin, MemoryDisk(), Settings())
@@ -114,7 +114,7 @@ def test_nobody_provides_resources() -> None:
         run(resources.prepare(pod()))
 
 
-def test_claim_of_a_template_is_told_by_the_status() -> None:
+def test_claim_of_a_template_is_reported_by_the_status() -> None:
     """Until the claim has been made for a template, the pod has to wait."""
     web = pod()
     assert web.spec is not None

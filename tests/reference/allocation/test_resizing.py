@@ -1,4 +1,4 @@
-"""What a running container is to get or to lose, in which order, and what is told of it."""
+"""What a running container is to get or to lose, in which order, and what is reported of it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_what_the_node_can_give(wanted: Demand, taken: list[Demand], reason: str
     assert (found.reason if found else None) == reason
 
 
-def told(
+def reported(
     actuated: ActuatedResources | None, refused: Refusal | None = None, *, minor: int = 33
 ) -> tuple[PodStatus, ContainerStatus]:
     """The status of a pod that was allocated one core and 64Mi, and has so much."""
@@ -142,7 +142,7 @@ def told(
 
 def test_status_shows_what_the_container_has() -> None:
     """Limits and CPU are the runtime's, in plain units; what is allocated stands beside them (RESIZE-06)."""
-    _, container = told(ActuatedResources(512, 25_000, 48 * MIB))
+    _, container = reported(ActuatedResources(512, 25_000, 48 * MIB))
     shown = msgspec.to_builtins(container)
 
     assert shown["allocatedResources"] == {"cpu": "1", "memory": "64Mi"}
@@ -155,7 +155,7 @@ def test_status_shows_what_the_container_has() -> None:
 def test_amounts_that_are_as_allocated_keep_their_words() -> None:
     """What is the same is written the same; a runtime that tells nothing contradicts nothing."""
     for actuated in (ONE_CORE, None):
-        _, container = told(actuated)
+        _, container = reported(actuated)
 
         assert msgspec.to_builtins(container.resources)["limits"] == {"cpu": "1", "memory": "64Mi"}
 
@@ -164,8 +164,8 @@ def test_how_a_resize_stands() -> None:
     """Conditions tell it, up to 1.32 a field (COND-09)."""
     refused = Refusal(DEFERRED, "no room")
     new, old = (
-        told(ActuatedResources(512, 0, 0), refused)[0],
-        told(ActuatedResources(512, 0, 0), refused, minor=32)[0],
+        reported(ActuatedResources(512, 0, 0), refused)[0],
+        reported(ActuatedResources(512, 0, 0), refused, minor=32)[0],
     )
 
     assert [(one.type, one.status, one.reason) for one in new.conditions or ()] == [
@@ -175,8 +175,8 @@ def test_how_a_resize_stands() -> None:
     assert (new.resize, old.resize, old.conditions) == (None, "Deferred", None)
 
 
-def test_what_is_done_is_not_told() -> None:
+def test_what_is_done_is_not_reported() -> None:
     """A pod that has what it was allocated tells of no resize; one that has not is in progress."""
-    assert told(ONE_CORE)[0].conditions == []
-    assert told(ONE_CORE, minor=32)[0].resize is None
-    assert told(ActuatedResources(512, 0, 0), minor=32)[0].resize == "InProgress"
+    assert reported(ONE_CORE)[0].conditions == []
+    assert reported(ONE_CORE, minor=32)[0].resize is None
+    assert reported(ActuatedResources(512, 0, 0), minor=32)[0].resize == "InProgress"

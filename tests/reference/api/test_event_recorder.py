@@ -30,7 +30,7 @@ class Sink:
 
 
 def test_an_event_names_pod_type_reason_and_message() -> None:
-    """Normal and Warning events reach the sink as they were told, about the pod itself."""
+    """Normal and Warning events reach the sink as they were recorded, about the pod itself."""
     sink = Sink()
     recorder = Recorder(sink)
     recorder.normal(POD, Reason.SANDBOX_CHANGED, "new")

@@ -239,7 +239,7 @@ def test_wrong_field_is_named(there: str, instead: str, said: str) -> None:
     assert any(text.startswith(said) for text in refused(GOOD.replace(there, instead, 1)))
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     """Two wrong fields are two findings."""
     text = GOOD.replace("[run]", "run").replace("hostNetwork: false", "hostNetwork: 0")
 

@@ -97,7 +97,7 @@ def a_mux(events: Events | None = None, clock: StoppedClock | None = None) -> Mu
 
 
 def test_what_goes_comes_first() -> None:
-    """One snapshot is told as REMOVE, ADD, UPDATE, DELETE, RECONCILE (CONFIG-03)."""
+    """One snapshot is delivered as REMOVE, ADD, UPDATE, DELETE, RECONCILE (CONFIG-03)."""
     mux = a_mux()
     mux.set_pods(Source.API, [a_pod(name, uid=name) for name in ("a", "b", "c", "d", "e")])
     drain(mux)
@@ -122,8 +122,8 @@ def test_what_goes_comes_first() -> None:
     ]
 
 
-def test_empty_source_is_heard() -> None:
-    """The first snapshot of a source is told even if it has no pods, a later empty one is not (LOOP-07)."""
+def test_empty_source_counts() -> None:
+    """The first snapshot of a source is delivered also without pods, a later empty one is not (LOOP-07)."""
     mux = a_mux()
 
     mux.set_pods(Source.FILE, ())
@@ -133,16 +133,16 @@ def test_empty_source_is_heard() -> None:
 
 
 def test_sources_are_seen_once_the_loop_dealt_with_them() -> None:
-    """A source counts when an update of it was taken, not when it was told; all must have been (LOOP-08)."""
+    """A source counts once an update of it was taken, not delivered; all must have been (LOOP-08)."""
     mux = Mux(Events().recorder, StoppedClock(), (Source.FILE, Source.API))
 
     mux.set_pods(Source.FILE, ())
-    told = mux.seen(Source.FILE)
+    reported = mux.seen(Source.FILE)
     mux.mark_seen(Source.FILE)
     one = (mux.seen(Source.FILE), mux.all_seen())
     mux.mark_seen(Source.API)
 
-    assert (told, one, mux.all_seen()) == (False, (True, False), True)
+    assert (reported, one, mux.all_seen()) == (False, (True, False), True)
 
 
 def test_second_pod_of_a_name_is_refused() -> None:
@@ -158,7 +158,7 @@ def test_second_pod_of_a_name_is_refused() -> None:
         (Op.ADD, ["3"]),
     ]
     assert [event.pod.metadata and event.pod.metadata.uid for event in events.emitted] == ["2"]
-    assert events.told == [("Warning", "FailedValidation", "default/web")]
+    assert events.reported == [("Warning", "FailedValidation", "default/web")]
 
 
 def test_own_annotations_stay() -> None:
@@ -242,7 +242,7 @@ def applied(mux: Mux, wanted: dict[str, tuple[Any, ...]], source: Source) -> dic
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(Source)), SNAPSHOTS), max_size=6))
-def test_updates_turn_each_snapshot_into_the_next(told: Sequence[tuple[Source, list[Word]]]) -> None:
+def test_updates_turn_each_snapshot_into_the_next(reported: Sequence[tuple[Source, list[Word]]]) -> None:
     """The updates of a snapshot turn what its source wanted before into what it wants now.
 
     They come in the order of CONFIG-03, each pod once, and no other source is touched (CONFIG-02, CONFIG-04).
@@ -250,7 +250,7 @@ def test_updates_turn_each_snapshot_into_the_next(told: Sequence[tuple[Source, l
     mux = a_mux()
     wanted: dict[Source, dict[str, tuple[Any, ...]]] = {source: {} for source in Source}
 
-    for source, snapshot in told:
+    for source, snapshot in reported:
         mux.set_pods(source, [word.pod() for word in snapshot])
         wanted[source] = applied(mux, wanted[source], source)
 
@@ -270,7 +270,7 @@ def test_change_means_what_the_whole_snapshot_means(snapshots: list[list[Word]])
         changed = [word.pod() for word in new if word not in old]
         parts.change_pods(Source.API, changed, [word.uid for word in old if word.uid not in uids])
 
-    def told(mux: Mux) -> list[tuple[Op, list[str]]]:
+    def reported(mux: Mux) -> list[tuple[Op, list[str]]]:
         return [(update.op, sorted(pods.uid(pod) for pod in update.pods)) for update in drain(mux)]
 
-    assert told(whole) == told(parts)
+    assert reported(whole) == reported(parts)

@@ -94,7 +94,7 @@ async def test_folder_is_read_without_dotfiles_and_folders() -> None:
 
 
 @in_virtual_time
-async def test_missing_folder_is_heard_and_found_later() -> None:
+async def test_missing_folder_is_noticed_and_found_later() -> None:
     """A path where nothing is wants no pods; when it appears its manifests run at once (STATIC-08)."""
     world = World()
     world.disk.make_folder("/etc/kubernetes")
@@ -144,7 +144,7 @@ async def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCapt
         assert await world.after(2) == [("REMOVE", ["web-n1"])]
         await world.after(60)
 
-    assert world.events.told == [("Warning", "FailedValidation", "default/web-n1")]
+    assert world.events.reported == [("Warning", "FailedValidation", "default/web-n1")]
 
     field, message = (
         "spec.containers[0].imagePullPolicy",
@@ -207,7 +207,7 @@ async def test_two_manifests_of_one_name_run_the_first() -> None:
 
     async with running(world.files().run()):
         assert await world.after(0.1) == [("ADD", ["web-n1"])]
-        assert ("Warning", "FailedValidation", "default/web-n1") in world.events.told
+        assert ("Warning", "FailedValidation", "default/web-n1") in world.events.reported
         world.disk.remove(f"{FOLDER}/a.yaml")
         assert await world.after(0.1) == [("REMOVE", ["web-n1"]), ("ADD", ["web-n1"])]
 
@@ -236,7 +236,7 @@ async def test_url_that_fails_changes_nothing() -> None:
 
 
 @in_virtual_time
-async def test_empty_body_is_heard() -> None:
+async def test_empty_body_is_read() -> None:
     """An empty body marks the source as seen (CONFIG-13)."""
     world = World()
     world.web.serve(URL, b"")
@@ -256,7 +256,7 @@ async def test_list_at_the_url_runs_all_that_is_good() -> None:
         assert await world.after(50) == [("ADD", ["a-n1", "c-n1"])]
         assert world.web.fetched == 3
 
-    assert world.events.told == [("Warning", "FailedValidation", "default/b-n1")]
+    assert world.events.reported == [("Warning", "FailedValidation", "default/b-n1")]
 
 
 @in_virtual_time
@@ -274,7 +274,7 @@ async def test_pods_are_asked_for_once_the_node_is_there() -> None:
 
 @in_virtual_time
 async def test_watch_tells_each_change() -> None:
-    """What the watch brings is told as it comes; a name given anew is another pod."""
+    """What the watch brings is delivered as it comes; a name given anew is another pod."""
     world = World()
     world.api.nodes["node-1"] = a_node()
 

@@ -275,7 +275,7 @@ async def test_the_rest_of_the_node_goes_on(world: World, wrong: list[Saying], g
 
     refusals = [event.message for event in world.events if event.reason == "FailedValidation"]
     for number, one in enumerate(wrong):
-        told = [text for text in refusals if f"wrong-{number}.yaml is refused" in text]
-        assert [f"{one.field}: " in text for text in told] == [True], one
+        reported = [text for text in refusals if f"wrong-{number}.yaml is refused" in text]
+        assert [f"{one.field}: " in text for text in reported] == [True], one
     assert [world.phase(f"good-{number}-node") for number in range(good)] == ["Running"] * good
     assert len(world.calls("RunPodSandbox")) == good

@@ -127,7 +127,7 @@ def test_good_replies() -> None:
 
 
 def test_error_texts() -> None:
-    """Errors are told with and without gRPC's wrapper; a bad reply has none (START-03)."""
+    """Errors are reported with and without gRPC's wrapper; a bad reply has none (START-03)."""
     empty = grpc.aio.Metadata()
     late = grpc.aio.AioRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, empty, empty, details="too late")
 

@@ -91,7 +91,7 @@ def test_states(state: cri.ContainerState.ValueType, means: str) -> None:
 
 
 def test_equal_lists_give_the_same_object() -> None:
-    """Whoever compares by identity sees that nothing changed."""
+    """A comparison by identity shows that nothing changed."""
     listing = Listing()
     first = read(listing, [sandbox("u")], [container("u", "c")])
 

@@ -1,4 +1,4 @@
-"""Images on their way into the node: policy, back-off, order, credentials, and what is told of it."""
+"""Images on their way into the node: policy, back-off, order, credentials, and what is reported of it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kubelet_reference.util.settings import Settings
 
 
 def _play(
-    story: Callable[[RuntimeWorld], Awaitable[None]],
+    work: Callable[[RuntimeWorld], Awaitable[None]],
     *,
     version: str = "1.32",
     settings: Settings | None = None,
 ) -> None:
     async def play() -> None:
-        await story(RuntimeWorld(version=version, settings=settings))
+        await work(RuntimeWorld(version=version, settings=settings))
 
     run(play())
 
@@ -156,7 +156,7 @@ async def test_back_off_is_the_pods(w: RuntimeWorld) -> None:
 def test_one_pull_at_a_time(serial: bool, begun: list[int]) -> None:  # noqa: FBT001 - a parameter
     """Pulls of different pods follow each other, unless the node allows otherwise (IMAGE-11)."""
 
-    async def story(w: RuntimeWorld) -> None:
+    async def work(w: RuntimeWorld) -> None:
         w.runtime.faults.delay("PullImage", 5)
         other = a_pod(a_container("c1", image="new:2"), uid="u2", metadata={"name": "other"})
 
@@ -164,7 +164,7 @@ def test_one_pull_at_a_time(serial: bool, begun: list[int]) -> None:  # noqa: FB
 
         assert [call.t for call in w.calls("PullImage")] == begun
 
-    _play(story, settings=Settings(serialize_image_pulls=serial))
+    _play(work, settings=Settings(serialize_image_pulls=serial))
 
 
 @run_by(_play, settings=Settings(serialize_image_pulls=False, max_parallel_image_pulls=2))

@@ -37,13 +37,13 @@ def test_order(version: str, order: list[str]) -> None:
                 done.append(name)
             return super().__getattribute__(name)
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         await world.let(2.5)
 
         assert done == order
 
-    in_world(story, parts=Parts(housekeeping=Noted), version=version)
+    in_world(work, parts=Parts(housekeeping=Noted), version=version)
 
 
 @run_by(in_world)
@@ -162,7 +162,7 @@ class Now:
 
 
 def test_only_pods_with_a_deadline_are_watched() -> None:
-    """A pod is due when its time is over, until it is forgotten; it is told whenever one asks."""
+    """A pod is due when its time is over, until it is forgotten; the answer is the same each time."""
     now = Now()
     deadlines = Deadlines(lambda _: since(-20), now, Recorder(now))
     deadlines.watch(limited(None))

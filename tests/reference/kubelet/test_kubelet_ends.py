@@ -16,7 +16,7 @@ def timeouts(world: World) -> list[int]:
 def test_orphan(version: str, grace: int) -> None:
     """What runs and no source wants is killed two seconds after the start, no sooner (CLEANUP-08)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         world.api.create(manifest())
         await world.let(5)
@@ -31,14 +31,14 @@ def test_orphan(version: str, grace: int) -> None:
         assert world.changes(since=4)[:2] == ["StopContainer", "StopPodSandbox"]
         assert timeouts(world) == [grace]
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @pytest.mark.parametrize(("version", "grace"), [("1.26", 5), ("1.32", 2)])
 def test_forced_deletion(version: str, grace: int) -> None:
     """Grace 0 asked for is as short as can be; 1.26 takes the spec's (WORK-08, WORK-33)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         world.api.create(manifest())
         await world.let(3)
@@ -47,7 +47,7 @@ def test_forced_deletion(version: str, grace: int) -> None:
 
         assert timeouts(world) == [grace]
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @run_by(in_world)
@@ -73,7 +73,7 @@ async def test_silent_api_server_keeps_its_pods(world: World) -> None:
 def test_edited_manifest(version: str) -> None:
     """The new version of a static pod starts after the old one is all gone, in at most 16 s (STATIC-18)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         world.write("web", command="run stopdelay=3")
         await world.start()
         await world.let(3)
@@ -87,14 +87,14 @@ def test_edited_manifest(version: str) -> None:
         assert changes[-1] == "StartContainer"
         assert 6 <= began[1] <= 22
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @VERSIONS
 def test_manifest_that_comes_back(version: str) -> None:
     """A static pod with a UID of its own that is removed and put back starts afresh (WORK-22)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         world.write("web", uid="11111111-1111-1111-1111-111111111111", command="run stopdelay=3")
         await world.start()
         await world.let(3)
@@ -109,14 +109,14 @@ def test_manifest_that_comes_back(version: str) -> None:
         assert order[-1] == "RunPodSandbox"
         assert sandboxes[0].config.metadata.uid == sandboxes[1].config.metadata.uid
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @VERSIONS
 def test_deadline(version: str) -> None:
     """A pod past its deadline is stopped within two seconds, and is Failed for that reason (DEADLINE-01)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         world.api.create(manifest(activeDeadlineSeconds=5))
         await world.let(5)
@@ -130,7 +130,7 @@ def test_deadline(version: str) -> None:
         assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "DeadlineExceeded")
         assert world.reasons().count("DeadlineExceeded") >= 3
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @run_by(in_world)
@@ -153,7 +153,7 @@ async def test_deadline_outlives_the_kubelet(world: World) -> None:
 def test_rejected_pod(version: str) -> None:
     """A pod that cannot run here is Failed without a call, and can be deleted (ADMIT-02, WORK-34)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         world.api.create(manifest(nodeSelector={"zone": "elsewhere"}))
         await world.let(15)
@@ -166,7 +166,7 @@ def test_rejected_pod(version: str) -> None:
         assert world.reasons() == ["NodeAffinity"]
         assert world.api.get("default", "web") is None
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @run_by(in_world, max_pods=1)

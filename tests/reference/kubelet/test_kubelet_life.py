@@ -12,7 +12,7 @@ VERSIONS = pytest.mark.parametrize("version", ["1.26", "1.32"])
 def test_pod_from_a_file(version: str) -> None:
     """A static pod starts, is shown by its mirror, and is gone some seconds after its manifest."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         world.write("web")
         await world.start()
         await world.let(3)
@@ -26,14 +26,14 @@ def test_pod_from_a_file(version: str) -> None:
         assert world.calls("StopContainer")[0].timeout == 5
         assert world.api.get("default", "web-node") is None
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @VERSIONS
 def test_pod_from_the_api_server(version: str) -> None:
-    """A pod starts, reports Running, and after its deletion is stopped, told of, and deleted for good."""
+    """A pod starts, reports Running, and after its deletion is stopped, reported, and deleted for good."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         world.api.create(manifest())
         await world.let(3)
@@ -48,7 +48,7 @@ def test_pod_from_the_api_server(version: str) -> None:
         await world.let(120)
         assert world.changes()[-2:] == ["StopPodSandbox", "RemovePodSandbox"]
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @run_by(in_world, with_api_server=False)
@@ -67,7 +67,7 @@ async def test_pod_without_an_api_server(world: World) -> None:
 def test_pod_that_ends_by_itself(version: str) -> None:
     """A finished run-once pod is stopped, keeps its object, and never starts again (TERM-20, TERM-21)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         world.api.create(manifest(command="exit 0 3", restartPolicy="Never"))
         await world.let(10)
@@ -80,14 +80,14 @@ def test_pod_that_ends_by_itself(version: str) -> None:
         assert world.phase("web") == "Succeeded"
         assert "RunPodSandbox" not in world.changes(since=10)
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @VERSIONS
 def test_crash_changes_nothing(version: str) -> None:
     """A kubelet that ends, and another one that starts, touch no healthy container (RESTARTKUBELET-01)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         world.write("static")
         await world.start()
         world.api.create(manifest())
@@ -100,7 +100,7 @@ def test_crash_changes_nothing(version: str) -> None:
         assert world.changes(since=4) == []
         assert (world.phase("web"), world.phase("static-node")) == ("Running", "Running")
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @run_by(in_world)
@@ -147,11 +147,11 @@ async def test_hook_that_outlives_the_kubelet(world: World) -> None:
     assert len(world.calls("StopContainer")) == 1
 
 
-def test_same_story_twice_is_the_same() -> None:
-    """Two runs of one story make the same calls at the same times."""
+def test_same_scenario_twice_is_the_same() -> None:
+    """Two runs of the same work make the same calls at the same times."""
     runs: list[list[tuple[float, str]]] = []
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         world.write("static")
         await world.start()
         for name in ("a", "b", "c"):
@@ -159,7 +159,7 @@ def test_same_story_twice_is_the_same() -> None:
         await world.let(90)
         runs.append([(at, rpc) for at, rpc, _ in world.tap.calls])
 
-    in_world(story)
-    in_world(story)
+    in_world(work)
+    in_world(work)
 
     assert runs[0] == runs[1]

@@ -82,7 +82,7 @@ class Around:
             self.refused.clear()
 
     def update_pod(self, update: Update) -> None:
-        """A worker is told."""
+        """A worker is notified."""
         self.updates.append((update.uid, update.kind))
 
     def is_pod_known_terminated(self, uid: str) -> bool:
@@ -155,7 +155,7 @@ def test_oldest_first() -> None:
     assert around.others == {"old": [], "middle": ["old"], "young": ["old", "middle"]}
 
 
-def test_refused_pod_is_failed_and_no_worker_told() -> None:
+def test_refused_pod_is_failed_and_no_worker_notified() -> None:
     """A refusal is an event and the phase Failed; the pod stays known and counts no more (ADMIT-02)."""
     around = Around()
     around.refused["b"] = Rejection("OutOfcpu", "no room")
@@ -172,8 +172,8 @@ def test_refused_pod_is_failed_and_no_worker_told() -> None:
     assert around.others["c"] == ["a"]
 
 
-@pytest.mark.parametrize(("lesser", "told"), [("ab", ["a", "b", "new"]), ("a", ["a", "b"])])
-def test_critical_pod_makes_itself_room(lesser: str, told: list[str]) -> None:
+@pytest.mark.parametrize(("lesser", "updated"), [("ab", ["a", "b", "new"]), ("a", ["a", "b"])])
+def test_critical_pod_makes_itself_room(lesser: str, updated: list[str]) -> None:
     """Pods are ended one after another until the new one fits, or nobody is left to be ended (ADMIT-08)."""
     around = Around()
     around.lesser = set(lesser)
@@ -182,7 +182,7 @@ def test_critical_pod_makes_itself_room(lesser: str, told: list[str]) -> None:
     around.add([pod("new")])
 
     assert around.preempted == list(lesser)
-    assert [uid for uid, _ in around.updates] == told
+    assert [uid for uid, _ in around.updates] == updated
     assert ("new" in around.statuses) is (lesser == "a")
 
 

@@ -27,7 +27,7 @@ class LastChance(FixedRandom):
 
 
 def taken(random: Random) -> list[str]:
-    """In which order three sources with two items each are heard."""
+    """In which order three sources with two items each are read."""
 
     async def main() -> list[str]:
         inputs = Inputs[str](random)
@@ -47,7 +47,7 @@ def taken(random: Random) -> list[str]:
 
 
 def test_chance_picks_among_ready_inputs() -> None:
-    """Whichever is taken, each source is heard in its own order, and none is left out (LOOP-02)."""
+    """Whichever is taken, each source is read in its own order, and none is left out (LOOP-02)."""
     first, last = taken(FixedRandom()), taken(LastChance())
 
     assert sorted(first) == sorted(last) == ["a0", "a1", "a2", "b0", "b1", "b2"]
@@ -57,7 +57,7 @@ def test_chance_picks_among_ready_inputs() -> None:
 
 
 def test_late_ticks_are_left_out() -> None:
-    """Whoever comes late to a ticking input gets one tick at once, and then those of the old grid."""
+    """A late reader of a ticking input gets one tick at once, and then those of the old grid."""
 
     async def main() -> list[float]:
         clock = LoopClock(0)
@@ -187,14 +187,14 @@ def test_lost_events_are_repaired_by_the_resync() -> None:
         def take_event(self, event: object) -> None:
             """Hear nothing."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         world.api.create(manifest(command="seq 1@100 0@9999"))
         await world.let(200)
 
         assert world.changes().count("StartContainer") == 2
 
-    in_world(story, parts=Parts(sync_loop=Deaf))
+    in_world(work, parts=Parts(sync_loop=Deaf))
 
 
 @run_by(in_world)

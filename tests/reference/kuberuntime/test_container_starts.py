@@ -14,9 +14,9 @@ from kubelet_reference.api import names
 from kubelet_reference.api.sync_result import Failure
 
 
-def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
+def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
     async def play() -> None:
-        await story(RuntimeWorld(version=version))
+        await work(RuntimeWorld(version=version))
 
     run(play())
 
@@ -167,7 +167,7 @@ async def test_fresh_message_file(w: RuntimeWorld) -> None:
 
 @run_by(_play)
 async def test_new_ip_after_a_new_sandbox(w: RuntimeWorld) -> None:
-    """Containers are told the IP of the sandbox they are made in (SYNC-12, SYNC-22)."""
+    """Containers get the IP of the sandbox they are made in (SYNC-12, SYNC-22)."""
     ip = {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     echo = {"name": "SAYS", "value": "$(IP) $(NO) $$(IP)"}
     pod = a_pod(a_container("c1", env=[ip, echo]))
@@ -175,9 +175,9 @@ async def test_new_ip_after_a_new_sandbox(w: RuntimeWorld) -> None:
     await w.sandbox_dies(pod)
     await w.sync(pod)
 
-    told = [{e.key: e.value for e in call.request.config.envs} for call in w.calls("CreateContainer")]
-    assert told[0]["IP"] != told[1]["IP"]
-    assert told[1]["SAYS"] == f"{told[1]['IP']} $(NO) $(IP)"
+    reported = [{e.key: e.value for e in call.request.config.envs} for call in w.calls("CreateContainer")]
+    assert reported[0]["IP"] != reported[1]["IP"]
+    assert reported[1]["SAYS"] == f"{reported[1]['IP']} $(NO) $(IP)"
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from kubelet_reference.util.clock import LoopClock
 LOGS = "/var/log/pods/default_web_u1"
 
 
-def _play(story: Callable[[RuntimeWorld], Awaitable[None]]) -> None:
+def _play(work: Callable[[RuntimeWorld], Awaitable[None]]) -> None:
     async def play() -> None:
-        await story(RuntimeWorld())
+        await work(RuntimeWorld())
 
     run(play())
 
@@ -126,7 +126,7 @@ async def test_unknown_one_is_stopped_first(w: RuntimeWorld) -> None:
 
     await w.side.garbage_collector.collect()
 
-    stop = next(told for told in w.done if told.startswith("Stop"))
+    stop = next(call for call in w.done if call.startswith("Stop"))
     assert w.done[0] == "ExecSync c1#0 x 0 2"
     assert stop.startswith("StopContainer c1#0")
     assert w.done[-1] == "RemoveContainer c1#0"
@@ -186,20 +186,20 @@ def test_deletor_works_in_the_background() -> None:
         removed.append(container_id)
         return True
 
-    async def story(w: RuntimeWorld) -> None:
+    async def work(w: RuntimeWorld) -> None:
         deletor = type(w.side.container_deletor)(remove)
         deletor.container_died(_records(), "b1", remove_all=True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1):
                 await deletor.run()
 
-    _play(story)
+    _play(work)
 
     assert removed == ["a2", "a1", "b1"]
 
 
 def test_nothing_is_due_twice() -> None:
-    """Deaths that are told of one look at the runtime, and deaths while something waits, add nothing."""
+    """Deaths that are reported of one look at the runtime, and deaths while something waits, add nothing."""
     removed: list[str] = []
     time = LoopClock(0)
 
@@ -208,7 +208,7 @@ def test_nothing_is_due_twice() -> None:
         removed.append(container_id)
         return True
 
-    async def story(w: RuntimeWorld) -> None:
+    async def work(w: RuntimeWorld) -> None:
         deletor = type(w.side.container_deletor)(remove)
         running = asyncio.create_task(deletor.run())
         deletor.container_died(_records(), "b1", remove_all=True)
@@ -220,6 +220,6 @@ def test_nothing_is_due_twice() -> None:
         await time.sleep(5)
         running.cancel()
 
-    _play(story)
+    _play(work)
 
     assert removed == ["a2", "a1", "b1"]

@@ -66,7 +66,7 @@ def test_images_are_had_before_containers() -> None:
 
 
 def test_image_is_mounted_by_the_runtime() -> None:
-    """The runtime is told the image, the part of it and where."""
+    """The runtime gets the image, the part of it and the mount's place."""
     [mount] = image_mounts(ready(Images(), NEW), mounting("data"))
 
     assert (mount.image.image, mount.container_path, mount.readonly) == ("sha256:data:1", "/data", True)

@@ -55,7 +55,7 @@ def test_http_get() -> None:
 
 
 def test_https_answered_in_plain() -> None:
-    """It is sent once more over HTTP, without the authorization, and told (HOOK-09)."""
+    """It is sent once more over HTTP, without the authorization, and reported (HOOK-09)."""
     web = Web(error=PlainAnswerError("plain"))
     header = {"name": "Authorization", "value": "secret"}
     action = {"host": "web.example", "port": 443, "scheme": "HTTPS", "path": "x", "httpHeaders": [header]}

@@ -44,7 +44,7 @@ class Bench:
         disk.make_folder(self.folder)
 
     async def reopen_log(self, container_id: str) -> None:
-        """Make the log anew, unless told to fail."""
+        """Make the log anew, unless it is to fail."""
         self.reopened.append(container_id)
         if self.fails:
             raise failure()
@@ -66,7 +66,7 @@ def test_small_logs_are_left_alone() -> None:
 
 
 def test_a_missing_log_is_asked_for() -> None:
-    """The runtime is told to open the log of a running container anew when it is gone."""
+    """The runtime is asked to open the log of a running container anew when it is gone."""
     bench = Bench(MemoryDisk(), "/logs")
     run(bench.rotation.rotate_all())
 

@@ -29,27 +29,27 @@ from kubelet_reference.util.ports import ApiError, ApiServer
     ],
 )
 def test_durations(seconds: float, text: str) -> None:
-    """Durations are told as Go tells them."""
+    """Durations are written as Go writes them."""
     assert duration_text(seconds) == text
 
 
 def test_names() -> None:
-    """Pods are told with their UID, texts in quotes."""
+    """Pods are named with their UID, texts in quotes."""
     assert pod_text(a_pod()) == "web_default(u1)"
     assert quoted('a "b"\n') == '"a \\"b\\"\\n"'
 
 
 def test_results_in_one_text() -> None:
-    """A pass that succeeded has no error; one failure is told by itself, several in brackets (SYNC-23)."""
+    """A pass that succeeded has no error; one failure stands by itself, several in brackets (SYNC-23)."""
     good = ActionResult(Action.START_CONTAINER, "c1")
     bad = ActionResult(Action.START_CONTAINER, "c2", Failure.CRASH_LOOP_BACK_OFF, "wait")
-    told = 'failed to "StartContainer" for "c2" with CrashLoopBackOff: "wait"'
+    reported = 'failed to "StartContainer" for "c2" with CrashLoopBackOff: "wait"'
 
     assert SyncResult((good,)).error is None
     assert not SyncResult((good,)).backing_off_only
-    assert SyncResult((good, bad)).error == told
+    assert SyncResult((good, bad)).error == reported
     assert SyncResult((good, bad)).backing_off_only
-    assert SyncResult((bad,), problem="no status").error == f"[no status, {told}]"
+    assert SyncResult((bad,), problem="no status").error == f"[no status, {reported}]"
 
 
 class Secrets:
@@ -63,7 +63,7 @@ class Secrets:
 
 
 def test_missing_pull_secret() -> None:
-    """A pull secret that is missing is told, and the others are used (IMAGE-14)."""
+    """A pull secret that is missing is reported, and the others are used (IMAGE-14)."""
     sink = EventList()
     pod = a_pod(imagePullSecrets=[{"name": "there"}, {"name": "away"}])
     server = cast("ApiServer", Secrets())

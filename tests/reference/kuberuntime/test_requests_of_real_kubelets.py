@@ -29,10 +29,10 @@ def _plain(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True)
 
 
-def _pod(manifest: dict[str, Any], told: dict[str, Any]) -> Pod:
+def _pod(manifest: dict[str, Any], reported: dict[str, Any]) -> Pod:
     """The pod with the kubelet's own annotations, as the recorded sandbox config tells them."""
     about = manifest["metadata"]
-    seen = {**about, "annotations": {**about.get("annotations", {}), **told.get("annotations", {})}}
+    seen = {**about, "annotations": {**about.get("annotations", {}), **reported.get("annotations", {})}}
     pod = Pod.from_dict({**manifest, "metadata": seen})  # pyright: ignore[reportUnknownMemberType]
     return cast("Pod", pod)
 
@@ -45,9 +45,9 @@ def _requests(trace: Path) -> Iterator[tuple[Pod, dict[str, Any]]]:
             known[record["pod"]["metadata"]["uid"]] = record["pod"]
         if record.get("kind") == "call" and record["rpc"] in {"RunPodSandbox", "CreateContainer"}:
             request = record["request"]
-            told = request.get("sandbox_config") or request["config"]
-            if told["metadata"]["uid"] in known:
-                yield _pod(known[told["metadata"]["uid"]], told), request
+            reported = request.get("sandbox_config") or request["config"]
+            if reported["metadata"]["uid"] in known:
+                yield _pod(known[reported["metadata"]["uid"]], reported), request
 
 
 def _as_here(sandbox: dict[str, Any]) -> dict[str, Any]:
@@ -62,10 +62,10 @@ def _as_here(sandbox: dict[str, Any]) -> dict[str, Any]:
 def test_requests(trace: Path) -> None:
     """Sandboxes and containers are asked for as the real kubelet did, its hash included (START-05)."""
     for pod, request in _requests(trace):
-        told = request.get("sandbox_config") or request["config"]
-        made = _plain(sandbox_config(pod, told["metadata"].get("attempt", 0), SETTINGS))
+        reported = request.get("sandbox_config") or request["config"]
+        made = _plain(sandbox_config(pod, reported["metadata"].get("attempt", 0), SETTINGS))
 
-        assert _as_here(made) == _as_here(told)
+        assert _as_here(made) == _as_here(reported)
         if "sandbox_config" in request:
             behaviour = Behaviour.of(trace.parent.name.removeprefix("kubernetes-"))
             assert _rebuilt(pod, request["config"], behaviour) == request["config"]

@@ -16,12 +16,12 @@ from kubelet_reference.util.settings import Settings
 
 
 def _play(
-    story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.33", gate: bool | None = None
+    work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.33", gate: bool | None = None
 ) -> None:
     settings = Settings(feature_gates={} if gate is None else {"InPlacePodVerticalScaling": gate})
 
     async def play() -> None:
-        await story(RuntimeWorld(version=version, settings=settings))
+        await work(RuntimeWorld(version=version, settings=settings))
 
     run(play())
 
@@ -120,7 +120,7 @@ async def test_without_the_feature_nothing_is_changed(w: RuntimeWorld) -> None:
 def test_resized_pods_are_watched_since_1_32(version: str, *, watched: bool) -> None:
     """Before that a resize shows with the next sync (PLEG-17); other resources are no other definition."""
 
-    async def story(w: RuntimeWorld) -> None:
+    async def work(w: RuntimeWorld) -> None:
         await w.sync(sized("1"))
         w.forget()
         await w.sync(sized("2"))
@@ -128,4 +128,4 @@ def test_resized_pods_are_watched_since_1_32(version: str, *, watched: bool) -> 
         assert _rpcs(w) == ["UpdateContainerResources"]
         assert bool(w.watched) is watched
 
-    _play(story, version=version, gate=True)
+    _play(work, version=version, gate=True)

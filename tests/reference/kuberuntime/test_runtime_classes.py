@@ -66,7 +66,7 @@ def test_what_is_known_outlasts_an_outage(
     """A class that was seen is known while the API server is away, and not once it is gone."""
     api = _api()
 
-    async def told() -> str:
+    async def main() -> str:
         classes = RuntimeClasses(api)
         if known:
             await classes.handler("strong")
@@ -76,19 +76,19 @@ def test_what_is_known_outlasts_an_outage(
         except UnknownClassError as error:
             return str(error)
 
-    assert run(told()) == handler
+    assert run(main()) == handler
 
 
 def _sync(pod_class: str) -> tuple[RuntimeWorld, list[str]]:
     """A round of a pod of that class; the world after it, and the events of failure."""
 
-    async def story() -> tuple[RuntimeWorld, list[str]]:
+    async def work() -> tuple[RuntimeWorld, list[str]]:
         world = RuntimeWorld(api=_api())
         fields: dict[str, Any] = {"runtimeClassName": pod_class}
         await world.sync(a_pod(a_container(), **fields))
         return world, world.events("FailedCreatePodSandBox")
 
-    return run(story())
+    return run(work())
 
 
 def test_sandbox_is_asked_of_the_handler() -> None:

@@ -98,13 +98,13 @@ def test_ports() -> None:
     ]
 
 
-@pytest.mark.parametrize(("written", "told"), SYSCTLS)
-def test_sysctls(written: str, told: str) -> None:
+@pytest.mark.parametrize(("written", "reported"), SYSCTLS)
+def test_sysctls(written: str, reported: str) -> None:
     """Slashes become dots, and a dot in a part's name a slash (SANDBOX-24)."""
     context = {"sysctls": [{"name": written, "value": "1"}]}
 
-    assert dotted(written) == told
-    assert dict(sandbox_config(a_pod(securityContext=context), 0, SETTINGS).linux.sysctls) == {told: "1"}
+    assert dotted(written) == reported
+    assert dict(sandbox_config(a_pod(securityContext=context), 0, SETTINGS).linux.sysctls) == {reported: "1"}
 
 
 @pytest.mark.parametrize(("user", "uid", "username", "problem"), USERS)

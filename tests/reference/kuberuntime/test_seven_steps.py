@@ -13,9 +13,9 @@ from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import Failure
 
 
-def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
+def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
     async def play() -> None:
-        await story(RuntimeWorld(version=version))
+        await work(RuntimeWorld(version=version))
 
     run(play())
 
@@ -64,7 +64,7 @@ async def test_init_containers_one_a_pass(w: RuntimeWorld) -> None:
         w.forget()
         await w.sync(pod)
         await w.clock.sleep(2)
-        starts.append([told for told in w.done if told.startswith("Create")])
+        starts.append([each for each in w.done if each.startswith("Create")])
 
     assert starts == [
         ["CreateContainer i1#0"],
@@ -181,7 +181,7 @@ async def test_failed_init_ends_the_pass(w: RuntimeWorld) -> None:
 
 @run_by(_play)
 async def test_failed_sandbox(w: RuntimeWorld) -> None:
-    """A failed RunPodSandbox is told; nothing else is tried, and the attempt stays 0 (SANDBOX-10)."""
+    """A failed RunPodSandbox is reported; nothing else is tried, and the attempt stays 0 (SANDBOX-10)."""
     w.runtime.faults.add("RunPodSandbox", times=1)
 
     result = await w.sync(a_pod())
@@ -233,7 +233,7 @@ async def test_ephemeral_first_and_once(w: RuntimeWorld) -> None:
     await w.clock.sleep(1)
     await w.sync(pod)
 
-    made = [told for told in w.done if told.startswith("Create")]
+    made = [each for each in w.done if each.startswith("Create")]
 
     assert made == ["CreateContainer dbg#0", "CreateContainer c1#1"]
     options = w.calls("CreateContainer")[0].request.config.linux.security_context.namespace_options
@@ -272,7 +272,7 @@ async def test_crash_loop(w: RuntimeWorld) -> None:
     )
     assert refused.backing_off_only
     assert w.events("BackOff") == ["Back-off restarting failed container c1 in pod web_default(u1)"]
-    assert [told for told in w.done if told.startswith("Create")] == [
+    assert [each for each in w.done if each.startswith("Create")] == [
         "CreateContainer c1#0",
         "CreateContainer c1#1",
         "CreateContainer c1#2",

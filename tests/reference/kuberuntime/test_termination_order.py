@@ -12,9 +12,9 @@ from runtime_world import RuntimeWorld, a_container, a_pod
 from kubelet_fakes.clock import run
 
 
-def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
+def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
     async def play() -> None:
-        await story(RuntimeWorld(version=version))
+        await work(RuntimeWorld(version=version))
 
     run(play())
 
@@ -44,7 +44,7 @@ def _stops(w: RuntimeWorld, began: float) -> list[tuple[str, float, int]]:
 
 @run_by(_play)
 async def test_sidecars_go_after_the_apps_and_in_reverse(w: RuntimeWorld) -> None:
-    """Each sidecar waits for its turn, which is off its grace; all kills are told at once (SIDECAR-12)."""
+    """Each sidecar waits for its turn, taken off its grace; all kills are announced at once (SIDECAR-12)."""
     pod = _served("run", "stopdelay=3")
     began = await _started(w, pod)
 

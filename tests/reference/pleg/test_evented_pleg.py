@@ -75,15 +75,15 @@ class Ear:
         return {one.id: one.state for one in self.cache.get("u").containers}
 
 
-def listening(story: Callable[[Ear], Awaitable[None]]) -> None:
-    """Tell a story about an evented PLEG that runs on virtual time."""
+def listening(work: Callable[[Ear], Awaitable[None]]) -> None:
+    """Do this work beside an evented PLEG that runs on virtual time."""
 
     async def records() -> None:
         ear = Ear()
         hearing = asyncio.ensure_future(ear.evented.run())
         await asyncio.sleep(0.5)  # noqa: TID251 - virtual time
         ear.records()
-        await story(ear)
+        await work(ear)
         hearing.cancel()
 
     run(records())
@@ -111,7 +111,7 @@ def taken(*every: ContainerEvent) -> Ear:
     ],
 )
 def test_what_events_mean(kind: ContainerEventType, records: list[str]) -> None:
-    """Each kind of event is told as PLEG-14 says; one that something was created only changes the cache."""
+    """Each kind of event is passed on as PLEG-14 says; a creation only changes the cache."""
     ear = taken(an_event(kind, at=0))
 
     assert ear.records() == records
@@ -159,7 +159,7 @@ async def test_while_it_hears_it_lists_seldom(ear: Ear) -> None:
 
 @run_by(listening)
 async def test_silence_is_news_as_well(ear: Ear) -> None:
-    """A worker of a pod of which nothing is heard goes on within five seconds (PLEG-06)."""
+    """A worker of a pod of which no event comes goes on within five seconds (PLEG-06)."""
     await asyncio.wait_for(ear.cache.get_newer_than("u", 0.5), 6)
 
 

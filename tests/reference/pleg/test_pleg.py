@@ -44,13 +44,13 @@ class Watch:
         return found
 
 
-def on_watch(story: Callable[[Watch], Awaitable[None]], *pods: ListedPod, capacity: int = 1000) -> None:
-    """Tell a story about a PLEG on virtual time."""
+def on_watch(work: Callable[[Watch], Awaitable[None]], *pods: ListedPod, capacity: int = 1000) -> None:
+    """Do this work with a PLEG in virtual time."""
 
-    async def told() -> None:
-        await story(Watch(*pods, capacity=capacity))
+    async def main() -> None:
+        await work(Watch(*pods, capacity=capacity))
 
-    run(told())
+    run(main())
 
 
 CREATED, RUNNING, EXITED, UNKNOWN, GONE = "CREATED", "RUNNING", "EXITED", "UNKNOWN", ""
@@ -100,7 +100,7 @@ def test_a_pod_that_vanished_has_lost_everything() -> None:
 
 
 @run_by(on_watch)
-async def test_only_what_others_can_rely_on_is_told(watch: Watch) -> None:
+async def test_only_what_others_can_rely_on_is_reported(watch: Watch) -> None:
     """A created container leads to an inspection and to no event (PLEG-03)."""
     assert await watch.relist(listed("u", c1="CREATED")) == ["s-u Started"]
     assert await watch.relist(listed("u", c1="UNKNOWN")) == []
@@ -109,7 +109,7 @@ async def test_only_what_others_can_rely_on_is_told(watch: Watch) -> None:
 
 
 @run_by(on_watch)
-async def test_the_death_of_a_sandbox_is_told(watch: Watch) -> None:
+async def test_the_death_of_a_sandbox_is_reported(watch: Watch) -> None:
     """A sandbox counts as a container (PLEG-04)."""
     await watch.relist(listed("u", c1="RUNNING"))
 
@@ -119,13 +119,13 @@ async def test_the_death_of_a_sandbox_is_told(watch: Watch) -> None:
 def test_the_first_relist_inspects_every_pod() -> None:
     """After a start nothing is known, so that all pods with records are read (PLEG-18)."""
 
-    async def story(watch: Watch) -> None:
+    async def work(watch: Watch) -> None:
         await watch.pleg.relist()
 
         assert watch.runtime.calls == ["list", "u", "v"]
         assert watch.cache.get("v") == records(listed("v", c2="EXITED"))
 
-    on_watch(story, listed("u", c1="RUNNING"), listed("v", c2="EXITED"))
+    on_watch(work, listed("u", c1="RUNNING"), listed("v", c2="EXITED"))
 
 
 @run_by(on_watch)
@@ -153,10 +153,10 @@ async def test_a_failed_list_changes_nothing(watch: Watch) -> None:
             await watch.cache.get_newer_than("u", 0.5)
 
 
-def test_the_cache_is_written_before_the_event_is_told() -> None:
-    """Whoever takes an event finds its cause in the cache (PLEG-05)."""
+def test_the_cache_is_written_before_the_event_is_reported() -> None:
+    """The reader of an event finds its cause in the cache (PLEG-05)."""
 
-    async def story(watch: Watch) -> None:
+    async def work(watch: Watch) -> None:
         await watch.pleg.relist()
         watch.runtime.pods = (listed("u", c1="EXITED"),)
         relisting = asyncio.ensure_future(watch.pleg.relist())
@@ -168,7 +168,7 @@ def test_the_cache_is_written_before_the_event_is_told() -> None:
         assert watch.cache.get("u").containers[0].has_exited
         await relisting
 
-    on_watch(story, listed("u", c1="RUNNING"))
+    on_watch(work, listed("u", c1="RUNNING"))
 
 
 @run_by(on_watch)
@@ -220,7 +220,7 @@ async def test_a_failing_pod_holds_up_no_other(watch: Watch) -> None:
 
 @run_by(on_watch)
 async def test_a_pod_that_is_gone_leaves_the_cache(watch: Watch) -> None:
-    """Records that were there and went between two relists are told and forgotten (PLEG-07, K8S-22155)."""
+    """Records that came and went between two relists are reported and forgotten (PLEG-07, K8S-22155)."""
     await watch.relist(listed("u", c1="RUNNING"))
 
     assert await watch.relist() == ["c1 Died", "c1 Removed", "s-u Died", "s-u Removed"]
@@ -268,7 +268,7 @@ def test_relists_are_a_second_apart() -> None:
 
     moments: list[float] = []
 
-    async def story(watch: Watch) -> None:
+    async def work(watch: Watch) -> None:
         pleg = Pleg(Slow(), watch.cache, watch.clock, Metrics())
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
@@ -276,7 +276,7 @@ def test_relists_are_a_second_apart() -> None:
 
         assert moments == [0, 1.5, 3, 4.5]
 
-    on_watch(story)
+    on_watch(work)
 
 
 @run_by(on_watch)
@@ -301,7 +301,7 @@ def test_states_of_lists_are_those_of_the_cri() -> None:
 
 @run_by(on_watch)
 async def test_a_watched_pod_is_inspected_until_what_is_awaited_holds(watch: Watch) -> None:
-    """A pod that is watched is read at each relist, and is told once when that has come (PLEG-17)."""
+    """A pod that is watched is read at each relist; its worker gets one notice when it is met (PLEG-17)."""
     await watch.relist(listed("u", c1="RUNNING"))
     holds: list[bool] = []
     watch.pleg.watch("u", "c1:cpu", lambda _: bool(holds))
@@ -316,7 +316,7 @@ async def test_a_watched_pod_is_inspected_until_what_is_awaited_holds(watch: Wat
 
 
 @run_by(on_watch)
-async def test_nobody_is_told_of_a_watched_pod_that_is_gone(watch: Watch) -> None:
+async def test_nobody_is_notified_of_a_watched_pod_that_is_gone(watch: Watch) -> None:
     """A pod without records keeps nobody waiting: it is forgotten."""
     watch.pleg.watch("u", "c1:cpu", lambda _: False)
     await watch.relist()

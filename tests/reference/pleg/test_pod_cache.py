@@ -59,7 +59,7 @@ def test_only_something_newer_will_do(
 def test_a_new_entry_wakes_who_waits() -> None:
     """The entry that is new enough is handed over, an older one is not."""
 
-    async def story() -> tuple[PodRecords, float]:
+    async def work() -> tuple[PodRecords, float]:
         cache, clock = PodCache(), LoopClock(0)
         task = asyncio.ensure_future(cache.get_newer_than("u", 5))
         await clock.sleep(5)
@@ -68,13 +68,13 @@ def test_a_new_entry_wakes_who_waits() -> None:
         cache.set("u", FOUND, 6)
         return await task, clock.monotonic()
 
-    assert run(story()) == (FOUND, 6)
+    assert run(work()) == (FOUND, 6)
 
 
 def test_a_relist_wakes_who_waits_for_an_unchanged_pod() -> None:
     """Once all pods were looked at, an unchanged pod's entry is as new as the relist (PLEG-06)."""
 
-    async def story() -> PodRecords:
+    async def work() -> PodRecords:
         cache = PodCache()
         cache.set("u", FOUND, 1)
         task = asyncio.ensure_future(cache.get_newer_than("u", 5))
@@ -82,20 +82,20 @@ def test_a_relist_wakes_who_waits_for_an_unchanged_pod() -> None:
         cache.update_time(6)
         return await task
 
-    assert run(story()) == FOUND
+    assert run(work()) == FOUND
 
 
 def test_who_waits_no_longer_is_forgotten() -> None:
     """A worker that is cancelled while it waits leaves nothing behind that later wakes."""
 
-    async def story() -> bool:
+    async def work() -> bool:
         cache = PodCache()
         waited = await _waits(cache, 5)
         cache.set("u", FOUND, 6)
         cache.update_time(7)
         return waited
 
-    assert run(story())
+    assert run(work())
 
 
 def test_a_failed_inspection_is_raised_and_keeps_the_old_records() -> None:

@@ -58,7 +58,7 @@ def _many() -> tuple[ListedPod, ...]:
 def test_an_unchanged_relist_is_free(*, again: bool, compared: int) -> None:
     """Lists that are the same object cost one look at them, equal ones a comparison, neither an entry."""
 
-    async def story() -> tuple[list[str], int, int, int]:
+    async def work() -> tuple[list[str], int, int, int]:
         runtime, cache = ScriptedRuntime(*_many()), CountingCache()
         pleg = CountingPleg(runtime, cache, clock(), Metrics(), capacity=PODS * 2)
         await pleg.relist()
@@ -70,13 +70,13 @@ def test_an_unchanged_relist_is_free(*, again: bool, compared: int) -> None:
         await pleg.relist()
         return runtime.calls, cache.touched, pleg.compared, pleg.events.qsize() - queued
 
-    assert run(story()) == (["list"], 0, compared, 0)
+    assert run(work()) == (["list"], 0, compared, 0)
 
 
 def test_one_change_touches_one_entry() -> None:
     """When one pod of many changes, one entry is read and one written."""
 
-    async def story() -> tuple[list[str], int]:
+    async def work() -> tuple[list[str], int]:
         runtime, cache = ScriptedRuntime(*_many()), CountingCache()
         pleg = Pleg(runtime, cache, clock(), Metrics())
         await pleg.relist()
@@ -86,4 +86,4 @@ def test_one_change_touches_one_entry() -> None:
         await pleg.relist()
         return runtime.calls, cache.touched
 
-    assert run(story()) == (["list", "u0"], 2)
+    assert run(work()) == (["list", "u0"], 2)

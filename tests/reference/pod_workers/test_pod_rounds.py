@@ -35,7 +35,7 @@ RUNNING = ContainerRecord("c1", "app", ContainerState.RUNNING, 0, 0, "hash", 1)
 
 @dataclass
 class Everything:
-    """Stands for all of a round's tools: writes down what is asked, and answers as told."""
+    """Stands for all of a round's tools: writes down what is asked, and answers as scripted."""
 
     steps: list[str] = field(default_factory=list[str])
     phase: str = "Pending"
@@ -160,7 +160,7 @@ class Everything:
             allocate=lambda pod: pod,
         )
 
-    def told(self) -> list[tuple[str, str]]:
+    def reported(self) -> list[tuple[str, str]]:
         """Reason and message of each event."""
         return [(event.reason, event.message) for event in self.events]
 
@@ -210,7 +210,7 @@ def test_order_of_a_sync() -> None:
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_pod_that_has_ended(phase: str) -> None:
-    """A pod whose phase is terminal is only told of; the worker goes on to terminating (SYNC-08)."""
+    """A pod whose phase is terminal is only reported; the worker goes on to terminating (SYNC-08)."""
     world = Everything(phase=phase)
 
     assert sync(world, pod())
@@ -224,7 +224,7 @@ def test_no_network() -> None:
         sync(world, pod())
 
     assert world.steps == ["status", "publish Pending"]
-    assert world.told() == [("NetworkNotReady", "network is not ready: no plugin")]
+    assert world.reported() == [("NetworkNotReady", "network is not ready: no plugin")]
     host = Everything(network="no plugin")
     sync(host, pod(host_network=True))
     assert host.steps[-1] == "runtime"
@@ -237,7 +237,7 @@ def test_no_folders() -> None:
         sync(world, pod())
 
     assert "volumes" not in world.steps
-    assert world.told() == [
+    assert world.reported() == [
         ("FailedToMakePodDataDirectories", "error making pod data directories: disk full")
     ]
 
@@ -249,7 +249,7 @@ def test_no_volumes() -> None:
         sync(world, pod())
 
     assert world.steps[-1] == "volumes"
-    assert world.told() == [("FailedMount", "Unable to attach or mount volumes: no secret")]
+    assert world.reported() == [("FailedMount", "Unable to attach or mount volumes: no secret")]
 
 
 @in_virtual_time
@@ -329,11 +329,11 @@ def test_kill_that_fails() -> None:
         terminate(world)
 
     assert world.steps[-1] == "kill"
-    assert [reason for reason, _ in world.told()] == ["FailedKillPod"]
+    assert [reason for reason, _ in world.reported()] == ["FailedKillPod"]
 
 
 def test_runtime_that_lies() -> None:
-    """If something still runs after all was stopped, the round fails; nothing final is told (WORK-11)."""
+    """If something still runs after all was stopped, the round fails; nothing final is reported (WORK-11)."""
     world = Everything(stopped=replace(RECORDS, containers=(RUNNING,)))
     with pytest.raises(SyncFailed, match="running containers after a successful kill: app"):
         terminate(world)

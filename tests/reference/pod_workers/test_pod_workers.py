@@ -20,7 +20,7 @@ async def test_whole_life(bench: Bench) -> None:
     bench.tell(a_pod(deletion=30))
     await bench.let(1)
 
-    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.kinds == ["sync", "terminating", "terminated"]
     assert bench.syncer.rounds[1].grace == 30
     assert bench.workers.should_be_finished("u1")
 
@@ -62,7 +62,7 @@ async def test_kill_is_never_overwritten(bench: Bench) -> None:
     bench.tell(a_pod(version="2"))
     await bench.let(10)
 
-    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.kinds == ["sync", "terminating", "terminated"]
 
 
 @run_by(on_bench)
@@ -182,7 +182,7 @@ async def test_finished_pod_ignores_news(bench: Bench) -> None:
     bench.tell(a_pod(), UpdateKind.KILL)
     await bench.let(1)
 
-    assert bench.story == []
+    assert bench.kinds == []
     assert bench.workers.sync_known_pods([a_pod()])["u1"].state is State.FINISHED
     assert bench.workers.sync_known_pods([]) == {}
 
@@ -204,7 +204,7 @@ async def test_restart_while_stopping(bench: Bench) -> None:
 
     assert during["u1"].state is State.TERMINATING
     assert after == {}
-    assert bench.story == ["sync", "terminating", "terminated", "sync"]
+    assert bench.kinds == ["sync", "terminating", "terminated", "sync"]
 
 
 @run_by(on_bench)
@@ -213,7 +213,7 @@ async def test_first_create_is_no_restart(bench: Bench) -> None:
     bench.tell(a_pod(deletion=5), UpdateKind.CREATE)
     await bench.let(1)
 
-    assert bench.story == ["terminating", "terminated"]
+    assert bench.kinds == ["terminating", "terminated"]
     assert "u1" in bench.workers.sync_known_pods([a_pod(deletion=5)])
 
 
@@ -223,14 +223,14 @@ async def test_pod_that_only_the_runtime_knows(bench: Bench) -> None:
     orphan = ListedPod("u9", "lost", "default")
     bench.workers.update_pod(Update(UpdateKind.SYNC, running=orphan))
     await bench.let(1)
-    ignored = bench.story
+    ignored = bench.kinds
     bench.workers.update_pod(Update(UpdateKind.KILL, running=orphan))
     during = bench.workers.sync_known_pods([])
     await bench.let(1)
 
     assert ignored == []
     assert during["u9"].state is State.TERMINATING
-    assert bench.story == ["runtime"]
+    assert bench.kinds == ["runtime"]
     assert bench.workers.sync_known_pods([]) == {}
 
 
@@ -243,7 +243,7 @@ async def test_orphan_whose_spec_is_known(bench: Bench) -> None:
     bench.workers.update_pod(Update(UpdateKind.KILL, running=listed))
     await bench.let(1)
 
-    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.kinds == ["sync", "terminating", "terminated"]
     assert bench.syncer.rounds[1].grace == 20
 
 
@@ -255,7 +255,7 @@ async def test_dropped_pod_is_ended_by_housekeeping(bench: Bench) -> None:
     bench.workers.sync_known_pods([])
     await bench.let(1)
 
-    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.kinds == ["sync", "terminating", "terminated"]
     assert bench.syncer.rounds[1].grace == 20
     assert bench.workers.should_content_be_removed("u1")
 
@@ -263,23 +263,23 @@ async def test_dropped_pod_is_ended_by_housekeeping(bench: Bench) -> None:
 def test_over_before_it_was_seen() -> None:
     """A pod that is over and does not run is only cleaned up; 1.26 does not even that (WORK-29)."""
 
-    async def story(bench: Bench) -> None:
+    async def work(bench: Bench) -> None:
         bench.tell(a_pod(phase="Succeeded"), UpdateKind.CREATE)
         ended = bench.workers.is_pod_known_terminated("u1")
         await bench.let(1)
 
         assert ended
-        assert bench.story == ["terminated"]
+        assert bench.kinds == ["terminated"]
 
-    async def old_story(bench: Bench) -> None:
+    async def old_work(bench: Bench) -> None:
         bench.tell(a_pod(phase="Succeeded"), UpdateKind.CREATE)
         await bench.let(1)
 
-        assert bench.story == []
+        assert bench.kinds == []
         assert bench.workers.should_be_finished("u1")
 
-    on_bench(story)
-    on_bench(old_story, version="1.26")
+    on_bench(work)
+    on_bench(old_work, version="1.26")
 
 
 @run_by(on_bench)
@@ -289,7 +289,7 @@ async def test_terminal_phase_but_something_runs(bench: Bench) -> None:
     bench.tell(a_pod(phase="Failed"), UpdateKind.CREATE)
     await bench.let(1)
 
-    assert bench.story == ["terminating", "terminated"]
+    assert bench.kinds == ["terminating", "terminated"]
 
 
 @run_by(on_bench)
@@ -353,7 +353,7 @@ async def test_overtaken_sync_does_nothing(bench: Bench) -> None:
     bench.tell(a_pod(deletion=30))
     await bench.let(20)
 
-    assert bench.story == ["terminating", "terminated"]
+    assert bench.kinds == ["terminating", "terminated"]
 
 
 @run_by(on_bench)
@@ -362,9 +362,9 @@ async def test_late_orphan_kill_is_ignored(bench: Bench) -> None:
     bench.tell(a_pod(), UpdateKind.CREATE)
     bench.tell(a_pod(deletion=1))
     await bench.let(1)
-    before = list(bench.story)
+    before = list(bench.kinds)
     bench.workers.update_pod(Update(UpdateKind.KILL, running=ListedPod("u1", "web", "default")))
     await bench.let(1)
 
-    assert bench.story == before
+    assert bench.kinds == before
     assert bench.workers.should_be_finished("u1")

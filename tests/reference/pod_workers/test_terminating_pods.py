@@ -13,9 +13,9 @@ from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import Failure
 
 
-def _play(story: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
+def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
     async def play() -> None:
-        await story(RuntimeWorld(version=version))
+        await work(RuntimeWorld(version=version))
 
     run(play())
 
@@ -97,7 +97,7 @@ async def test_no_hook_without_grace(w: RuntimeWorld) -> None:
 
 @run_by(_play)
 async def test_failed_hook_changes_nothing(w: RuntimeWorld) -> None:
-    """A failed preStop hook is told without its output, and the stop follows (HOOK-06, EVENTS-04)."""
+    """A failed preStop hook is reported without its output, and the stop follows (HOOK-06, EVENTS-04)."""
     pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "1", "0")}))
     await w.sync(pod)
     w.forget()
@@ -122,7 +122,7 @@ async def test_not_found_is_stopped(w: RuntimeWorld) -> None:
 
 @run_by(_play)
 async def test_failures_do_not_spare_the_rest(w: RuntimeWorld) -> None:
-    """A failed container and a failed sandbox are both told (SANDBOX-19, SANDBOX-26)."""
+    """A failed container and a failed sandbox are both reported (SANDBOX-19, SANDBOX-26)."""
     pod = a_pod()
     await w.sync(pod)
     w.runtime.faults.add("StopContainer", times=1)

@@ -38,7 +38,7 @@ def test_life_goes_one_way(row: Row) -> None:
 @pytest.mark.parametrize("state", State)
 @pytest.mark.parametrize("event", UPDATES)
 def test_every_update_has_a_row_without_condition(state: State, event: Event) -> None:
-    """Whatever a worker is told, in whatever state, the table says what follows."""
+    """Whatever update a worker gets, in whatever state, the table says what follows."""
     assert WorkerTable().find(state, event, lambda _: False) is not None
 
 

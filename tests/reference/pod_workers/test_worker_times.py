@@ -47,9 +47,9 @@ async def test_old_kubelets_wait_for_volumes_to_the_end(bench: Bench) -> None:
     await bench.let(5)
     bench.tell(a_pod(deletion=30))
     await bench.let(20)
-    before = list(bench.story)
+    before = list(bench.kinds)
     bench.syncer.waits_for.set()
     await bench.let(1)
 
     assert before == ["sync"]
-    assert bench.story == ["sync", "terminating", "terminated"]
+    assert bench.kinds == ["sync", "terminating", "terminated"]

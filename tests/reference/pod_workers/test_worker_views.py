@@ -1,4 +1,4 @@
-"""What other rooms are told about a pod's worker, state by state."""
+"""What other packages learn about a pod's worker, state by state."""
 
 import pytest
 

@@ -71,7 +71,7 @@ def test_statuses_from_200_to_399_are_healthy(status: int, healthy: int) -> None
     assert http(Network({f"http://{IP}:80/ready": HttpAnswer(status)})).healthy is bool(healthy)
 
 
-def test_the_body_of_a_failure_is_not_told() -> None:
+def test_the_body_of_a_failure_is_not_reported() -> None:
     """A failure tells the status alone: a body may hold a secret (PROBE-17)."""
     answer = http(Network({f"http://{IP}:80/ready": HttpAnswer(500, body="password=1")}))
 
@@ -133,30 +133,30 @@ def test_redirects_in_a_circle_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "told"),
+    ("trouble", "reported"),
     [
         ("dial tcp: refused", "dial tcp: refused"),
         ("hang", "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"),
     ],
 )
-def test_no_answer_is_a_failure(trouble: str, told: str) -> None:
+def test_no_answer_is_a_failure(trouble: str, reported: str) -> None:
     """What keeps an answer from coming, or comes too late, is a failure and no error (PROBE-16)."""
     answer = http(Network({f"http://{IP}:80/ready": trouble}))
 
-    assert answer == Answer(healthy=False, output=f'Get "http://{IP}:80/ready": {told}')
+    assert answer == Answer(healthy=False, output=f'Get "http://{IP}:80/ready": {reported}')
 
 
 @pytest.mark.parametrize(
-    ("port", "told"),
+    ("port", "reported"),
     [
         ("nope", 'couldn\'t find port "nope" in container web'),
         (0, "invalid port number: 0"),
         ("70000", "invalid port number: 70000"),
     ],
 )
-def test_a_port_that_is_none_is_an_error(port: int | str, told: str) -> None:
+def test_a_port_that_is_none_is_an_error(port: int | str, reported: str) -> None:
     """A port that the container does not have is no failure: the probe cannot be carried out (PROBE-14)."""
-    with pytest.raises(PortError, match=told):
+    with pytest.raises(PortError, match=reported):
         http(Network({}), port=port)
 
 
@@ -251,18 +251,18 @@ def _closed_port() -> int:
     return asyncio.run(find())
 
 
-def test_a_closed_port_is_told_as_go_tells_it() -> None:
+def test_a_closed_port_is_reported_as_go_tells_it() -> None:
     """Nobody at the port reads as in the kubelet's own events, whatever the protocol."""
     port = _closed_port()
     network = RealPodNetwork()
-    told = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    reported = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
 
     with pytest.raises(FetchError) as tcp:
         asyncio.run(network.tcp_connect("127.0.0.1", port, seconds=30))
     with pytest.raises(FetchError) as web:
         asyncio.run(network.http_get(f"http://127.0.0.1:{port}/", {}, seconds=30))
-    assert str(tcp.value) == told
-    assert str(web.value) == told
+    assert str(tcp.value) == reported
+    assert str(web.value) == reported
 
 
 async def _health(service: str) -> str:
@@ -291,7 +291,7 @@ async def _health(service: str) -> str:
 
 
 def test_a_real_health_server_is_asked() -> None:
-    """Its answer comes back by name; a server without health checks is told of as such (PROBE-19)."""
+    """Its answer comes back by name; a server without health checks is reported as such (PROBE-19)."""
     assert asyncio.run(_health("up")) == "SERVING"
     with pytest.raises(FetchError, match="does not implement the grpc health protocol"):
         asyncio.run(_health("other"))

@@ -52,7 +52,7 @@ def test_only_the_same_instance_counts(container_id: str, started_at: str, *, ke
     assert (kept_status(pod, _shown(container_id, started_at), BEGAN) is not None) is kept
 
 
-def test_nothing_told_is_nothing_kept() -> None:
+def test_nothing_sent_is_nothing_kept() -> None:
     """A pod without a status, and a container that does not run, have nothing to keep."""
     waiting = _shown()
     waiting.state = None
@@ -62,7 +62,7 @@ def test_nothing_told_is_nothing_kept() -> None:
 
 
 def test_liveness_begins_anew() -> None:
-    """Readiness and startup are told by the API server, liveness is not."""
+    """Readiness and startup are read from the API server, liveness is not."""
     pod = _pod(containerStatuses=[_status()])
 
     assert [kept_by_probe(kind, pod, _shown(), BEGAN) for kind in ProbeKind] == [False, True, True]

@@ -64,7 +64,7 @@ class Bench:
         return run(self.runner.run(ProbeTarget(kind, pod, pods.containers(pod)[0], "c1")))
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """The events in words."""
         return [f"{event.type} {event.reason} {event.field_path} {event.message}" for event in self.events]
 
@@ -79,15 +79,15 @@ def test_exit_code_0_is_success() -> None:
 
     assert bench.probe(timeoutSeconds=7) is ProbeOutcome.SUCCESS
     assert bench.execs.asked == [("c1", ["liveness"], 7)]
-    assert bench.told == []
+    assert bench.reported == []
 
 
 def test_another_exit_code_is_failure() -> None:
-    """Every failure is told with the command's output, as the kubelet words it (PROBE-15, PROBE-22)."""
+    """Every failure is reported with the command's output, as the kubelet words it (PROBE-15, PROBE-22)."""
     bench = Bench(_exit(3, stdout=b"out ", stderr=b"err"))
 
     assert bench.probe(ProbeKind.READINESS) is ProbeOutcome.FAILURE
-    assert bench.told == ["Warning Unhealthy spec.containers{web} Readiness probe failed: out err"]
+    assert bench.reported == ["Warning Unhealthy spec.containers{web} Readiness probe failed: out err"]
 
 
 def test_a_timeout_is_failure() -> None:
@@ -95,7 +95,7 @@ def test_a_timeout_is_failure() -> None:
     bench = Bench(failure(grpc.StatusCode.DEADLINE_EXCEEDED))
 
     assert bench.probe() is ProbeOutcome.FAILURE
-    assert bench.told == [
+    assert bench.reported == [
         (
             "Warning Unhealthy spec.containers{web} Liveness probe failed: "
             'command timed out: "liveness" timed out after 1s'
@@ -104,12 +104,12 @@ def test_a_timeout_is_failure() -> None:
 
 
 def test_an_error_of_the_runtime_is_no_outcome() -> None:
-    """Three attempts, one event, and no outcome at all (PROBE-14); ids are not told (EVENTS-03)."""
+    """Three attempts, one event, and no outcome at all (PROBE-14); ids are not reported (EVENTS-03)."""
     bench = Bench(failure(), failure(), failure(text="no c1"))
 
     assert bench.probe() is None
     assert len(bench.execs.asked) == 3
-    assert bench.told == [
+    assert bench.reported == [
         (
             "Warning Unhealthy spec.containers{web} Liveness probe errored: "
             "rpc error: code = Internal desc = no web"
@@ -130,7 +130,7 @@ def test_a_handler_that_is_not_known_is_no_outcome() -> None:
     bench = Bench()
 
     assert bench.probe(exec=None) is None
-    assert bench.told == [
+    assert bench.reported == [
         (
             "Warning Unhealthy spec.containers{web} Liveness probe errored: "
             "missing probe handler for default/a:web"

@@ -32,7 +32,7 @@ class Late(FixedRandom):
 
 
 class Bench:
-    """A prober with scripted probes and statuses; `began` long ago, unless told otherwise."""
+    """A prober with scripted probes and statuses; `began` long ago, by default."""
 
     def __init__(self, version: str = "1.32", *, began: float = -1000) -> None:
         self.clock = clock()
@@ -69,19 +69,19 @@ class Bench:
         return found
 
 
-def on_bench(story: Callable[[Bench], Awaitable[None]], **options: Any) -> None:
-    """Tell a story while the prober runs."""
+def on_bench(work: Callable[[Bench], Awaitable[None]], **options: Any) -> None:
+    """Do this work while the prober runs."""
 
-    async def told() -> None:
+    async def main() -> None:
         bench = Bench(**options)
         running = asyncio.ensure_future(bench.prober.run())
         await bench.let(0)
-        await story(bench)
+        await work(bench)
         assert not running.done()
         running.cancel()
         await asyncio.wait([running])
 
-    run(told())
+    run(main())
 
 
 @run_by(on_bench)
@@ -366,9 +366,9 @@ async def test_no_trigger_for_what_is_ready_or_not_started(bench: Bench) -> None
 def test_init_containers_are_ready_once_they_succeeded(
     version: str, flags: list[tuple[bool | None, bool]]
 ) -> None:
-    """An init container is ready with exit code 0; whether it is started is told from 1.28 on."""
+    """An init container is ready with exit code 0; whether it is started is reported from 1.28 on."""
 
-    async def story(bench: Bench) -> None:
+    async def work(bench: Bench) -> None:
         ended = shown(state="terminated").containerStatuses or []
         running = shown().containerStatuses or []
         status = PodStatus(initContainerStatuses=[*ended, *running])
@@ -376,4 +376,4 @@ def test_init_containers_are_ready_once_they_succeeded(
 
         assert [(one.started, one.ready) for one in found] == flags
 
-    on_bench(story, version=version)
+    on_bench(work, version=version)

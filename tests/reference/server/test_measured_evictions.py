@@ -100,7 +100,7 @@ async def test_heaviest_pod_goes_first(world: World, tmp_path: Path) -> None:
 def test_disk_is_freed_of_images(tmp_path: Path, signal: str) -> None:
     """A disk that runs short of bytes or of inodes loses its unused images, and no static pod (EVICT-01)."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         machine = FakeMachine(tmp_path, 500 * MIB)
         machine.under(world)
         world.write("static")
@@ -113,7 +113,7 @@ def test_disk_is_freed_of_images(tmp_path: Path, signal: str) -> None:
         assert world.phase("static-node") == "Running"
         assert "Evicted" not in world.reasons()
 
-    in_world(story, eviction_hard={signal: "60%"}, image_gc_high_threshold=100)
+    in_world(work, eviction_hard={signal: "60%"}, image_gc_high_threshold=100)
 
 
 @run_by(in_world, eviction_hard={}, image_gc_high_threshold=100)

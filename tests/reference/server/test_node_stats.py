@@ -126,27 +126,27 @@ def test_every_signal_is_measured(tmp_path: Path) -> None:
     }
 
 
-def test_what_cannot_be_measured_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_measured_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It is left out, the rest is there; the log tells of it again after it could be measured."""
     machine, runtime = fake_machine(tmp_path, proc__loadavg="1 2\n"), Runtime(None)
     node = measured(machine, runtime)
     with caplog.at_level(logging.WARNING, "kubelet_reference"):
         first, second = read(node), read(node)
-        told = caplog.messages[:]
+        reported = caplog.messages[:]
         runtime.folder = "/images"
         third = read(node)
         runtime.folder = None
         read(node)
 
     assert list(first) == list(second) == ["nodefs.available", "nodefs.inodesFree"]
-    assert [line.partition(",")[0] for line in told] == [
+    assert [line.partition(",")[0] for line in reported] == [
         "cannot measure memory",
         "cannot measure the number of processes",
         "cannot measure the disk of images",
     ]
-    assert told[2].endswith("all goes on without: the runtime names no file system")
+    assert reported[2].endswith("all goes on without: the runtime names no file system")
     assert "imagefs.available" in third
-    assert caplog.messages[3:] == told[2:]
+    assert caplog.messages[3:] == reported[2:]
 
 
 def test_usage_of_a_runtime_that_fails(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

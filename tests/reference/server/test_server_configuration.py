@@ -395,6 +395,6 @@ def test_command_line_mistakes_end_with_two(
     ("flag", "said"), [("--version", "kubelet-reference"), ("--help", "--pod-manifest-path")]
 )
 def test_help_and_version(capsys: pytest.CaptureFixture[str], flag: str, said: str) -> None:
-    """Both are told on standard output."""
+    """Both are reported on standard output."""
     assert run([flag]) == 0
     assert said in capsys.readouterr().out

@@ -15,12 +15,12 @@ from kubelet_reference.cri.errors import BadReply
 from kubelet_reference.server.host.channel import Channel, Service
 
 
-def heard(path: Path, *told: bytes) -> list[str]:
+def received(path: Path, *reported: bytes) -> list[str]:
     """The containers of the events that such a runtime tells before it goes away; what ends them is last."""
 
     async def tell(request: bytes, context: Any) -> AsyncGenerator[bytes]:
         del request
-        for one in told:
+        for one in reported:
             yield one
         await context.abort(grpc.StatusCode.UNAVAILABLE, "going down")
 
@@ -46,11 +46,11 @@ def test_events_come_until_the_runtime_goes(tmp_path: Path) -> None:
     """Each event is a message of its own, and the end of the stream is the runtime's error."""
     events = [cri.ContainerEventResponse(container_id=one).SerializeToString() for one in ("c1", "c2")]
 
-    assert heard(tmp_path / "s", *events) == ["c1", "c2", "UNAVAILABLE"]
+    assert received(tmp_path / "s", *events) == ["c1", "c2", "UNAVAILABLE"]
 
 
 def test_event_that_cannot_be_read_is_a_bad_reply(tmp_path: Path) -> None:
     """What is no message of its kind ends the stream like an error of the runtime."""
-    (said,) = heard(tmp_path / "s", b"\xff\xff")
+    (said,) = received(tmp_path / "s", b"\xff\xff")
 
     assert said.startswith("the reply cannot be read")

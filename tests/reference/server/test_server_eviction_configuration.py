@@ -25,7 +25,7 @@ def loaded(folder: Path, text: str) -> Configuration:
 
 
 def settings(folder: Path, text: str) -> Settings:
-    """What the core is told."""
+    """What the core is configured with."""
     return settings_of(Wanted(loaded(folder, text), NEWEST, "n", "/r"))
 
 

@@ -74,14 +74,14 @@ async def test_killed_in_the_middle_of_a_start_is_finished_by_the_next(tmp_path:
 
 
 @on_loop
-async def test_runtime_that_goes_away_is_told_once_and_found_again(tmp_path: Path) -> None:
+async def test_runtime_that_goes_away_is_reported_once_and_found_again(tmp_path: Path) -> None:
     """While the runtime is away the kubelet waits; when it is back, nothing that ran is made again."""
     async with on_machine(tmp_path) as machine:
         kubelet = await machine.start_with_pod()
         await machine.runtime_goes()
         await kubelet.says("is away")
         machine.write("late.yaml", manifest("late"))
-        # It has tried in vain a few times by then.
+        # A few attempts have failed by then.
         await kubelet.until_pods(lambda found: len(found) == 1)
         await machine.runtime_comes()
         await kubelet.says("is back")
@@ -94,28 +94,28 @@ async def test_runtime_that_goes_away_is_told_once_and_found_again(tmp_path: Pat
 
 @on_loop
 async def test_removed_manifest_stops_the_pod(tmp_path: Path) -> None:
-    """A pod whose manifest goes is stopped; a manifest that is bad is told of by file and field."""
+    """A pod whose manifest goes is stopped; a manifest that is bad is reported by file and field."""
     async with on_machine(tmp_path) as machine:
         machine.write("web.yaml", manifest())
         machine.write("bad.yaml", manifest("bad", restartPolicy="Sometimes"))
         kubelet = await machine.start()
         await kubelet.until_running("web")
-        told = await kubelet.says("bad.yaml")
+        reported = await kubelet.says("bad.yaml")
         (machine.manifests / "web.yaml").unlink()
         await kubelet.says('reason="Killing"')
         await kubelet.until_pods(lambda found: not found)
 
-        assert "restartPolicy" in told
+        assert "restartPolicy" in reported
 
 
 @on_loop
 async def test_pods_from_a_url(tmp_path: Path) -> None:
     """Manifests come from a URL too, asked with the headers that are configured."""
     async with on_machine(tmp_path) as machine:
-        heard: list[str] = []
+        received: list[str] = []
 
         async def answer(request: web.Request) -> web.Response:
-            heard.append(request.headers.get("X-Node", ""))
+            received.append(request.headers.get("X-Node", ""))
             return web.Response(text=manifest("far"))
 
         application = web.Application()
@@ -130,7 +130,7 @@ async def test_pods_from_a_url(tmp_path: Path) -> None:
         await runner.cleanup()
 
         assert pod["metadata"]["annotations"]["kubernetes.io/config.source"] == "http"
-        assert heard[0] == "one"
+        assert received[0] == "one"
 
 
 @on_loop

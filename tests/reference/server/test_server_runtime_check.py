@@ -1,4 +1,4 @@
-"""The first contact with a runtime: each way in which there is none that will do is told apart."""
+"""The first contact with a runtime: each way in which there is none that will do is distinguished."""
 
 from __future__ import annotations
 

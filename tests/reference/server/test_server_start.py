@@ -114,7 +114,7 @@ LIES: dict[str, tuple[Callable[[Any], None], str]] = {
 @pytest.mark.parametrize("rpc", LIES)
 @on_loop
 async def test_lying_runtime_is_logged_and_borne(tmp_path: Path, rpc: str) -> None:
-    """A runtime that leaves out what is needed is told of; the kubelet goes on, and does not run wild."""
+    """A runtime that leaves out what is needed is reported; the kubelet goes on, and does not run wild."""
     lie, said = LIES[rpc]
     async with on_machine(tmp_path) as machine:
         machine.runtime.lies[rpc] = lie

@@ -1,6 +1,6 @@
 """Table 27.8: what the status says of a container, by its records, the status before and its start error.
 
-A row is told in words. Records, newest first: `RUNNING 2` is a running instance that was restarted twice. The
+Rows are texts. Records, newest first: `RUNNING 2` is a running instance that was restarted twice. The
 status before: its state and its restart count. What comes out: state, lastState, restart count.
 """
 
@@ -39,7 +39,7 @@ BEFORE: dict[str, dict[str, Any]] = {
 }
 
 
-def told(pod: Pod, *known: ContainerRecord, error: str = "", failed: str = "c1") -> ContainerStatuses:
+def reported(pod: Pod, *known: ContainerRecord, error: str = "", failed: str = "c1") -> ContainerStatuses:
     """The statuses that come out, `error` being why the last start of the container failed."""
     reasons = ReasonCache()
     if error:
@@ -117,7 +117,7 @@ def test_row(
     """Each row of the table decides as it stands (CSTAT-01..07)."""
     deleting = policy == "deleting"
     pod = with_before(before, policy="Always" if deleting else policy, deleting=deleting)
-    (status,) = told(pod, *known, error=error).app
+    (status,) = reported(pod, *known, error=error).app
 
     assert words(status) == expected
 
@@ -154,7 +154,7 @@ def test_each_refusal_decides(row: RefusedRow) -> None:
 
 def test_fields_of_a_record() -> None:
     """Image, image id, container id and times are the runtime's, in whole seconds (CSTAT-08, STATUS-11)."""
-    (status,) = told(a_pod(), a_record("c1", "EXITED", code=1, message="why", attempt=1)).app
+    (status,) = reported(a_pod(), a_record("c1", "EXITED", code=1, message="why", attempt=1)).app
 
     assert to_builtins(status) == {
         "name": "c1",
@@ -179,7 +179,7 @@ def test_fields_of_a_record() -> None:
 
 def test_fields_without_a_record() -> None:
     """A container without a record has the image of its spec and no ids (CSTAT-08)."""
-    (status,) = told(a_pod()).app
+    (status,) = reported(a_pod()).app
 
     assert (status.image, status.imageID, status.containerID) == ("img:1", "", None)
 
@@ -187,21 +187,21 @@ def test_fields_without_a_record() -> None:
 def test_third_record_and_foreign_containers_do_not_count() -> None:
     """Only the newest two records of a name count, and only names of the spec (CSTAT-03, CSTAT-13)."""
     third = a_record("c1", "EXITED", code=9, attempt=5)
-    found = told(a_pod(), N_RUNNING, OLDER, third, a_record("other"))
+    found = reported(a_pod(), N_RUNNING, OLDER, third, a_record("other"))
 
     assert [words(one) for one in found.app] == [("Running", T2, 7)]
 
 
 def test_record_that_never_ran_as_last_state() -> None:
     """A record that was created and never started shows as lastState {waiting: {}} (CSTAT-15)."""
-    (status,) = told(a_pod(), N_RUNNING, a_record("c1", "CREATED", attempt=6)).app
+    (status,) = reported(a_pod(), N_RUNNING, a_record("c1", "CREATED", attempt=6)).app
 
     assert to_builtins(status.lastState) == {"waiting": {}}
 
 
 def test_apps_wait_for_initialization() -> None:
     """In a pod with init containers all wait for PodInitializing (CSTAT-01, INIT-16)."""
-    found = told(a_pod(inits=("i1",), ephemeral=("dbg",)))
+    found = reported(a_pod(inits=("i1",), ephemeral=("dbg",)))
 
     assert [word(one.state) for one in (*found.init, *found.app, *found.ephemeral)] == [
         "Waiting PodInitializing"
@@ -211,7 +211,7 @@ def test_apps_wait_for_initialization() -> None:
 def test_finished_init_container_stays_so() -> None:
     """A start error never hides that an init container has succeeded (CSTAT-05)."""
     done = a_record("i1", "EXITED")
-    found = told(a_pod(inits=("i1",)), done, error="CrashLoopBackOff", failed="i1")
+    found = reported(a_pod(inits=("i1",)), done, error="CrashLoopBackOff", failed="i1")
 
     assert word(found.init[0].state) == "Terminated 0 Completed"
 
@@ -221,14 +221,14 @@ def test_init_container_without_record_waits_like_any_other() -> None:
     before = {"name": "i1", "image": "", "imageID": "", "ready": True, "restartCount": 0}
     done = {"terminated": {"exitCode": 0, "reason": "Completed"}}
     pod = a_pod(inits=("i1",), status={"initContainerStatuses": [{**before, "state": done}]})
-    (found,) = told(pod, error="ErrImagePull", failed="i1").init
+    (found,) = reported(pod, error="ErrImagePull", failed="i1").init
 
     assert (word(found.state), word(found.lastState)) == ("Waiting ErrImagePull", "Terminated 0 Completed")
 
 
 def test_order() -> None:
     """Init containers stand in the order of the spec, the others by name (INIT-17, EPH-11)."""
-    found = told(a_pod(inits=("z", "a"), apps=("z1", "a1"), ephemeral=("z2", "a2")))
+    found = reported(a_pod(inits=("z", "a"), apps=("z1", "a1"), ephemeral=("z2", "a2")))
     lists = (found.init, found.app, found.ephemeral)
 
     assert [[one.name for one in one_list] for one_list in lists] == [["z", "a"], ["a1", "z1"], ["a2", "z2"]]

@@ -149,11 +149,11 @@ def test_terminal_phase_is_held_back() -> None:
     stored = a_status({"c1": "running"}, phase="Running")
     new = a_status({"c1": "exit 1"}, conditions=[DISRUPTION], **ENDED)
     held = status_rules.merged(stored, new, could_run=True, now=NOW)
-    told = status_rules.merged(stored, new, could_run=False, now=NOW)
+    reported = status_rules.merged(stored, new, could_run=False, now=NOW)
 
     assert (held.phase, held.reason, held.message) == ("Running", None, None)
     assert ends(held.containerStatuses) == ["1"]
-    assert (told.phase, told.reason, told.message) == ("Failed", "Evicted", "no memory")
+    assert (reported.phase, reported.reason, reported.message) == ("Failed", "Evicted", "no memory")
 
 
 def test_disruption_goes_with_the_end() -> None:

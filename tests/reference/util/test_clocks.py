@@ -14,16 +14,16 @@ from kubelet_reference.util.ports import Random
 def test_wall_time_runs_with_the_loop() -> None:
     """The time of day starts where it was set and moves as far as the loop does."""
 
-    async def story() -> tuple[float, int]:
+    async def work() -> tuple[float, int]:
         clock = LoopClock(1_000_000_000)
         await clock.sleep(2.5)
         return clock.monotonic(), clock.wall_ns()
 
-    assert run(story()) == (2.5, 3_500_000_000)
+    assert run(work()) == (2.5, 3_500_000_000)
 
 
 def test_a_clock_keeps_the_time_it_is_given() -> None:
-    """Whoever knows the time gives it to the clock, whose time of day runs with it."""
+    """The clock is given the time, and its time of day runs with it."""
     clock = LoopClock(7, lambda: 2.5)
 
     assert (clock.monotonic(), clock.wall_ns()) == (2.5, 2_500_000_007)
@@ -33,27 +33,27 @@ def test_a_clock_keeps_the_time_it_is_given() -> None:
 def test_sleeping_for_nothing_lets_others_run(seconds: float) -> None:
     """A sleep of nothing takes no time, but what was ready before runs first."""
 
-    async def story() -> tuple[list[str], float]:
+    async def work() -> tuple[list[str], float]:
         order: list[str] = []
         asyncio.get_running_loop().call_soon(order.append, "other")
         await LoopClock(0).sleep(seconds)
         order.append("sleeper")
         return order, LoopClock(0).monotonic()
 
-    assert run(story()) == (["other", "sleeper"], 0.0)
+    assert run(work()) == (["other", "sleeper"], 0.0)
 
 
 def test_a_sleep_can_be_cancelled() -> None:
     """A cancelled sleep ends at once and leaves no timer behind."""
 
-    async def story() -> float:
+    async def work() -> float:
         task = asyncio.ensure_future(LoopClock(0).sleep(100))
         await LoopClock(0).sleep(1)
         task.cancel()
         await asyncio.wait([task])
         return LoopClock(0).monotonic()
 
-    assert run(story()) == 1.0
+    assert run(work()) == 1.0
 
 
 def test_a_seed_gives_the_same_choices() -> None:

@@ -87,7 +87,7 @@ def test_volume_name_is_the_name_of_a_folder(house: House, name: str) -> None:
     with pytest.raises(VolumesNotReady):
         house.wait(pod_with({"name": name, "emptyDir": {}}))
 
-    assert "cannot be the name of a file" in house.bench.told()[0]
+    assert "cannot be the name of a file" in house.bench.reported()[0]
 
 
 @pytest.mark.parametrize("name", LEADING_OUT)
@@ -127,7 +127,7 @@ def test_items_stay_in_their_volume(house: House, path: str) -> None:
     with pytest.raises(VolumesNotReady):
         house.wait(pod_with({"name": "v", "configMap": source}))
 
-    assert "invalid path" in house.bench.told()[0]
+    assert "invalid path" in house.bench.reported()[0]
 
 
 def test_keys_stay_in_their_volume(house: House) -> None:
@@ -136,7 +136,7 @@ def test_keys_stay_in_their_volume(house: House) -> None:
     with pytest.raises(VolumesNotReady):
         house.wait(pod_with({"name": "v", "configMap": {"name": "c"}}))
 
-    assert "must not contain '..'" in house.bench.told()[0]
+    assert "must not contain '..'" in house.bench.reported()[0]
 
 
 TRAPS: dict[str, dict[str, str]] = {

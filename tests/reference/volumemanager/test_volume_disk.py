@@ -128,7 +128,7 @@ def test_modes_whatever_the_mask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_kinds(tmp_path: Path) -> None:
-    """Sockets, devices and pipes are told; outside the guarded folders a link is what it leads to."""
+    """Sockets, devices and pipes are reported; outside the guarded folders a link is what it leads to."""
     disk = OsDisk(LoopClock(), ("/elsewhere",))
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "s"))
@@ -201,7 +201,7 @@ def test_disk_notices_changes_within_a_second(tmp_path: Path) -> None:
         async for name in OsDisk(clock).changes(str(tmp_path)):
             found.append((clock.monotonic(), name))  # noqa: PERF401 - the moment counts
 
-    async def story() -> None:
+    async def work() -> None:
         clock = LoopClock()
         noting = asyncio.ensure_future(note(clock))
         await clock.sleep(0.5)
@@ -212,7 +212,7 @@ def test_disk_notices_changes_within_a_second(tmp_path: Path) -> None:
         await clock.sleep(1)
         noting.cancel()
 
-    run(story())
+    run(work())
 
     assert found == [(1, "new"), (2, "new"), (2, "old")]
 

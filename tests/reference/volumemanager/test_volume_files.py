@@ -38,11 +38,11 @@ def made(bench: VolumeBench, *volumes: dict[str, Any], **metadata: Any) -> None:
     bench.api.config_maps["c"] = config_map(a="1", b="2")
     bench.api.secrets["s"] = secret(password="aHVudGVyMg==")  # noqa: S106 - no secret at all
 
-    async def story() -> None:
+    async def work() -> None:
         await bench.volumes.wait(pod_with(*volumes, **metadata))
-        assert bench.told() == []
+        assert bench.reported() == []
 
-    run(story())
+    run(work())
 
 
 def test_places_and_modes(disk: OsDisk, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_host_path_types(disk: OsDisk, tmp_path: Path) -> None:
 
 
 def test_readers_see_all_old_or_all_new(disk: OsDisk, tmp_path: Path) -> None:
-    """Whoever opened the folder of the old files goes on with them; through the links all are new at once."""
+    """A reader in the folder of the old files goes on with them; through the links all are new at once."""
     folder = str(tmp_path / "v")
     disk.make_folder(folder)
     write_files(disk, folder, {"a": ProjectedFile(b"1", 0o644), "b": ProjectedFile(b"1", 0o644)}, NOW)
@@ -206,14 +206,14 @@ def test_size_of_memory(source: dict[str, Any], resources: dict[str, Any], size:
             sizes.append(size)
             return super().mount_memory(path, size)
 
-    async def story() -> None:
+    async def work() -> None:
         pod = pod_with({"name": "v", "emptyDir": source})
         container = pod.spec.containers[0] if pod.spec else None
         assert container is not None
         container.resources = msgspec.convert(resources, ResourceRequirements)
         await VolumeBench(Measured()).volumes.wait(pod)
 
-    run(story())
+    run(work())
 
     assert sizes == [size]
 

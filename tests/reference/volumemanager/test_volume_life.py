@@ -103,7 +103,7 @@ async def test_finished_pod_keeps_its_folder(world: World) -> None:
 def test_new_life_takes_volumes_over(version: str) -> None:
     """A kubelet that starts leaves the volumes of a running pod as they are, and clears them at its end."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         await world.start()
         pod = world.api.create(wanted(EMPTY, MEMORY))
         await world.let(3)
@@ -123,7 +123,7 @@ def test_new_life_takes_volumes_over(version: str) -> None:
         assert world.api.get("default", "web") is None
         assert world.disk.names(PODS) == []
 
-    in_world(story, version=version)
+    in_world(work, version=version)
 
 
 @run_by(in_world)
@@ -157,7 +157,7 @@ def test_orphan_with_something_in_it(
 ) -> None:
     """A folder of an unknown pod stays while something is mounted there, or lies there that is not ours."""
 
-    async def story(world: World) -> None:
+    async def work(world: World) -> None:
         inner = f"{PODS}/gone/volumes/{path}"
         world.disk.make_folder(inner)
         if mounted:
@@ -174,16 +174,16 @@ def test_orphan_with_something_in_it(
         assert world.disk.names(PODS) == []
 
     with caplog.at_level(logging.WARNING):
-        in_world(story)
-    told = [
+        in_world(work)
+    reported = [
         text for text in caplog.messages if text.startswith('orphaned pod "gone" found, but its folder stays')
     ]
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 @run_by(in_world)
 async def test_unfit_uid_makes_no_folder(world: World) -> None:
-    """A pod from a manifest whose UID leads out of the kubelet's folder gets nothing, and is told of."""
+    """A pod from a manifest whose UID leads out of the kubelet's folder gets nothing, and is reported."""
     made = wanted(EMPTY)
     made["metadata"]["uid"] = "../../../etc/x"
     world.disk.write("/manifests/web.yaml", str(made).encode())

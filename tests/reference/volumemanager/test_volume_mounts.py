@@ -67,7 +67,7 @@ REFUSED: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("mount", "reason"), REFUSED, ids=str)
 def test_refused_mounts(mount: Json, reason: str) -> None:
-    """A mount of no volume, or of a part that could lead out of it, is told in the kubelet's words."""
+    """A mount of no volume, or of a part that could lead out of it, is reported in the kubelet's words."""
     pod = pod_with({"name": "v", "emptyDir": {}}, mounts=[{"name": "v", "mountPath": "/v", **mount}])
     with pytest.raises(ConfigError) as caught:
         VolumeBench().mounts(pod, {"B": ".."})
@@ -108,7 +108,7 @@ async def test_parts_of_volumes() -> None:
 
 
 def test_part_of_what_is_not_there() -> None:
-    """A volume that is not there has no parts, and the pod is not told more than that."""
+    """A volume that is not there has no parts, and the pod learns no more than that."""
     pod = pod_with({"name": "v", "emptyDir": {}}, mounts=[{"name": "v", "mountPath": "/v", "subPath": "a"}])
     with pytest.raises(ConfigError) as caught:
         VolumeBench().mounts(pod)
@@ -129,7 +129,7 @@ def test_real_parts(tmp_path: Path) -> None:
         )
         shown = [f"{tmp_path}/pods/u1/volume-subpaths/{place}" for place in ("c/c1/0", "e/c1/1")]
 
-        async def story() -> None:
+        async def work() -> None:
             bench.api.config_maps["c"] = config_map(k="1")
             await bench.volumes.wait(pod)
             assert [mount.host_path for mount in bench.mounts(pod)] == shown
@@ -146,7 +146,7 @@ def test_real_parts(tmp_path: Path) -> None:
             assert disk.mounts(str(tmp_path)) == shown
             bench.new_life().clear("u1")
 
-        run(story())
+        run(work())
 
         assert disk.mounts(str(tmp_path)) == []
         assert list((tmp_path / "pods/u1").iterdir()) == []

@@ -36,7 +36,7 @@ def items(*found: dict[str, Any]) -> list[KeyToPath]:
     return msgspec.convert(list(found), list[KeyToPath])
 
 
-def told(**item: Any) -> bytes:
+def reported(**item: Any) -> bytes:
     """What a file of the downward API says."""
     found = msgspec.convert([{"path": "f", **item}], list[DownwardAPIVolumeFile])
     return downward_files(POD, found, None, Settings(cpu_millicores=2000))["f"].content
@@ -85,14 +85,14 @@ def test_missing_key() -> None:
 )
 def test_fields_of_the_pod(path: str, text: str) -> None:
     """Fields are shown as they are, labels and annotations a line each, sorted and quoted."""
-    assert told(fieldRef={"fieldPath": path}) == text.encode()
+    assert reported(fieldRef={"fieldPath": path}) == text.encode()
 
 
 def test_resources() -> None:
     """Limits and requests are in units of the divisor, rounded up; a limit that is not set is the node's."""
 
     def of(resource: str, divisor: str) -> bytes:
-        return told(resourceFieldRef={"containerName": "c1", "resource": resource, "divisor": divisor})
+        return reported(resourceFieldRef={"containerName": "c1", "resource": resource, "divisor": divisor})
 
     assert of("limits.memory", "1Mi") == b"64"
     assert of("requests.cpu", "1") == b"1"
@@ -112,10 +112,10 @@ def test_resources() -> None:
     ],
     ids=["field", "container", "nothing"],
 )
-def test_what_cannot_be_told(item: dict[str, Any], reason: str) -> None:
+def test_what_cannot_be_reported(item: dict[str, Any], reason: str) -> None:
     """A field that no file can show, or a container that is not there, is an error."""
     with pytest.raises(SetUpError, match=reason):
-        told(**item)
+        reported(**item)
 
 
 @pytest.mark.parametrize(

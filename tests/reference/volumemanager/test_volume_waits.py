@@ -1,4 +1,4 @@
-"""Pods wait for their volumes: what is made, what is told, when it is tried again, how it is refreshed."""
+"""Pods wait for their volumes: what is made and reported, when it is tried again, how it is refreshed."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def memory(bench: VolumeBench) -> MemoryDisk:
 
 def why_not(volume: Json, *, api: bool = True) -> str:
     """Why a pod with this volume has to wait, "" if it has not."""
-    told: list[str] = []
+    reported: list[str] = []
 
-    async def story() -> None:
+    async def main() -> None:
         bench = VolumeBench(api=api)
         bench.api.config_maps["c"] = config_map(a="1")
         bench.api.secrets["s"] = secret(a="MQ==")
         with contextlib.suppress(VolumesNotReady):
             await bench.volumes.wait(pod_with({"name": "v", **volume}))
-        told.extend(bench.told())
+        reported.extend(bench.reported())
 
-    run(story())
-    return told[0] if told else ""
+    run(main())
+    return reported[0] if reported else ""
 
 
 VOLUMES: list[tuple[Json, str]] = [
@@ -126,7 +126,7 @@ async def test_volume_that_nobody_mounts() -> None:
     bench = VolumeBench()
     await bench.volumes.wait(pod_with({"name": "v", "secret": {"secretName": "x"}}, mounts=[]))
 
-    assert bench.told() == []
+    assert bench.reported() == []
     assert not bench.volumes.is_mounted("u1")
 
 
@@ -141,7 +141,7 @@ async def test_tries_are_further_and_further_apart() -> None:
         with pytest.raises(VolumesNotReady, match=re.escape(TOO_LATE)):
             await bench.volumes.wait(pod)
         rounds.append(bench.clock.monotonic())
-        tries.append(len(bench.told()))
+        tries.append(len(bench.reported()))
 
     assert rounds == [123, 246]
     # At 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5 and 63.5 s; at 127.5 s; 249.5 s is for the third round.
@@ -162,7 +162,7 @@ async def test_pod_gets_its_volume_when_it_is_there() -> None:
 
     assert bench.clock.monotonic() == 7.5
     assert memory(bench).look(f"{bench.path('configmap')}/k") == b"1"
-    assert bench.told() == [f'{FAILED}configmap "x" not found'] * 4
+    assert bench.reported() == [f'{FAILED}configmap "x" not found'] * 4
 
 
 @in_virtual_time
@@ -217,9 +217,9 @@ async def test_labels_are_refreshed() -> None:
     assert memory(bench).look(path) == b'b="3"'
 
 
-@pytest.mark.parametrize(("code", "told"), [(404, 'configmap "c" not found'), (0, "no way")])
+@pytest.mark.parametrize(("code", "reported"), [(404, 'configmap "c" not found'), (0, "no way")])
 @in_virtual_time
-async def test_failed_refresh_keeps_the_old_content(code: int, told: str) -> None:
+async def test_failed_refresh_keeps_the_old_content(code: int, reported: str) -> None:
     """A config map that is gone later keeps no pod waiting: its content stays, and an event tells."""
     bench = VolumeBench()
     bench.api.config_maps["c"] = config_map(a="1")
@@ -228,7 +228,7 @@ async def test_failed_refresh_keeps_the_old_content(code: int, told: str) -> Non
     bench.api.down = ApiError(code, "", "no way")
     await bench.volumes.wait(pod)
 
-    assert bench.told() == [f"{FAILED}{told}"]
+    assert bench.reported() == [f"{FAILED}{reported}"]
     assert memory(bench).look(f"{bench.path('configmap')}/a") == b"1"
 
 
@@ -274,13 +274,13 @@ async def test_new_life_finds_volumes_on_the_disk() -> None:
 
 
 @in_virtual_time
-async def test_disk_that_fails_is_told_and_tried_again() -> None:
+async def test_disk_that_fails_is_reported_and_tried_again() -> None:
     """An error of the disk keeps the pod waiting as a missing object does."""
     bench = VolumeBench()
     with memory(bench).broken("/var/lib/kubelet/pods/u1"), pytest.raises(VolumesNotReady):
         await bench.volumes.wait(pod_with({"name": "v", "emptyDir": {}}))
-    told = bench.told()[0]
+    reported = bench.reported()[0]
     await bench.volumes.wait(pod_with({"name": "v", "emptyDir": {}}))
 
-    assert told.startswith(f"{FAILED}[Errno 5] Input/output error")
+    assert reported.startswith(f"{FAILED}[Errno 5] Input/output error")
     assert bench.volumes.is_mounted("u1")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.reports.safe import short
 from kubelet_conformance.reports.trace_text.breaks import cut
@@ -18,16 +18,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "t.jsonl"
 
 
-def texts(path: Path, story: Story, *wanted: int) -> list[str]:
+def texts(path: Path, s: TraceBuilder, *wanted: int) -> list[str]:
     """The lines of these records, or of all."""
-    path.write_bytes(story.text())
-    lines = cut(str(path), wanted or range(1, len(story.records) + 2))
+    path.write_bytes(s.text())
+    lines = cut(str(path), wanted or range(1, len(s.records) + 2))
     return list(dict.fromkeys(lines[seq].text for seq in sorted(lines)))
 
 
 def test_life_of_a_pod(path: Path) -> None:
     """Every call of a pod's life names whom it is about, in words that were learned from the trace."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)
@@ -61,7 +61,7 @@ def test_life_of_a_pod(path: Path) -> None:
         f"ContainerStatus c1#0 ({short(c1.id)}) of default/web -> exited with code 137 Error",
         (
             f"StopPodSandbox sandbox {short(sandbox.id)} (attempt 0) of default/web "
-            "-> UNKNOWN: told so (without effect)"
+            "-> UNKNOWN: injected (without effect)"
         ),
         f"RemoveContainer c1#0 ({short(c1.id)}) of default/web -> ok",
         "pod removed from its source: default/web (api)",
@@ -72,7 +72,7 @@ def test_life_of_a_pod(path: Path) -> None:
 
 def test_other_kinds(path: Path) -> None:
     """Statuses, events, faults, writes and waits have their own words; what is unknown has none."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     waiting = {"name": "c1", "state": {"waiting": {"reason": "ContainerCreating"}}}
     running: dict[str, Any] = {"name": "c2", "state": {"running": {}}, "ready": True, "restartCount": 2}
@@ -112,7 +112,7 @@ def test_other_kinds(path: Path) -> None:
 
 def test_call_and_reply_are_one_line(path: Path) -> None:
     """Whichever of the two the evidence names, the line is the same, at the time of the call."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web, takes=2)
     begin = next(record["seq"] for record in s.records if record.get("rpc") == "RunPodSandbox")
@@ -126,7 +126,7 @@ def test_call_and_reply_are_one_line(path: Path) -> None:
 
 def test_open_call_says_so(path: Path) -> None:
     """A call that was never answered is shown without a reply."""
-    s = Story()
+    s = TraceBuilder()
     s.begin("Version", {})
 
     assert texts(path, s, len(s.records)) == ["Version (no reply)"]
@@ -134,7 +134,7 @@ def test_open_call_says_so(path: Path) -> None:
 
 def test_what_is_gone_is_named_by_its_id(path: Path) -> None:
     """An entity that the trace does not know is shown by its id."""
-    s = Story()
+    s = TraceBuilder()
     s.call("StopContainer", {"container_id": "fedcba9876543210"}, {})
     s.call("StopPodSandbox", {"pod_sandbox_id": "fedcba9876543210"}, {})
     s.call("PullImage", {"image": {"image": "img"}}, {"image_ref": "ref"})

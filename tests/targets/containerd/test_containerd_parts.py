@@ -110,7 +110,7 @@ def test_pods_are_not_masqueraded() -> None:
 
 
 def test_owner_is_no_other_process() -> None:
-    """A process is told from a later one with its id, and from one before a reboot."""
+    """A process is distinguished from a later one with its id, and from one before a reboot."""
     us = Owner.this_process()
 
     assert us.lives()
@@ -155,11 +155,11 @@ def test_everything_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(requirements, "_PLUGIN_FOLDERS", (tmp_path,))
     monkeypatch.setattr("os.geteuid", lambda: 1000)
 
-    told = requirements.missing()
+    reported = requirements.missing()
 
     packages = {"containerd", "runc", "iproute2", "containernetworking-plugins", "busybox-static"}
-    assert packages <= {line.rpartition("apt-get install ")[2] for line in told}
-    assert any(line.startswith("root: the user is 1000") for line in told)
+    assert packages <= {line.rpartition("apt-get install ")[2] for line in reported}
+    assert any(line.startswith("root: the user is 1000") for line in reported)
     with pytest.raises(requirements.CannotRunError, match="no private containerd can run here:\n- "):
         requirements.require()
 

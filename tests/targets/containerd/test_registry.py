@@ -83,7 +83,7 @@ def test_away_is_503_for_everything_until_it_is_back() -> None:
 
 
 def test_nonsense_harms_nobody() -> None:
-    """A client that speaks something else is told so; the next one is served."""
+    """A client that speaks something else is injected; the next one is served."""
 
     async def scenario() -> int:
         with TwoTags("run-1") as registry:

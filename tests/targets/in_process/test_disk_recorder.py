@@ -24,8 +24,8 @@ def items(recorder: Recorder) -> Iterator[dict[str, Any]]:
     return (one.fields for one in recorder.records if isinstance(one, Item))
 
 
-def test_data_folders_and_small_files_are_told() -> None:
-    """A pod's folders, hosts file and message files are told, large and foreign files are not."""
+def test_data_folders_and_small_files_are_reported() -> None:
+    """A pod's folders, hosts file and message files are recorded, large and foreign files are not."""
     disk, recorder = MemoryDisk(), Recorder(lambda: 0.0)
     RecordedFiles(disk, recorder, ROOT, LOGS)
     disk.make_folder(f"{ROOT}/pods/u1/volumes")
@@ -34,19 +34,19 @@ def test_data_folders_and_small_files_are_told() -> None:
     disk.write(f"{ROOT}/pods/u1/containers/c1/1", b"x" * 5000)
     disk.make_folder("/elsewhere")
     disk.write("/elsewhere/file", b"secret")
-    told = [
+    reported = [
         (one["op"], one["path"].removeprefix(f"{ROOT}/pods/u1"), one.get("text")) for one in items(recorder)
     ]
 
-    assert ("folder", "", None) in told
-    assert ("folder", "/volumes", None) in told
-    assert ("written", "/etc-hosts", "10.0.0.1 web") in told
-    assert ("written", "/containers/c1/1", None) in told
-    assert not any("elsewhere" in path for _, path, _ in told)
+    assert ("folder", "", None) in reported
+    assert ("folder", "/volumes", None) in reported
+    assert ("written", "/etc-hosts", "10.0.0.1 web") in reported
+    assert ("written", "/containers/c1/1", None) in reported
+    assert not any("elsewhere" in path for _, path, _ in reported)
 
 
 def test_cgroups_come_and_go() -> None:
-    """Each change is told once."""
+    """Each change is recorded once."""
     recorder = Recorder(lambda: 0.0)
     cgroups = RecordedCgroups(recorder)
     for change in (cgroups.make, cgroups.make, cgroups.reduce, cgroups.remove, cgroups.remove):

@@ -66,7 +66,7 @@ def test_settings_reach_the_kubelet() -> None:
     assert play(scenario, max_pods=1)
 
 
-def test_failed_story_leaves_its_trace() -> None:
+def test_failed_scenario_leaves_its_trace() -> None:
     """A scenario that raises gives its trace up to there, and its own exception as the cause."""
 
     async def scenario(node: Node) -> None:
@@ -80,7 +80,7 @@ def test_failed_story_leaves_its_trace() -> None:
     assert lines(caught.value.trace)[-1]["kind"] == "end"
 
 
-def test_kubelet_that_dies_by_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubelet_that_dies_by_itself_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake that ends the kubelet fails the scenario, though the scenario itself went well."""
 
     async def wrong(_: Housekeeping) -> None:
@@ -171,7 +171,7 @@ def test_failed_call_tells_of_its_effect() -> None:
 
 @in_virtual_time
 async def test_reply_is_recorded_before_it_is_given() -> None:
-    """Whoever gets an answer finds it in the record already."""
+    """An answer is in the record before its caller gets it."""
     recorder = Recorder(lambda: 0.0)
     seen: list[int] = []
     try:

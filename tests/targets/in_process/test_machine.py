@@ -14,7 +14,7 @@ from kubelet_reference.util.ports import Amount
 from kubelet_reference.util.settings import Settings
 
 
-def test_shortage_is_told_and_measured() -> None:
+def test_shortage_is_reported_and_measured() -> None:
     """What a scenario makes scarce is read by the kubelet, and stands in the trace."""
     recorder = Recorder(lambda: 0.0)
     machine = Machine(recorder, 1 << 30, lambda _: True, MemoryDisk())
@@ -22,13 +22,13 @@ def test_shortage_is_told_and_measured() -> None:
     machine.press("nodefs.available", "5%")
     read = asyncio.run(machine.read())
     machine.relieve("memory.available")
-    told = [item.fields for item in recorder.records if isinstance(item, Item)]
+    reported = [item.fields for item in recorder.records if isinstance(item, Item)]
 
     assert read["memory.available"] == Amount(50 << 20, 1 << 30)
     assert read["nodefs.available"].available * 20 == read["nodefs.available"].capacity
     assert list(asyncio.run(machine.read())) == ["nodefs.available"]
-    assert told[0] == {"what": "memory.available is low", "values": {"memory.available": "50Mi"}}
-    assert told[2] == {"what": "healed: memory.available is low"}
+    assert reported[0] == {"what": "memory.available is low", "values": {"memory.available": "50Mi"}}
+    assert reported[2] == {"what": "healed: memory.available is low"}
 
 
 def test_memory_of_a_pod_that_ends_is_free_again() -> None:
@@ -61,12 +61,12 @@ def test_shutdown_is_announced_once_for_all() -> None:
 
     asyncio.run(scenario())
 
-    told = [item.fields["what"] for item in recorder.records if isinstance(item, Item)]
-    assert told == ["the node shuts down", "nothing holds the shutdown up"]
+    reported = [item.fields["what"] for item in recorder.records if isinstance(item, Item)]
+    assert reported == ["the node shuts down", "nothing holds the shutdown up"]
 
 
 def test_configuration_in_the_words_of_the_api() -> None:
-    """Only what was set is told, with durations as the API writes them."""
+    """Only what was set is recorded, with durations as the API writes them."""
     settings = Settings(
         eviction_hard={"memory.available": "1Gi"},
         eviction_soft={"memory.available": "2Gi"},
@@ -87,7 +87,7 @@ def test_configuration_in_the_words_of_the_api() -> None:
 
 
 def test_real_machine_cannot_be_made_to_suffer() -> None:
-    """Where nobody has a hand on the machine, a scenario that needs that is told so."""
+    """Where nobody has a hand on the machine, a scenario that needs that is injected."""
     machine = NoMachine()
     with pytest.raises(NotPossibleError, match="nodefs"):
         machine.press("nodefs.available", "1Mi")

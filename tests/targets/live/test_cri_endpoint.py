@@ -33,13 +33,13 @@ async def fake(path: Path, **conditions: bool) -> AsyncGenerator[FakeRuntime]:
 
 @pytest.mark.parametrize("address", ["docker", "unix://relative.sock", "tcp://127.0.0.1:1", "unix:/run/x"])
 def test_address_is_no_socket(address: str) -> None:
-    """What is no address of a unix socket is told to be none, with the choice there is."""
+    """What is no address of a unix socket is refused, with the choice there is."""
     with pytest.raises(UnknownTargetError, match="choose fake, containerd or unix:///PATH"):
         path_of(address)
 
 
 def test_address_that_is_too_long() -> None:
-    """The system's limit is told."""
+    """The message names the system's limit."""
     with pytest.raises(UnknownTargetError, match="at most 107: shorten it"):
         path_of("unix:///" + "x" * 120)
 
@@ -95,7 +95,7 @@ def served(path: Path, service: str) -> contextlib.AbstractAsyncContextManager[N
 async def test_what_is_no_runtime_is_refused(
     tmp_path: Path, there: Callable[[Path], contextlib.AbstractAsyncContextManager[object]], said: str
 ) -> None:
-    """What stands at the path of a socket instead of a runtime is told, each in its own words."""
+    """What stands at the path of a socket instead of a runtime is reported, each in its own words."""
     path = tmp_path / "cri.sock"
     async with there(path):
         with pytest.raises(TargetError) as caught:
@@ -107,13 +107,14 @@ async def test_what_is_no_runtime_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("condition", "told"), [("network_ready", "NetworkReady is false"), ("runtime_ready", "RuntimeReady is")]
+    ("condition", "reported"),
+    [("network_ready", "NetworkReady is false"), ("runtime_ready", "RuntimeReady is")],
 )
 @on_loop
-async def test_not_ready(tmp_path: Path, condition: str, told: str) -> None:
-    """A runtime without a pod network, or that is not up, is told with what to do."""
+async def test_not_ready(tmp_path: Path, condition: str, reported: str) -> None:
+    """A runtime without a pod network, or that is not up, is reported with what to do."""
     async with fake(tmp_path / "s", **{condition: False}):
-        with pytest.raises(TargetError, match=told):
+        with pytest.raises(TargetError, match=reported):
             async with connected(tmp_path / "s"):
                 pass
 
@@ -132,23 +133,23 @@ async def test_pods_of_others_are_not_killed_unasked(tmp_path: Path) -> None:
             await check_foreign_pods(endpoint)
         assert await remove_ours(endpoint.services) == []
         left = await runtime.ListPodSandbox(cri.ListPodSandboxRequest())
-    told = str(caught.value)
+    reported = str(caught.value)
 
-    assert "not this suite's: shop/web" in told
-    assert "would KILL them" in told
-    assert "--kill-foreign-pods" in told
+    assert "not this suite's: shop/web" in reported
+    assert "would KILL them" in reported
+    assert "--kill-foreign-pods" in reported
     assert [each.metadata.namespace for each in left.items] == ["shop"]
 
 
 @on_loop
 async def test_missing_images_are_named(tmp_path: Path) -> None:
-    """Images that are not there are told with the commands that bring them."""
+    """Images that are not there are reported with the commands that bring them."""
     path = tmp_path / "cri.sock"
     async with fake(path), connected(path) as endpoint:
         with pytest.raises(TargetError) as caught:
             await check_images(endpoint, {"img:1", "other:2", "other:1"})
-    told = str(caught.value)
+    reported = str(caught.value)
 
-    assert "are missing: other:1, other:2." in told
-    assert "kubelet-conformance image -o images.tar" in told
-    assert f"ctr --address {path} --namespace k8s.io images import images.tar" in told
+    assert "are missing: other:1, other:2." in reported
+    assert "kubelet-conformance image -o images.tar" in reported
+    assert f"ctr --address {path} --namespace k8s.io images import images.tar" in reported

@@ -117,7 +117,7 @@ def test_scenario_alone_restarts_the_kubelet(tmp_path: Path) -> None:
         assert reader.header.scenario == "mine.scenario_1"
 
 
-def test_stories_that_fail_harm_nobody(tmp_path: Path) -> None:
+def test_scenarios_that_fail_harm_nobody(tmp_path: Path) -> None:
     """A wait in unmet, a mistake and something that the runtime cannot do end their own scenarios alone."""
 
     async def waits(node: Node) -> None:
@@ -141,7 +141,7 @@ def test_stories_that_fail_harm_nobody(tmp_path: Path) -> None:
     assert "in raises\n" in life.ended[1].report
 
 
-def test_deeds_that_fail_end_their_story(tmp_path: Path) -> None:
+def test_actions_that_fail_end_their_scenario(tmp_path: Path) -> None:
     """What was begun at the runtime and turns out impossible ends the scenario that waits for its outcome."""
 
     async def scenario(node: Node) -> None:
@@ -156,7 +156,7 @@ def test_deeds_that_fail_end_their_story(tmp_path: Path) -> None:
 
 
 def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever ends a run in its middle leaves neither sandboxes nor folders nor sockets."""
+    """A run that is ended in its middle leaves neither sandboxes nor folders nor sockets."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     async def interrupt() -> None:

@@ -38,7 +38,7 @@ def written(file: str, text: str, *, renamed: bool = True) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", ["default", "shop"])
-def test_namespaces_are_told_apart(name: str) -> None:
+def test_namespaces_are_distinguished(name: str) -> None:
     """Whatever a scenario calls a namespace, it is its own, short enough, and known as ours."""
     namespaces = [scope.namespace(name) for scope in (FIRST, SECOND, Scope(3, "x" * 200))]
 

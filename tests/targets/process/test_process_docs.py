@@ -33,9 +33,9 @@ def test_every_flag_and_field_is_documented() -> None:
 def test_every_gate_is_documented() -> None:
     """The table of gates has every gate, with the versions that first had it and had it on."""
     table = rows("kubelet-reference.md", "## Feature gates")
-    told = re.findall(r"^\| `(\w+)` \|.*\| 1\.(\d+) \| (?:1\.(\d+) )?\|$", table, re.MULTILINE)
+    reported = re.findall(r"^\| `(\w+)` \|.*\| 1\.(\d+) \| (?:1\.(\d+) )?\|$", table, re.MULTILINE)
 
-    assert [(name, int(since), int(on) if on else None) for name, since, on in told] == [
+    assert [(name, int(since), int(on) if on else None) for name, since, on in reported] == [
         (name, gate.since, gate.on_since) for name, gate in GATES.items()
     ]
 

@@ -51,8 +51,8 @@ class Bench:
         self.folder = machine.folder / "node"
         self.folder.mkdir()
         self.recorder = Recorder(machine.clock.monotonic)
-        self._heard = asyncio.Event()
-        self.recorder.listeners.append(lambda _: self._heard.set())
+        self._received = asyncio.Event()
+        self.recorder.listeners.append(lambda _: self._received.set())
 
     def node(self, target: KubeletTarget, **settings: object) -> ProcessNode:
         """A node in a folder of its own."""
@@ -66,8 +66,8 @@ class Bench:
         """Wait until something recorded makes this true."""
         async with asyncio.timeout(40):
             while not holds():
-                self._heard.clear()
-                await self._heard.wait()
+                self._received.clear()
+                await self._received.wait()
 
     def phases(self) -> list[str]:
         """The phases that were seen, in order."""
@@ -179,7 +179,7 @@ async def test_kubelet_that_does_not_end_is_killed(tmp_path: Path) -> None:
 
 @on_loop
 async def test_kubelet_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
-    """Its end ends the wait for it, and is told with how it came."""
+    """Its end ends the wait for it, and is reported with how it came."""
     async with bench_in(tmp_path) as bench, bench.node(python(STUB)) as node:
         await node.kubelet.start()
         node.kubelet.raise_if_failed()
@@ -193,11 +193,11 @@ async def test_kubelet_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
 async def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
     """A kubelet's own children are killed with it, however it ends."""
     async with bench_in(tmp_path) as bench:
-        told: list[bytes] = []
+        reported: list[bytes] = []
         async with bench.node(python(STUB, "parent")) as node:
-            node.kubelet.on_line.append(told.append)
+            node.kubelet.on_line.append(reported.append)
             await node.kubelet.start()
-            child = int(told[0].split()[1])
+            child = int(reported[0].split()[1])
             os.kill(child, 0)
             await node.kubelet.stop()
 
@@ -205,7 +205,7 @@ async def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a process is gone, or waits to be taken note of by whoever inherited it."""
+    """Whether a process is gone, or waits to be reaped by the process that inherited it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -315,7 +315,7 @@ def test_clearing_an_empty_folder(tmp_path: Path) -> None:
 
 @on_loop
 async def test_lines_of_a_child_arrive_whole() -> None:
-    """What a child writes is heard line by line, the last one too if it lacks its end."""
+    """What a child writes is read line by line, the last one too if it lacks its end."""
     lines: list[bytes] = []
     child = Child([sys.executable, "-S", "-c", "print('a'); print('b' * 70000, end='')"], {}, lines.append)
     code = await child.ended()

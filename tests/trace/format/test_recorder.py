@@ -52,7 +52,7 @@ def containers(*ids: str) -> cri.ListContainersResponse:
     return cri.ListContainersResponse(containers=[cri.Container(id=each) for each in ids])
 
 
-def test_calls_and_replies_are_told_in_order(recorder: Recorder, watch: Watch) -> None:
+def test_calls_and_replies_are_reported_in_order(recorder: Recorder, watch: Watch) -> None:
     """Each record has its time; a reply names its call, though others came between."""
     first = recorder.call("ListContainers", LIST)
     second = recorder.call("Version", cri.VersionRequest(version="v1"))
@@ -88,9 +88,9 @@ def test_lists_are_written_as_protobuf_writes_them(recorder: Recorder) -> None:
     items = [cri.Container(id=each, created_at=1 << 60, labels={"b": each, "a": ""}) for each in "xy"]
     response = cri.ListContainersResponse(containers=items)
     recorder.reply(recorder.call("ListContainers", LIST), response)
-    told = written(recorder)[1]["response"]
+    reported = written(recorder)[1]["response"]
 
-    assert told == MessageToDict(response, preserving_proto_field_name=True)
+    assert reported == MessageToDict(response, preserving_proto_field_name=True)
 
 
 def test_replies_to_different_requests_are_not_the_same(recorder: Recorder) -> None:
@@ -115,7 +115,7 @@ def test_failure_tells_whether_it_took_effect(recorder: Recorder) -> None:
 
 
 def test_failed_call_has_no_response(recorder: Recorder) -> None:
-    """Who asks a failed reply for its response is told that there is none."""
+    """Asking a failed reply for its response is an error that says there is none."""
     call = recorder.call("Version", cri.VersionRequest())
     recorder.reply(call, Failed("UNAVAILABLE", "away"))
     reply = recorder.records[-1]
@@ -141,12 +141,12 @@ def test_fields_that_are_none_are_left_out(recorder: Recorder) -> None:
 
 
 def test_listeners_hear_at_once(recorder: Recorder) -> None:
-    """Each listener hears of each record when it is made, before whoever made it goes on."""
-    heard: list[Seen] = []
-    recorder.listeners.append(heard.append)
+    """Each listener gets each record when it is made, before its maker goes on."""
+    received: list[Seen] = []
+    recorder.listeners.append(received.append)
     call = recorder.call("Version", cri.VersionRequest())
 
-    assert heard == [call]
+    assert received == [call]
 
 
 def test_trace_ends_when_it_is_written(recorder: Recorder, watch: Watch) -> None:

@@ -162,7 +162,7 @@ def test_whatever_is_written_is_read(
                 writer.call(t, rpc, f"c{number}", request)
                 t += wait
                 if fails:
-                    writer.failed(t, f"c{number}", "INTERNAL", "told so")
+                    writer.failed(t, f"c{number}", "INTERNAL", "injected")
                 else:
                     writer.reply(t, f"c{number}", response)
             for event in events:

@@ -274,13 +274,13 @@ def test_what_is_open_stays() -> None:
     """Names, images, commands, the kubelet's annotations, and a variable's value that a label tells too."""
     redactor = Redactor(KEY)
     made = redacted_request(redactor, "CreateContainer", create_request())["config"]
-    told = redactor.text('Container web-0-name, image "img:1", on node-1')
+    reported = redactor.text('Container web-0-name, image "img:1", on node-1')
 
     assert (made["metadata"], made["image"]) == ({"name": "app"}, {"image": "img:1"})
     assert made["annotations"]["io.kubernetes.container.hash"] == "abc"
     assert made["command"][0] == "serve"
     assert made["envs"][0]["key"] == "PASSWORD"
-    assert told == 'Container web-0-name, image "img:1", on node-1'
+    assert reported == 'Container web-0-name, image "img:1", on node-1'
 
 
 def test_redacting_twice_changes_nothing() -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from judging import outcomes
 from recording import Json, Recording, load, shipped
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.trace.format.errors import TraceError
@@ -109,7 +109,7 @@ def test_everything_stays_without_a_cut(tmp_path: Path) -> None:
 
 def two_pods(tmp_path: Path) -> Path:
     """A trace of pods `web` and `db`, each with its container; both are listed at the end."""
-    s = Story()
+    s = TraceBuilder()
     for name in ("web", "db"):
         pod = s.pod(name, containers=[{"name": f"{name}-c", "image": f"{name}:1"}])
         sandbox = s.run_sandbox(pod)
@@ -145,14 +145,14 @@ def test_a_uid_names_a_pod_too(tmp_path: Path) -> None:
 
 
 def test_span_begins_with_what_stands(tmp_path: Path) -> None:
-    """The pods that were wanted at the begin are told again there, and since when; the start is cut off."""
+    """The pods that were wanted at the begin are recorded again there, and since when; the start is cut."""
     path = two_pods(tmp_path)
     header, *records = lines(cut_out(path, Cut((), 6.0, 7.0)))
-    told = [record for record in records if record["kind"] == "pod"]
+    reported = [record for record in records if record["kind"] == "pod"]
 
     assert not header.get("from_start")
-    assert [(one["pod"]["metadata"]["name"], one["t"]) for one in told] == [("web", 6.0), ("db", 6.0)]
-    assert told[0]["since"] == 0.002
+    assert [(one["pod"]["metadata"]["name"], one["t"]) for one in reported] == [("web", 6.0), ("db", 6.0)]
+    assert reported[0]["since"] == 0.002
     assert (records[-1]["kind"], records[-1]["t"]) == ("end", 7.0)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 
-def told(*states: str) -> tuple[Story, ContainerHandle]:
+def reported(*states: str) -> tuple[TraceBuilder, ContainerHandle]:
     """A container that was started, and these events of it, one a second."""
-    s = Story(featureGates={"EventedPLEG": True})
+    s = TraceBuilder(featureGates={"EventedPLEG": True})
     web: PodHandle = s.pod()
     sandbox: SandboxHandle = s.run_sandbox(web)
     c1 = s.create(web, sandbox)
@@ -33,7 +33,7 @@ def told(*states: str) -> tuple[Story, ContainerHandle]:
 )
 def test_events_are_readings(states: list[str], state: str, *, seen: bool) -> None:
     """What an event says of a container the kubelet has read; what comes late is no news."""
-    s, c1 = told(*states)
+    s, c1 = reported(*states)
     container = s.world().containers[c1.id]
 
     assert container.record is not None
@@ -41,9 +41,9 @@ def test_events_are_readings(states: list[str], state: str, *, seen: bool) -> No
     assert container.seen_running is seen
 
 
-def test_end_that_is_told_is_an_exit() -> None:
+def test_end_that_is_reported_is_an_exit() -> None:
     """An end that only an event tells has its code."""
-    s, c1 = told("CONTAINER_EXITED")
+    s, c1 = reported("CONTAINER_EXITED")
     ended = s.world().containers[c1.id].exit
 
     assert ended is not None
@@ -52,7 +52,7 @@ def test_end_that_is_told_is_an_exit() -> None:
 
 def test_other_streams_tell_nothing() -> None:
     """An item of another stream, or of an unknown container, is no reading."""
-    s, c1 = told()
+    s, c1 = reported()
     status = {"id": "other", "state": "CONTAINER_EXITED"}
     s.record("message", rpc="GetContainerEvents", id="stream", message={"containers_statuses": [status]})
     s.record("message", rpc="Other", id="stream", message={})

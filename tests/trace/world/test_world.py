@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from story import Story
+from trace_builder import TraceBuilder
 
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.world import world as limits
@@ -11,7 +11,7 @@ from kubelet_conformance.trace.world import world as limits
 
 def test_life_of_a_container() -> None:
     """A container's view follows its calls: created, running, stopped, with its parents and its exit."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)
@@ -30,7 +30,7 @@ def test_life_of_a_container() -> None:
 
 def test_exit_by_itself_is_not_commanded() -> None:
     """An exit that no stop explains is the container's own."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     c1 = s.run_container(web, s.run_sandbox(web))
     s.wait(1).exited(c1, code=1)
@@ -42,7 +42,7 @@ def test_exit_by_itself_is_not_commanded() -> None:
 
 def test_kinds_of_containers() -> None:
     """The manifest's list tells the kind; an init container with restartPolicy Always is a sidecar."""
-    s = Story()
+    s = TraceBuilder()
     init = [{"name": "i1", "image": "img:1"}, {"name": "s1", "image": "img:1", "restartPolicy": "Always"}]
     debug = [{"name": "dbg", "image": "img:1"}]
     web = s.pod(initContainers=init, ephemeralContainers=debug)
@@ -60,7 +60,7 @@ def test_kinds_of_containers() -> None:
 
 def test_found_records_have_an_unknown_past() -> None:
     """What the runtime lists and nobody made in the trace is known, but not born, and neither is its pod."""
-    s = Story(from_start=False)
+    s = TraceBuilder(from_start=False)
     meta = {"name": "old", "uid": "uid-old", "namespace": "default"}
     s.call("ListPodSandbox", {}, {"items": [{"id": "sb", "metadata": meta, "created_at": "5"}]})
     labels = {"io.kubernetes.pod.uid": "uid-old"}
@@ -76,7 +76,7 @@ def test_found_records_have_an_unknown_past() -> None:
 
 def test_lost_records_vanish() -> None:
     """A container that leaves the full list without RemoveContainer has vanished; a filter shows nothing."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     c1 = s.run_container(web, s.run_sandbox(web))
     s.wait(1)
@@ -95,7 +95,7 @@ def test_lost_records_vanish() -> None:
 
 def test_static_pod_is_joined_by_name() -> None:
     """A manifest without UID is joined to the sandbox of <name>-<node>, and to its mirror's status."""
-    s = Story()
+    s = TraceBuilder()
     s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": {"containers": []}})
     web = s.pod("unused")
     web.manifest["metadata"] = {"name": "st-node-1", "namespace": "default", "uid": "hash"}
@@ -112,7 +112,7 @@ def test_static_pod_is_joined_by_name() -> None:
 
 def test_edited_manifest_is_another_pod() -> None:
     """A static pod whose file changes is to go, and another one of that name is wanted."""
-    s = Story()
+    s = TraceBuilder()
     manifest = {"metadata": {"name": "st"}, "spec": {"containers": [{"name": "c1", "image": "img:1"}]}}
     s.record("pod", op="set", source="file", pod=manifest)
     old = s.pod("unused")
@@ -132,7 +132,7 @@ def test_edited_manifest_is_another_pod() -> None:
 @pytest.mark.parametrize(("seen", "image"), [("12:00:01", "img:1"), ("12:00:05", "img:2")])
 def test_version_that_is_run_is_the_one_that_was_seen(seen: str, image: str) -> None:
     """Of a static pod that was edited before it ran, the kubelet says when it saw the manifest."""
-    s = Story(started="2026-01-01T12:00:00Z")
+    s = TraceBuilder(started="2026-01-01T12:00:00Z")
     for number in (1, 2):
         spec = {"containers": [{"name": "c1", "image": f"img:{number}"}]}
         s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": spec})
@@ -152,7 +152,7 @@ def test_version_that_is_run_is_the_one_that_was_seen(seen: str, image: str) -> 
 
 def test_grace_only_shrinks() -> None:
     """The termination remembers the smallest grace asked for."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     s.run_sandbox(web)
     for grace in (60, 5, 30):
@@ -165,7 +165,7 @@ def test_grace_only_shrinks() -> None:
 
 def test_finished_life_is_forgotten() -> None:
     """A pod deleted and removed at the runtime leaves nothing behind, and is known when it comes again."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox)
@@ -186,7 +186,7 @@ def test_finished_life_is_forgotten() -> None:
 
 def test_removed_newest_record_stays_until_the_next() -> None:
     """The newest record of a name is remembered after its removal, older ones are not."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     for attempt in range(5):
@@ -201,7 +201,7 @@ def test_removed_newest_record_stays_until_the_next() -> None:
 def test_too_many_pods_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """More live pods than the bound are bad input, not a full memory."""
     monkeypatch.setattr(limits, "PODS_MAX", 3)
-    s = Story()
+    s = TraceBuilder()
     for number in range(4):
         s.pod(f"p{number}")
 
@@ -211,7 +211,7 @@ def test_too_many_pods_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_manifest_replaces_no_pod_of_the_api() -> None:
     """A pod from a manifest stands beside the API pod of its full name, whichever goes first."""
-    s = Story()
+    s = TraceBuilder()
     bound = s.pod("web-node-1")
     s.run_sandbox(bound)
     s.record("pod", op="set", source="file", pod={"metadata": {"name": "web"}, "spec": {}})
@@ -228,8 +228,8 @@ def test_manifest_replaces_no_pod_of_the_api() -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_mirror_tells_which_of_two_versions_is_run(number: int) -> None:
-    """Two versions that were sent at one time are told apart by what the mirror shows."""
-    s = Story(started="2026-01-01T12:00:00Z")
+    """Two versions that were sent at one time are distinguished by what the mirror shows."""
+    s = TraceBuilder(started="2026-01-01T12:00:00Z")
     specs = {each: {"containers": [{"name": "c1", "image": f"img:{each}"}]} for each in (1, 2)}
     for spec in specs.values():
         s.record("pod", op="set", source="file", pod={"metadata": {"name": "st"}, "spec": spec})
@@ -249,7 +249,7 @@ def test_mirror_tells_which_of_two_versions_is_run(number: int) -> None:
 
 def test_pod_is_known_as_long_as_a_call_makes_its_sandbox() -> None:
     """What a call under way makes is found while nobody wants the pod any more, and is the pod's own."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     config = s.sandbox_config(web)
     call = s.begin("RunPodSandbox", {"config": config})
@@ -266,7 +266,7 @@ def test_pod_is_known_as_long_as_a_call_makes_its_sandbox() -> None:
 @pytest.mark.parametrize("how", ["fails", "is not answered"])
 def test_pod_is_forgotten_once_nothing_is_made_for_it(how: str) -> None:
     """A call that comes to nothing leaves nothing of a pod that is gone."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     call = s.begin("RunPodSandbox", {"config": s.sandbox_config(web)})
     s.deleted(web)
@@ -281,7 +281,7 @@ def test_pod_is_forgotten_once_nothing_is_made_for_it(how: str) -> None:
 @pytest.mark.parametrize(("created_at", "newest"), [(10**19, True), (5, False)])
 def test_sandboxes_are_as_old_as_the_runtime_says(created_at: int, *, newest: bool) -> None:
     """One that nobody is known to have made may be newer than one that was made in the trace."""
-    s = Story()
+    s = TraceBuilder()
     web = s.pod()
     own = s.run_sandbox(web)
     meta = {"name": web.name, "uid": web.uid, "namespace": web.namespace, "attempt": 1}
@@ -292,10 +292,10 @@ def test_sandboxes_are_as_old_as_the_runtime_says(created_at: int, *, newest: bo
     assert [one.id for one in sandboxes] == ([own.id, "sb"] if newest else ["sb", own.id])
 
 
-@pytest.mark.parametrize(("uid", "told"), [("hash", True), ("other", False)])
-def test_pod_that_comes_again_has_its_mirror_back(uid: str, *, told: bool) -> None:
+@pytest.mark.parametrize(("uid", "reported"), [("hash", True), ("other", False)])
+def test_pod_that_comes_again_has_its_mirror_back(uid: str, *, reported: bool) -> None:
     """A mirror that was left is that of the same content, and not of whatever has the name."""
-    s = Story()
+    s = TraceBuilder()
     manifest = {"metadata": {"name": "st"}, "spec": {"containers": [{"name": "c1", "image": "img:1"}]}}
     s.record("pod", op="set", source="file", pod=manifest)
     st = s.pod("unused")
@@ -312,4 +312,4 @@ def test_pod_that_comes_again_has_its_mirror_back(uid: str, *, told: bool) -> No
     s.record("status", status={"phase": "Pending"}, **mirror)
     status = s.world().pods[uid].status
 
-    assert (status is not None) is told
+    assert (status is not None) is reported

@@ -1,13 +1,13 @@
-"""Tell a trace as a story, then let a contract judge it.
+"""Write a trace step by step, then let a contract judge it.
 
-    s = Story()
+    s = TraceBuilder()
     web = s.pod("web", containers=[{"name": "c1", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     c1 = s.run_container(web, sandbox, "c1")
     s.wait(5).exited(c1, code=1)
     assert s.judge("RESTART-05").verdict is Verdict.BROKEN
 
-Times are seconds. Every call takes one millisecond unless told otherwise. A call with `error="INTERNAL"`
+Times are seconds. Every call takes one millisecond by default. A call with `error="INTERNAL"`
 is answered by that error; with `takes=3` its reply comes 3 s later.
 """
 
@@ -30,12 +30,12 @@ from kubelet_conformance.trace.world.world import World
 FULL_CHANNELS = {"cri": "full", "pods": "sent", "api": "full", "events": "full"}
 NOON = 1_750_000_000
 BROKEN_CLAUSES: set[tuple[str, str]] = set()
-"""The clauses, by contract and name, that stories of this process have broken."""
+"""The clauses, by contract and name, that traces of this process have broken."""
 
 
 @dataclass
 class PodHandle:
-    """A pod of the story."""
+    """A pod of the trace."""
 
     manifest: dict[str, Any]
     source: str
@@ -61,7 +61,7 @@ class PodHandle:
 
 @dataclass
 class SandboxHandle:
-    """A sandbox of the story; its config is what RunPodSandbox was asked."""
+    """A sandbox of the trace; its config is what RunPodSandbox was asked."""
 
     id: str
     config: dict[str, Any]
@@ -71,7 +71,7 @@ class SandboxHandle:
 
 @dataclass
 class ContainerHandle:
-    """A container of the story; its config is what CreateContainer was asked."""
+    """A container of the trace; its config is what CreateContainer was asked."""
 
     id: str
     name: str
@@ -80,7 +80,7 @@ class ContainerHandle:
     created_at: int
 
 
-class Story:
+class TraceBuilder:
     """A trace that grows line by line."""
 
     def __init__(self, kubernetes: str | None = "1.32", *, from_start: bool = True, **header: Any) -> None:
@@ -123,7 +123,7 @@ class Story:
         """The reply to a call."""
         if error is not None:
             self.record(
-                "reply", rpc=rpc, id=call_id, error={"code": error, "message": "told so"}, effect=False
+                "reply", rpc=rpc, id=call_id, error={"code": error, "message": "injected"}, effect=False
             )
         else:
             self.record("reply", rpc=rpc, id=call_id, response=response or {})
@@ -145,7 +145,7 @@ class Story:
     def pod(
         self, name: str = "web", *, source: str = "api", uid: str | None = None, **spec: Any
     ) -> PodHandle:
-        """A pod is wanted. `spec` is pod.spec; one container c1 of img:1 unless told otherwise."""
+        """A pod is wanted. `spec` is pod.spec; one container c1 of img:1 by default."""
         spec.setdefault("containers", [{"name": "c1", "image": "img:1"}])
         metadata = {"name": name, "namespace": "default", "uid": uid or self.new_id(f"uid-{name}")}
         handle = PodHandle({"metadata": metadata, "spec": spec}, source)
@@ -350,7 +350,7 @@ class Story:
         self.record("status", status={"phase": phase, **status}, **ids)
 
     def text(self) -> bytes:
-        """The trace file, with an `end` one hour after the last record unless the story has one."""
+        """The trace file, with an `end` one hour after the last record unless the trace has one."""
         records = list(self.records)
         if not records or records[-1]["kind"] != "end":
             records.append({"seq": len(records) + 1, "t": round(self.now, 4) + 3600, "kind": "end"})
@@ -362,15 +362,15 @@ class Story:
         self.record("end")
 
     def judge(self, contract_id: str) -> Outcome:
-        """The outcome of one contract on this story."""
+        """The outcome of one contract on this trace."""
         outcome = self.judge_with(every_contract()[contract_id])
         BROKEN_CLAUSES.update((contract_id, clause) for clause, _ in outcome.broken_clauses)
         return outcome
 
     def world(self) -> World:
-        """What a judge knows of the node when the story is over."""
-        with Reader("story.jsonl", io.BytesIO(self.text())) as reader:
-            judge = Judge("story.jsonl", reader.header, [], None)
+        """What a judge knows of the node when the trace is over."""
+        with Reader("trace.jsonl", io.BytesIO(self.text())) as reader:
+            judge = Judge("trace.jsonl", reader.header, [], None)
             for record in reader:
                 judge.feed(record)
             return judge.world
@@ -378,9 +378,9 @@ class Story:
     def judge_with(self, contract: Contract) -> Outcome:
         """The outcome of a contract that is perhaps not in the catalogue's modules."""
         version = self.header.get("kubernetes")
-        with Reader("story.jsonl", io.BytesIO(self.text())) as reader:
+        with Reader("trace.jsonl", io.BytesIO(self.text())) as reader:
             judge = Judge(
-                "story.jsonl", reader.header, [contract], parse_version(version) if version else None
+                "trace.jsonl", reader.header, [contract], parse_version(version) if version else None
             )
             for record in reader:
                 judge.feed(record)

@@ -1,4 +1,4 @@
-"""Stories of nodes in distress: short of memory or disk, full, or about to go down."""
+"""Traces of nodes under pressure: short of memory or disk, full, or about to go down."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from outside_world import event
-from story import ContainerHandle, PodHandle, SandboxHandle, Story
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 
 CRITICAL = 2_000_000_000
 MARK = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
@@ -17,7 +17,7 @@ LOW = "The node was low on resource: memory."
 class Runs:
     """A pod that runs, with what the runtime has of it."""
 
-    def __init__(self, s: Story, pod: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle) -> None:
+    def __init__(self, s: TraceBuilder, pod: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle) -> None:
         self.s = s
         self.pod = pod
         self.sandbox = sandbox
@@ -27,16 +27,18 @@ class Runs:
         """Its terminal status is written."""
         conditions = [MARK] if mark else []
         ended = {"name": "c1", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
-        told = {"message": LOW, "containerStatuses": [ended], **status}
-        self.s.status(self.pod, phase, reason=reason, conditions=conditions, **told)
+        reported = {"message": LOW, "containerStatuses": [ended], **status}
+        self.s.status(self.pod, phase, reason=reason, conditions=conditions, **reported)
 
 
-def distressed(kubernetes: str = "1.32", **configuration: Any) -> Story:
-    """The story of a node of which one knows how its kubelet is configured, and what it has."""
-    return Story(kubernetes, configuration=configuration, allocatable=ALLOCATABLE)
+def configured_node(kubernetes: str = "1.32", **configuration: Any) -> TraceBuilder:
+    """The trace of a node of which one knows how its kubelet is configured, and what it has."""
+    return TraceBuilder(kubernetes, configuration=configuration, allocatable=ALLOCATABLE)
 
 
-def run(s: Story, name: str = "web", *, containers: Sequence[Any] = (), grace: int = 30, **spec: Any) -> Runs:
+def run(
+    s: TraceBuilder, name: str = "web", *, containers: Sequence[Any] = (), grace: int = 30, **spec: Any
+) -> Runs:
     """A pod that has run for a second."""
     given = list(containers) or [{"name": "c1", "image": "img:1"}]
     web = s.pod(name, containers=given, terminationGracePeriodSeconds=grace, **spec)
@@ -46,29 +48,29 @@ def run(s: Story, name: str = "web", *, containers: Sequence[Any] = (), grace: i
     return Runs(s, web, sandbox, c1)
 
 
-def press(s: Story, available: str = "50Mi", signal: str = "memory.available") -> None:
+def press(s: TraceBuilder, available: str = "50Mi", signal: str = "memory.available") -> None:
     """The machine runs short of something."""
     s.record("fault", what=f"{signal} is low", values={signal: available})
 
 
-def use(s: Story, web: Runs, **amounts: str) -> None:
+def use(s: TraceBuilder, web: Runs, **amounts: str) -> None:
     """A pod uses so much."""
     values = {name.replace("volume_", "volume ").replace("_", "-"): text for name, text in amounts.items()}
     s.record("fault", what="a pod uses more", uid=web.pod.uid, values=values)
 
 
-def evict(s: Story, web: Runs, reason: str = "Evicted", after: float = 5) -> None:
+def evict(s: TraceBuilder, web: Runs, reason: str = "Evicted", after: float = 5) -> None:
     """The kubelet tells that it evicts the pod, or preempts it."""
     s.wait(after)
     event(s, web.pod, reason, kind="Warning", message=LOW)
 
 
-def stop(s: Story, web: Runs, timeout: int = 2, *, takes: float = 0.1) -> None:
+def stop(s: TraceBuilder, web: Runs, timeout: int = 2, *, takes: float = 0.1) -> None:
     """The pod is stopped."""
     s.stop(web.c1, timeout, takes=takes)
     s.stop_sandbox(web.sandbox)
 
 
-def shut_down(s: Story) -> None:
+def shut_down(s: TraceBuilder) -> None:
     """The shutdown of the machine is announced."""
     s.wait(10).record("fault", what="the node shuts down")

@@ -105,11 +105,11 @@ class Machine:
         )
 
 
-def on_machine(story: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:
-    """Play a story on virtual time."""
+def on_machine(work: Callable[[Machine], Coroutine[Any, Any, None]]) -> None:
+    """Do this work in virtual time."""
 
     async def main() -> None:
-        await story(Machine())
+        await work(Machine())
 
     run(main(), limit_seconds=10_000)
 
@@ -127,7 +127,7 @@ async def test_one_pod_at_a_time(machine: Machine) -> None:
 
     assert machine.killed == [(0, "a", 1), (3, "b", 1)]
     assert manager.pressures() == {"MemoryPressure"}
-    assert [told[1] for told in machine.events.told] == ["Evicted", "Evicted"]
+    assert [reported[1] for reported in machine.events.reported] == ["Evicted", "Evicted"]
 
 
 @run_by(on_machine)
