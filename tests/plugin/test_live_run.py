@@ -121,8 +121,12 @@ def test_absent_socket_is_a_usage_error(play: Any) -> None:
 def test_absent_socket_is_noticed_before_many_rehearsals(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rehearsing many scenarios takes a while: the runtime is looked for first."""
     tried: list[object] = []
+
+    def note(*given: object) -> None:
+        tried.append(given)
+
     monkeypatch.setattr(live_run, "_FEW", 0)
-    monkeypatch.setattr(live_run, "dry_run", lambda *given: tried.append(given))
+    monkeypatch.setattr(live_run, "dry_run", note)
     ended = play((QUICK,), ABSENT)
 
     assert "ERROR: /nowhere/cri.sock: there is no such socket: start the runtime" in ended.stderr.str()

@@ -40,7 +40,10 @@ def run_by(helper: Callable[..., None], **options: Any) -> Callable[[Test], Call
     def made(test: Test) -> Callable[..., None]:
         @wraps(test)
         def run_it(*arguments: Any, **fixtures: Any) -> None:
-            helper(lambda first: test(first, *arguments, **fixtures), **options)
+            def begin(first: object) -> object:
+                return test(first, *arguments, **fixtures)
+
+            helper(begin, **options)
 
         signature = inspect.signature(test)
         run_it.__signature__ = signature.replace(  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _code(what: Any) -> CodeType | None:  # noqa: ANN401 - a function, however i
         case property():
             return _code(what.fget)
         case staticmethod() | classmethod():
-            return _code(what.__func__)
+            return _code(cast("Any", what).__func__)
         case cached_property():
             return _code(what.func)
         case _:

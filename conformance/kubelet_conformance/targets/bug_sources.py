@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from types import MethodType
-from typing import Any
+from typing import Any, cast
 
 from kubelet_conformance.reports.source_lines import SourceLines, attribute_lines, lines_of
 
@@ -74,7 +74,7 @@ def _right_for(wrong: object, right: object) -> Iterator[SourceLines]:
     if isinstance(wrong, type):
         yield from _replaced(wrong)
         return
-    for one in _gone(wrong, right) if isinstance(right, tuple) else [right]:
+    for one in _gone(wrong, cast("tuple[Any, ...]", right)) if isinstance(right, tuple) else [right]:
         found = lines_of(one)
         if found is not None:
             yield found
@@ -82,7 +82,7 @@ def _right_for(wrong: object, right: object) -> Iterator[SourceLines]:
 
 def _wrong_class(rules: object) -> type:
     """The class of these rules, or of the wrong rules that they use."""
-    used = [type(value) for value in vars(rules).values()]
+    used = [type(cast("object", value)) for value in vars(rules).values()]
     return next((one for one in used if _is_of_bugs(one)), type(rules))
 
 

@@ -188,7 +188,7 @@ def _another_kubelet_starts(m: Moment) -> None:
 class _Again(Note):
     """Static pods that come back, under the same UID, while they are being terminated."""
 
-    uids: Latest[str, int] = field(default_factory=Latest)
+    uids: Latest[str, int] = field(default_factory=Latest[str, int])
 
 
 @contract("WORK-22", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.23"), clause="after")

@@ -224,7 +224,9 @@ def mirror_adds_no_ephemeral_container(m: Moment, manifest: Manifest) -> Finding
 class _Superseded(Note):
     """When a version of a static pod was last replaced before it was run, by namespace and name."""
 
-    of: Latest[static_pods.FullName, tuple[float, int]] = field(default_factory=Latest)
+    of: Latest[static_pods.FullName, tuple[float, int]] = field(
+        default_factory=Latest[static_pods.FullName, tuple[float, int]]
+    )
 
 
 @contract("STATIC-19", on=call("CreateContainer"), needs=(CRI, PODS), versions=since("1.22"))

@@ -53,7 +53,9 @@ class _Version:
 class _Versions(Note):
     """By namespace and name."""
 
-    now: Latest[static_pods.FullName, _Version] = field(default_factory=Latest)
+    now: Latest[static_pods.FullName, _Version] = field(
+        default_factory=Latest[static_pods.FullName, _Version]
+    )
 
 
 @contract("STATIC-02", on=call("RunPodSandbox"), needs=(CRI, PODS), clause="uid")
@@ -188,7 +190,7 @@ def only_manifests_make_static_pods(m: Moment) -> Findings:
 class _Gone(Note):
     """When static pods were removed from their source, by namespace and name."""
 
-    t: Latest[static_pods.FullName, float] = field(default_factory=Latest)
+    t: Latest[static_pods.FullName, float] = field(default_factory=Latest[static_pods.FullName, float])
 
 
 @observer(on=pod_unset())

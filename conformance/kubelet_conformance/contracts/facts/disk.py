@@ -14,9 +14,9 @@ from kubelet_conformance.trace.world.views import Latest
 class Files(Note):
     """The files and folders that exist on the node's disk now."""
 
-    texts: Latest[str, str] = field(default_factory=Latest)
+    texts: Latest[str, str] = field(default_factory=Latest[str, str])
     """What each small file holds, by path."""
-    folders: Latest[str, None] = field(default_factory=Latest)
+    folders: Latest[str, None] = field(default_factory=Latest[str, None])
 
     def learn(self, record: Disk) -> None:
         """A file appeared, changed or was removed."""

@@ -64,7 +64,7 @@ class NodePressure(Note):
     """What the node is short of, and what each pod uses, as faults have shown it so far."""
 
     low: dict[str, Low] = {}
-    usage: Latest[str, dict[str, str]] = field(default_factory=Latest)
+    usage: Latest[str, dict[str, str]] = field(default_factory=Latest[str, dict[str, str]])
     """What each pod uses, by UID and resource."""
     eased_t: float = -math.inf
     """When there was enough of something again."""

@@ -74,7 +74,7 @@ N = TypeVar("N")
 class _Lasting(Note):
     """Notes of static pods by kind and UID, which outlive one instance of the pod."""
 
-    notes: Latest[tuple[type, str], Any] = field(default_factory=Latest)
+    notes: Latest[tuple[type, str], Any] = field(default_factory=Latest[tuple[type, str], Any])
 
 
 def note_for_all_instances(m: Moment, pod: Pod, kind: type[N]) -> N:
@@ -100,7 +100,7 @@ class _Life(Note):
 class _Removed(Note):
     """When files of static pods were last removed, by namespace and name; kept when a pod is forgotten."""
 
-    t: Latest[FullName, float] = field(default_factory=Latest)
+    t: Latest[FullName, float] = field(default_factory=Latest[FullName, float])
 
 
 class _Edited(Note):
@@ -231,12 +231,12 @@ CREATED = 201
 class Mirrors(Note):
     """Mirror pods by UID, the hash that the latest of each name has, and the hash of static pods by UID."""
 
-    names: Latest[str, FullName] = field(default_factory=Latest)
-    latest: Latest[FullName, tuple[str, int]] = field(default_factory=Latest)
+    names: Latest[str, FullName] = field(default_factory=Latest[str, FullName])
+    latest: Latest[FullName, tuple[str, int]] = field(default_factory=Latest[FullName, tuple[str, int]])
     """Mirrors that were created since the last sandbox of that name: hash and seq."""
-    made: Latest[FullName, str] = field(default_factory=Latest)
+    made: Latest[FullName, str] = field(default_factory=Latest[FullName, str])
     """The hash that the latest mirror of each name was created with."""
-    hashes: Latest[str, str] = field(default_factory=Latest)
+    hashes: Latest[str, str] = field(default_factory=Latest[str, str])
 
 
 def _creates_a_mirror(m: Moment) -> bool:

@@ -22,7 +22,7 @@ _PODS, _LOGS = "pods", "/pods/"
 class _Paths(Note):
     """Paths of pods and of their logs: whether each is there, as far as the trace shows."""
 
-    there: Latest[str, bool] = field(default_factory=Latest)
+    there: Latest[str, bool] = field(default_factory=Latest[str, bool])
     seq: int = 0
 
     def take(self, record: Disk) -> None:
@@ -141,7 +141,7 @@ def folder_of_an_ended_pod_stays(m: Moment) -> Findings:
 class _Specs(Note):
     """Which pods have had volumes, by UID."""
 
-    with_volumes: Latest[str, bool] = field(default_factory=Latest)
+    with_volumes: Latest[str, bool] = field(default_factory=Latest[str, bool])
 
 
 def _is_of_cgroup(m: Moment) -> bool:

@@ -46,7 +46,7 @@ class _Seen:
 class _Images(Note):
     """The images of the node, by id, as the kubelet that runs now has listed them."""
 
-    seen: OrderedDict[str, _Seen] = field(default_factory=OrderedDict)
+    seen: OrderedDict[str, _Seen] = field(default_factory=OrderedDict[str, _Seen])
 
     def find(self, name: str) -> _Seen | None:
         """The image of that id or name."""

@@ -153,7 +153,7 @@ def size_is_reported(m: Moment) -> Findings:
 class _Users(Note):
     """The user of each image by name: a number, a name, or "" for root."""
 
-    of: Latest[str, str] = field(default_factory=Latest)
+    of: Latest[str, str] = field(default_factory=Latest[str, str])
 
 
 @contract("IMAGE-22", on=call("CreateContainer"), needs=(CRI, PODS))

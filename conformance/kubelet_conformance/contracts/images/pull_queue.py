@@ -220,10 +220,10 @@ def pull_carries_the_sandbox(m: Moment) -> Findings:
 class _Owners(Note):
     """For each image pulled in this trace: whether every pod may use it, and otherwise which pods."""
 
-    open: Latest[str, None] = field(default_factory=Latest)
-    closed: Latest[str, set[str]] = field(default_factory=Latest)
+    open: Latest[str, None] = field(default_factory=Latest[str, None])
+    closed: Latest[str, set[str]] = field(default_factory=Latest[str, set[str]])
     """The UIDs of the pods that exist."""
-    seqs: Latest[str, int] = field(default_factory=Latest)
+    seqs: Latest[str, int] = field(default_factory=Latest[str, int])
 
 
 @contract(

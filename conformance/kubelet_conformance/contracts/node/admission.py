@@ -209,8 +209,8 @@ def leaving_pod_still_counts(m: Moment) -> Findings:
 class _Sizes(Note):
     """What each pod's containers ask for, by UID, and what pods that were admitted have asked for."""
 
-    of: Latest[str, str] = field(default_factory=Latest)
-    admitted: Latest[str, int] = field(default_factory=Latest)
+    of: Latest[str, str] = field(default_factory=Latest[str, str])
+    admitted: Latest[str, int] = field(default_factory=Latest[str, int])
 
 
 def _size(pod: Json) -> str:

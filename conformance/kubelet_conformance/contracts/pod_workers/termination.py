@@ -172,7 +172,7 @@ def _lost_removals_are_remembered(m: Moment) -> None:
 class _Waiters(Note):
     """Static pods that left their source while they waited for their name, by UID: when, and where."""
 
-    left: Latest[str, tuple[float, int]] = field(default_factory=Latest)
+    left: Latest[str, tuple[float, int]] = field(default_factory=Latest[str, tuple[float, int]])
 
 
 @contract("WORK-28", on=call("RunPodSandbox"), needs=(CRI, PODS), versions=since("1.22"), clause="nothing")

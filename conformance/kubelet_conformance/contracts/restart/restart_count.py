@@ -160,9 +160,9 @@ class _Hashes(Note):
 class _HashesOfNode(Note):
     """What containers of any pod have shown of the hash."""
 
-    of_image: Latest[tuple[str, str], str] = field(default_factory=Latest)
+    of_image: Latest[tuple[str, str], str] = field(default_factory=Latest[tuple[str, str], str])
     """The hash of each name and image."""
-    of_name: Latest[str, tuple[str, list[str]]] = field(default_factory=Latest)
+    of_name: Latest[str, tuple[str, list[str]]] = field(default_factory=Latest[str, tuple[str, list[str]]])
     """By name the hash of the newest container, and its command."""
 
 

@@ -38,7 +38,9 @@ class _Streams(Note):
     """The open event streams, and for each stream the last step of every record."""
 
     open: set[str] = set()
-    steps: Latest[str, dict[str, tuple[int, int]]] = field(default_factory=Latest)
+    steps: Latest[str, dict[str, tuple[int, int]]] = field(
+        default_factory=Latest[str, dict[str, tuple[int, int]]]
+    )
     """By record and stream: its last step, and the seq of that event."""
 
 

@@ -196,7 +196,7 @@ def _removal_failed(m: Moment) -> None:
 class _Removed(Note):
     """What was removed, by id, with the seq of the reply; the oldest are forgotten."""
 
-    seq_of: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    seq_of: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
 
     def add(self, one_id: str, seq: int) -> None:
         self.seq_of[one_id] = seq

@@ -128,7 +128,7 @@ def foreign_phase_is_put_right(m: Moment, pod: Pod, manifest: Manifest) -> Findi
 class _Successors(Note):
     """Which pod had the namespace and name of a pod before it, by UID."""
 
-    of: OrderedDict[str, str] = field(default_factory=OrderedDict)
+    of: OrderedDict[str, str] = field(default_factory=OrderedDict[str, str])
 
 
 @contract("STATUS-04", on=status(), needs=(STATUS, PODS, CRI))
@@ -165,7 +165,9 @@ _MISSES_MAX, _MISSES_REMEMBERED = 5, 50
 class _Missed(Note):
     """When pods were asked for that were not there, the latest of each."""
 
-    of: OrderedDict[tuple[str, str], deque[float]] = field(default_factory=OrderedDict)
+    of: OrderedDict[tuple[str, str], deque[float]] = field(
+        default_factory=OrderedDict[tuple[str, str], deque[float]]
+    )
     changes: deque[float] = field(default_factory=lambda: deque(maxlen=_MISSES_REMEMBERED))
     """When containers started and ended: each makes a new status, which is written."""
 
@@ -200,7 +202,7 @@ def _container_changes(m: Moment) -> None:
 class _Removals(Note):
     """When static pods were removed from their source, by namespace and name."""
 
-    t: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict)
+    t: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict[tuple[str, str], float])
 
 
 _FORGOTTEN = 2 * HOUSEKEEPING + REACTION

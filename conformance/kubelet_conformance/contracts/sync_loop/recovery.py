@@ -89,7 +89,7 @@ def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
 class _Going(Note):
     """Mirrors that a client has deleted: a mirror that is being deleted is replaced (STATIC-15)."""
 
-    mirrors: Latest[str, float] = field(default_factory=Latest)
+    mirrors: Latest[str, float] = field(default_factory=Latest[str, float])
 
 
 @contract("RESTARTKUBELET-15", on=kubelet("started"), needs=(CRI, PODS, EVERY_STATUS))

@@ -17,9 +17,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from kubelet_conformance.targets.containerd import host, leftovers
+from kubelet_conformance.targets.containerd import host
 from kubelet_conformance.targets.containerd.home import Home, homes, locked
 from kubelet_conformance.targets.containerd.host_commands import ToolError, said_by
+from kubelet_conformance.targets.containerd.leftovers import (
+    NAMESPACE,
+    cgroups,
+    ids,
+    leftovers,
+    mount_points,
+    network_results,
+    shim_sockets,
+)
 
 _ROUNDS_MAX = 50
 _ROUND_MS = 5000
@@ -70,7 +79,7 @@ def record_absent_folders(base: Path) -> None:
     """Write down which folders are not there yet, to be removed with the last private containerd."""
     file = base / _MADE
     if not file.exists():
-        groups = (root / leftovers.NAMESPACE for root in host.cgroup_roots())
+        groups = (root / NAMESPACE for root in host.cgroup_roots())
         absent = (str(folder) for folder in (*_SHARED, *groups) if not folder.exists())
         file.write_text("\n".join(absent), encoding="utf-8")
 
@@ -86,18 +95,18 @@ def _leave(base: Path) -> None:
 
 
 def _removed(home: Home) -> frozenset[str]:
-    known = set(leftovers.ids(home))
+    known = set(ids(home))
     _kill(home)
     # What was under way has ended now, and may have left an id more.
-    known |= leftovers.ids(home)
+    known |= ids(home)
     _unmount(home)
     _unplug(home)
-    for path in (*leftovers.shim_sockets(home, known), *leftovers.network_results(home, known)):
+    for path in (*shim_sockets(home, known), *network_results(home, known)):
         path.unlink(missing_ok=True)
-    for path in leftovers.cgroups(known):
+    for path in cgroups(known):
         _rmdir(path)
     shutil.rmtree(home.folder, ignore_errors=True)
-    left = leftovers.leftovers(home, known)
+    left = leftovers(home, known)
     if left:
         raise RemovalError("\n".join([f"of the private containerd {home.name} there is left:", *left]))
     return frozenset(known)
@@ -144,7 +153,7 @@ def _kill_all(pids: Iterable[int]) -> None:
 
 def _unmount(home: Home) -> None:
     for _ in range(_ROUNDS_MAX):
-        points = leftovers.mount_points(home)
+        points = mount_points(home)
         if not points:
             return
         # One that went by itself meanwhile is no failure: what counts is that none is left.
