@@ -1,7 +1,5 @@
 """`python -m kubelet_conformance` is the command `kubelet-conformance`."""
 
-from __future__ import annotations
-
 import sys
 
 from kubelet_conformance.cli import main

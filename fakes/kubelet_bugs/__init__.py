@@ -1,7 +1,5 @@
 """The zoo: kubelets that are wrong in one named, historical way. A suite that misses one is not finished."""
 
-from __future__ import annotations
-
 import pkgutil
 from difflib import get_close_matches
 from functools import cache

@@ -32,7 +32,7 @@ from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.worker import ProbeWorker
 from kubelet_reference.status.container_statuses import ContainerStatusRules
 
-WrongParts: TypeAlias = "Parts | RuntimeParts"
+WrongParts: TypeAlias = Parts | RuntimeParts
 """The parts of a kubelet, or of a container runtime, of which one is wrong."""
 
 _RIGHT: Mapping[str, WrongParts] = {"kubelet": Parts(), "runtime": RuntimeParts()}

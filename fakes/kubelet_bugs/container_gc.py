@@ -1,7 +1,5 @@
 """Bugs of garbage collection: what is left for ever, and what goes too early."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

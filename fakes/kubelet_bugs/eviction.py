@@ -1,7 +1,5 @@
 """Bugs of evictions, and of who has a pod killed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 

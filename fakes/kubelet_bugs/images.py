@@ -1,7 +1,5 @@
 """Bugs of images: when one is pulled, who waits for whom, with which credentials, and what is reported."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Bugs of the shutdown of the node: in which order pods end, with which time, and what is reported."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Bugs of the PLEG, generic and evented: what it inspects, how often, what it misses, and what it keeps."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any

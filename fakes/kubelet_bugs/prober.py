@@ -1,7 +1,5 @@
 """Bugs of probes: which are executed when, whom they ask, and what comes of the results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from urllib.parse import urljoin
 

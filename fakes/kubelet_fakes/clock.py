@@ -28,8 +28,6 @@ What is random in asyncio itself is ordered here too: task groups and `asyncio.w
 order follows the address of each task in memory; the tasks of this loop hash by the order of their creation.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import threading

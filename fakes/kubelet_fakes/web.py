@@ -1,7 +1,5 @@
 """A manifest URL that is only memory: what it answers is set by the test."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass

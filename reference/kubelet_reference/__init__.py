@@ -1,7 +1,5 @@
 """A minimal but real kubelet core: the executable specification of a pod's life."""
 
-from __future__ import annotations
-
 import logging
 
 __all__ = ()

@@ -1,7 +1,5 @@
 """The code of a contract: its judge, its scenarios, its bugs, and the reference code that they replace."""
 
-from __future__ import annotations
-
 from kubelet_conformance.campaigns.declared import declared_bugs, declared_witnesses
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE
 from kubelet_conformance.contract.definition import Contract

@@ -1,7 +1,5 @@
 """The scenarios that declare to exercise each contract, and the bugs that declare to break it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The command `kubelet-conformance`: whatever happens ends with a documented exit code and no traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 __all__ = ("main",)

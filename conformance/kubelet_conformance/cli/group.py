@@ -1,7 +1,5 @@
 """The group of commands: finds a command by its name, and turns errors into exit codes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """`run --histories`: play generated histories on a target, in this process, and judge them."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The options that several commands take, and the types of their values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The contracts that a command judges by, and the baseline of known deviations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import click

@@ -1,7 +1,5 @@
 """The one module that reads the machine's clock and random numbers, for calls to real runtimes."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime
 from time import monotonic_ns, time_ns  # noqa: TID251 - here and nowhere else

@@ -1,7 +1,5 @@
 """Contracts and the engine that judges traces by them; this file exports the types that judges use."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract.definition import Answered, Broken, Finding, Note
 from kubelet_conformance.contract.patterns import Pattern, Predicate
 from kubelet_conformance.trace.format.manifests import (

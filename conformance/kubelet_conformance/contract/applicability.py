@@ -5,8 +5,6 @@ Kubernetes versions: which expectation a contract has for which version.
 Releases: which contracts a Kubernetes release must keep, and which feature gates are on in it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Judge trace files one after another, then give one verdict per contract over all of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Finds the clauses to judge at each record, once for all traces of equal channels, gates and version."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -23,7 +21,7 @@ from kubelet_conformance.trace.format.manifests import Trait
 from kubelet_conformance.trace.world.moment import Moment
 
 _INDEXES_KEPT = 32
-_Sort: TypeAlias = "tuple[tuple[str, ...], frozenset[Trait] | None]"
+_Sort: TypeAlias = tuple[tuple[str, ...], frozenset[Trait] | None]
 """The keys of a moment, and the traits of its pod."""
 
 

@@ -1,7 +1,5 @@
 """Defers Python's garbage collection in functions that create many objects and drop them all at the end."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager

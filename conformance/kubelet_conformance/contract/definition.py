@@ -21,8 +21,9 @@ import msgspec
 from kubelet_conformance.contract.applicability import ALL, CRI, ByVersion, Need
 from kubelet_conformance.contract.catalogue import Row, row
 from kubelet_conformance.contract.patterns import Pattern, Predicate, united
-from kubelet_conformance.trace.format.manifests import Trait
+from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus, Trait
 from kubelet_conformance.trace.world.moment import Moment
+from kubelet_conformance.trace.world.views import Container, Exit, Pod, Sandbox
 
 _TRAITS_OF_AREA: dict[str, frozenset[Trait]] = {
     "INIT": frozenset({"init", "sidecar"}),
@@ -106,9 +107,9 @@ class Note(msgspec.Struct, eq=False):
 
 
 KEPT = Kept()
-Finding: TypeAlias = "Kept | Broken | Answered"
-Findings: TypeAlias = "Finding | Iterable[Finding] | None"
-JudgeFunction: TypeAlias = "Callable[[Moment], Findings]"
+Finding: TypeAlias = Kept | Broken | Answered
+Findings: TypeAlias = Finding | Iterable[Finding] | None
+JudgeFunction: TypeAlias = Callable[[Moment], Findings]
 _Observe = TypeVar("_Observe", bound=Callable[..., None])
 
 
@@ -273,19 +274,19 @@ R = TypeVar("R")
 class _Subject:
     """A parameter of a judge: its type, how the moment gives it, and whether the moment has it."""
 
-    annotation: str
+    type: type
     path: str
     is_there: Predicate
 
 
 _SUBJECTS = {
-    "pod": _Subject("Pod", "pod", lambda m: m.pod is not None),
-    "sandbox": _Subject("Sandbox", "sandbox", lambda m: m.sandbox is not None),
-    "container": _Subject("Container", "container", lambda m: m.container is not None),
-    "manifest": _Subject("Manifest", "manifest", lambda m: m.manifest is not None),
-    "status": _Subject("PodStatus", "status", lambda m: m.status is not None),
-    "ended": _Subject("Exit", "exit", lambda m: m.exit is not None),
-    "spec": _Subject("PodSpec", "pod.spec", lambda m: m.pod is not None and m.pod.spec is not None),
+    "pod": _Subject(Pod, "pod", lambda m: m.pod is not None),
+    "sandbox": _Subject(Sandbox, "sandbox", lambda m: m.sandbox is not None),
+    "container": _Subject(Container, "container", lambda m: m.container is not None),
+    "manifest": _Subject(Manifest, "manifest", lambda m: m.manifest is not None),
+    "status": _Subject(PodStatus, "status", lambda m: m.status is not None),
+    "ended": _Subject(Exit, "exit", lambda m: m.exit is not None),
+    "spec": _Subject(PodSpec, "pod.spec", lambda m: m.pod is not None and m.pod.spec is not None),
 }
 
 
@@ -297,7 +298,9 @@ def bound(function: Callable[..., R]) -> tuple[Callable[[Moment], R], tuple[Pred
     parameters = list(inspect.signature(function).parameters.values())[1:]
     subjects = [_SUBJECTS.get(one.name) for one in parameters]
     for parameter, subject in zip(parameters, subjects, strict=True):
-        if subject is None or subject.annotation != parameter.annotation:
+        # An annotation is a text where its module delays the evaluation.
+        given = getattr(parameter.annotation, "__name__", parameter.annotation)
+        if subject is None or subject.type.__name__ != given:
             raise TypeError(f"{function.__qualname__}: no moment has {parameter}; it may have {_known()}")
     known = [one for one in subjects if one is not None]
     return _called_with(function, [one.path for one in known]), tuple([one.is_there for one in known])
@@ -313,4 +316,4 @@ def _called_with(function: Callable[..., R], paths: list[str]) -> Callable[[Mome
 
 
 def _known() -> str:
-    return ", ".join(f"{name}: {one.annotation}" for name, one in _SUBJECTS.items())
+    return ", ".join(f"{name}: {one.type.__name__}" for name, one in _SUBJECTS.items())

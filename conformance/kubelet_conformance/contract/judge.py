@@ -1,7 +1,5 @@
 """The judge: one pass over one trace, with every contract that applies to it."""
 
-from __future__ import annotations
-
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

@@ -6,8 +6,6 @@ retry takes. So an overdue obligation counts as broken only if no such delay hap
 never happen is judged as usual.
 """
 
-from __future__ import annotations
-
 import math
 
 from kubelet_conformance.contract.obligations import Obligation

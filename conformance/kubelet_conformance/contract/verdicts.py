@@ -1,7 +1,5 @@
 """Verdicts, and how the verdicts of several traces are merged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """The contracts: one module a subject, found by walking this package and its families."""
 
-from __future__ import annotations
-
 import pkgutil
 import traceback
 from functools import cache

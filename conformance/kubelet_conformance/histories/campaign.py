@@ -1,7 +1,5 @@
 """A run of histories: kept ones first, then new ones; a history that breaks something is shrunk and kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -5,8 +5,6 @@ each run leaves out some of the rules altogether, so that the others come close 
 records the actions; its end runs the history on virtual time, in the same way as a kept one is run again.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar

@@ -3,8 +3,6 @@
 Histories that broke something are kept in a folder, one file each, and played first the next time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs a history, heals its faults, checks that the node settles, and judges the trace."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The first of each choice is the plainest: there a failure shrinks to. Each strat
 where it is drawn from: Hypothesis takes longer to make and check one than to draw.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

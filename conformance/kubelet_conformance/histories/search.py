@@ -4,8 +4,6 @@ Histories come in chunks, each drawn from a seed of its own: so a run can be sha
 together play what the whole would have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Hypothesis could do it too, but it knows nothing of histories: it takes ten time
 what costs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

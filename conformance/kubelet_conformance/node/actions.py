@@ -1,7 +1,5 @@
 """An action on a node as data: a method and its arguments, to be done, compared and written as code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter

@@ -5,8 +5,6 @@ AFTER` ends by itself, `seq CODE@AFTER ...` has one ending for each attempt; a p
 SECONDS` or `xf FILE`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any

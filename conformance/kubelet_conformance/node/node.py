@@ -1,7 +1,5 @@
 """The node that a scenario acts on: it creates pods, injects faults, waits, and reads what was observed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager

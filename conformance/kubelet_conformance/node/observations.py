@@ -1,7 +1,5 @@
 """What was observed from outside so far: calls, statuses, events and deletions, for scenarios that wait."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Waits until something is observed; a wait that times out reports what was awaited and last observed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import TypedDict

@@ -1,7 +1,5 @@
 """A pod of a scenario: its state, the actions on it, and the waits for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 

@@ -1,7 +1,5 @@
 """Declares the contracts that a scenario exercises, and what the scenario needs of its target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar

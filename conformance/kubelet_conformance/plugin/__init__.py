@@ -1,7 +1,5 @@
 """The pytest plugin: plays scenarios (`async def test_...(node)`), judges their traces, reports."""
 
-from __future__ import annotations
-
 import pytest
 
 from kubelet_conformance.plugin.hooks import Scenarios as _Scenarios

@@ -5,8 +5,6 @@ from how it ends: what counts is what a scenario asks for, what it makes the kub
 takes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress

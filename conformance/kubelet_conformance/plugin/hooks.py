@@ -1,7 +1,5 @@
 """Pytest's side of a run: which tests are scenarios, how one is played, and how the run ends."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from difflib import get_close_matches

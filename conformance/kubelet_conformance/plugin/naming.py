@@ -1,7 +1,5 @@
 """How scenarios are called: by their module and function, each unlike the others."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Play one scenario and judge its trace."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math

@@ -1,7 +1,5 @@
 """All scenarios of one pytest run: what came of each, and the report at the end."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

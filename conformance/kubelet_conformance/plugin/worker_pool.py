@@ -5,8 +5,6 @@ are copies of this one, made once everything is loaded, and so only where the sy
 There is no thread here that could wait for a process that has been killed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

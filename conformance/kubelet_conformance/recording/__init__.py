@@ -4,6 +4,4 @@
 passed, reads the desired pods and writes. `transcript` makes records of what is observed.
 """
 
-from __future__ import annotations
-
 __all__ = ()

@@ -1,7 +1,5 @@
 """The JSON of messages as a trace has them: each parsed once as long as it comes again, secrets taken out."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from typing import Any
 

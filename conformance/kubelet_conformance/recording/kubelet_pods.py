@@ -1,7 +1,5 @@
 """Desired pods and their statuses as a kubelet serves them at /pods."""
 
-from __future__ import annotations
-
 import ssl
 import urllib.error
 import urllib.request

@@ -1,7 +1,5 @@
 """Judge while recording: each piece is a trace, judged as `check` would judge it afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from kubelet_conformance.contract.applicability import Version

@@ -1,7 +1,5 @@
 """Desired pods in a folder of manifests, or in one manifest file, as a kubelet reads them."""
 
-from __future__ import annotations
-
 import stat
 from os import stat_result
 from pathlib import Path

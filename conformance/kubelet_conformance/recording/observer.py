@@ -1,7 +1,5 @@
 """One recording from begin to end: observed calls and the pods read at each look, ordered and written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from kubelet_conformance.recording.ordering import Owners, Work, place_of

@@ -5,8 +5,6 @@ pod that it has not been sent yet, and stops none for a change that it does not 
 before the first call that it explains, and else at the time of the look.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

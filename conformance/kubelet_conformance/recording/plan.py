@@ -1,7 +1,5 @@
 """What is to be recorded, and how: made from the command line, handed to the process that writes."""
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -1,7 +1,5 @@
 """Pods as they were found at one look, and what has changed since the look before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol

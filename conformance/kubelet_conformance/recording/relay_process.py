@@ -1,7 +1,5 @@
 """The process that relays: it copies bytes and hands them on, and nothing in it waits for a file."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections.abc import Callable, Sequence

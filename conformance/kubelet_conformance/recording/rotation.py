@@ -1,7 +1,5 @@
 """The files of a recording: one after another, the oldest removed, none overwritten."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -5,8 +5,6 @@ in the middle of the node's life: its header says so, what stands is stated agai
 that began in an earlier piece is in neither, as for any recorder that came too late for the call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The process that writes: reads what passed the tap until its input ends, and reports the result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The catalogue as the suite has it: every contract with its fate, and one contract in full."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

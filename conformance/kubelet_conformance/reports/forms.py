@@ -1,7 +1,5 @@
 """The forms a run's report can take."""
 
-from __future__ import annotations
-
 from kubelet_conformance.reports.junit import as_junit
 from kubelet_conformance.reports.markdown import as_markdown
 from kubelet_conformance.reports.output import as_json, drawn

@@ -1,7 +1,5 @@
 """The report for programs; `check.schema.json` beside this module is its published schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE, Baseline, Deviation

@@ -1,7 +1,5 @@
 """The report for CI systems: JUnit's XML, in which each contract is a test case."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from xml.etree import ElementTree as ET
 

@@ -1,7 +1,5 @@
 """The report for a pull request or a job summary, in Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract.checking import REPORTED, Result

@@ -1,7 +1,5 @@
 """Where output goes: reports to standard output or a file, messages to standard error."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """What a run of scenarios leaves for its reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """How far a long judging has come, on standard error: one changing line, or now and then a line in a log."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

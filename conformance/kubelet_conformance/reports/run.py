@@ -1,7 +1,5 @@
 """What a report says beside the results: how the run was asked for, and how it ended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum

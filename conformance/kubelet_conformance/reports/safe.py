@@ -1,7 +1,5 @@
 """Text from a trace, made fit for a terminal: nothing in it can move the cursor, colour or turn the line."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import unicodedata

@@ -1,7 +1,5 @@
 """Where a function, a class or an attribute stands in the code: file and lines."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import linecache

@@ -1,7 +1,5 @@
 """The report to read, in a terminal with colours or in a log without."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from textwrap import wrap
 

@@ -4,8 +4,6 @@ A runtime scenario calls the runtime through a recorder. The record is judged by
 the CRI calls between a kubelet and a runtime, so each rule has one judge.
 """
 
-from __future__ import annotations
-
 from kubelet_conformance.runtime_checks.scenario import RuntimeScenario, runtime_scenario
 
 __all__ = ("RuntimeScenario", "runtime_scenario")

@@ -1,7 +1,5 @@
 """Judge the traces of runtime scenarios, by the contracts that bind a runtime."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path

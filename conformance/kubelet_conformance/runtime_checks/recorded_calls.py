@@ -1,7 +1,5 @@
 """Calls to a runtime that are recorded with their replies, limited to the runtime scenario's own pods."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any

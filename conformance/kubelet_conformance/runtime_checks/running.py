@@ -1,7 +1,5 @@
 """One run of checks against one runtime: opened, run one by one or side by side, cleaned up after."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import signal

@@ -1,7 +1,5 @@
 """What a runtime scenario is: a coroutine that calls a runtime, and the contracts that it exercises."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Scenarios: short tests on a node that provoke the situations which the contracts are about."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Awaitable, Callable
 from functools import cache

@@ -4,6 +4,4 @@
 `observed` calls of the pieces, at once or later, in this process or behind `pipeline` in another.
 """
 
-from __future__ import annotations
-
 __all__ = ()

@@ -1,7 +1,5 @@
 """Where the tap listens: the address, the folder around the socket, and a socket that was left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

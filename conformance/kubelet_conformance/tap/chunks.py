@@ -1,7 +1,5 @@
 """A piece of what passed the tap: which connection, which way, when, and the bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """The calls of one connection, out of the bytes of its two directions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

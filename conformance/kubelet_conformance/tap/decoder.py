@@ -1,7 +1,5 @@
 """Makes calls of the chunks that passed a tap, at once or later: no I/O, no clock."""
 
-from __future__ import annotations
-
 from itertools import count
 
 from kubelet_conformance.tap.chunks import Chunk, What

@@ -5,8 +5,6 @@ never fall. Ids are `c1`, `c2`, ... in the order in which calls begin, over all 
 Messages are protobuf's bytes as they passed, decompressed if they were compressed.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 CLIENT_GONE = "the client is gone"

@@ -1,7 +1,5 @@
 """Frames of HTTP/2 (RFC 9113) out of the bytes of one direction, however they are cut."""
 
-from __future__ import annotations
-
 import struct
 from enum import IntEnum
 from typing import Final

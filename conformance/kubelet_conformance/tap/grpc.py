@@ -1,7 +1,5 @@
 """gRPC over HTTP/2: the messages in the DATA of a call, and how calls end."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Mapping

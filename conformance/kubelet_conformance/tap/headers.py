@@ -5,8 +5,6 @@ things that a tap does not need. Two facts make this one quick: a block that lea
 is means the same until something changes that table, and short strings come again and again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final

@@ -1,7 +1,5 @@
 """The messages of the CRI: which classes a method has, and what a message is in JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ The other process reads its standard input:
         ...
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator, Sequence

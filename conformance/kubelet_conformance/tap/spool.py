@@ -4,8 +4,6 @@ What the pipe does not take at once is kept in memory, then in a file without a 
 process. When that is full too, whole connections are given up rather than a byte in their middle.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import struct

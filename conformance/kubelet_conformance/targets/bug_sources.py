@@ -1,7 +1,5 @@
 """Where a bug stands, and the lines of the reference or the fake runtime that it replaces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
@@ -67,14 +65,14 @@ def _leaves(wrong: Any, right: Any) -> Iterator[tuple[object, object]]:  # noqa:
         yield from _leaves(getattr(wrong, each.name), getattr(right, each.name))
 
 
-def _right_for(wrong: object, right: object) -> Iterator[SourceLines]:
+def _right_for(wrong: object, right: Any) -> Iterator[SourceLines]:  # noqa: ANN401 - a part, or several
     """What is right where `wrong` has taken the place of `right`."""
     if isinstance(wrong, MethodType):
         wrong = _wrong_class(wrong.__self__)
     if isinstance(wrong, type):
         yield from _replaced(wrong)
         return
-    for one in _gone(wrong, cast("tuple[Any, ...]", right)) if isinstance(right, tuple) else [right]:
+    for one in _gone(wrong, right) if isinstance(right, tuple) else [right]:
         found = lines_of(one)
         if found is not None:
             yield found

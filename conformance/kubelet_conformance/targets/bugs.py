@@ -1,7 +1,5 @@
 """What the zoo holds, without what its bugs are made of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

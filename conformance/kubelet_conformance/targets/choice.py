@@ -1,7 +1,5 @@
 """What a user chose to play on, and what is raised where it cannot be used."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _PROCESS = "reference-process"

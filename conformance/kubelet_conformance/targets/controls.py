@@ -4,8 +4,6 @@ A control has all its methods from the start, and what a target does not overrid
 """
 
 # ruff: noqa: ARG002 - a default refuses whatever it is asked for
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The runtime at a socket: asked who it is, and refused with a reason if it cannot be played on."""
 
-from __future__ import annotations
-
 import socket
 import stat
 from collections.abc import AsyncGenerator, Sequence

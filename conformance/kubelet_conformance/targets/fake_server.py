@@ -1,7 +1,5 @@
 """Runs the fake runtime's server in this process until a signal ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections.abc import Callable

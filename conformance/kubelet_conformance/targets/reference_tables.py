@@ -1,7 +1,5 @@
 """The decision tables of the reference, for the guide to show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 

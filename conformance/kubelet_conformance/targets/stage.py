@@ -1,7 +1,5 @@
 """What a pair of kubelet and runtime lets scenarios do: one life of a node at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Bugs of admission: who is let in, who has to make room, and what becomes of those that are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Bugs of resize in place: what is given, in which order, what is reported of it, and what is remembered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Bugs of the sources of pods: what is read from them, what the mux makes of it, and what comes first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lightkube.models.core_v1 import Pod

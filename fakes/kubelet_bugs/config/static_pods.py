@@ -1,7 +1,5 @@
 """Bugs of static pods and of their mirrors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

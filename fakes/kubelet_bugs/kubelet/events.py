@@ -1,7 +1,5 @@
 """Bugs in what events report, and in what events do to the rest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightkube.models.core_v1 import LifecycleHandler, Pod

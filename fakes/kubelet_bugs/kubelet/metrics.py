@@ -1,7 +1,5 @@
 """Bugs in what is counted."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Bugs of a kubelet that starts again: what it takes for granted, and what it makes anew."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

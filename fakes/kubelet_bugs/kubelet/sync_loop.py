@@ -1,7 +1,5 @@
 """Bugs of the sync loop, of housekeeping, and of the order of first calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import grpc

@@ -1,7 +1,5 @@
 """Bugs in what a container is asked to be, in the steps of its start, and in starts that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Bugs of ephemeral containers: taken for app containers, waited for, or forgotten."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from lightkube.models.core_v1 import Container, EphemeralContainer, Pod, PodCondition, PodStatus

@@ -1,7 +1,5 @@
 """Bugs of lifecycle hooks: how they are carried out, and what counts as their success."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 

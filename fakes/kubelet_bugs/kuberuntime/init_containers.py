@@ -1,7 +1,5 @@
 """Bugs of init containers: which one is next, what comes of one that failed, and how they are shown."""
 
-from __future__ import annotations
-
 from lightkube.models.core_v1 import Container, ContainerStatus, Pod, PodStatus
 from msgspec import structs
 

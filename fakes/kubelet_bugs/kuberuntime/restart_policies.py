@@ -1,7 +1,5 @@
 """Bugs of containers that say themselves when they are run again, and how they want to be stopped."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from cri_api.v1 import api_pb2 as cri

@@ -1,7 +1,5 @@
 """Bugs in whether a container is restarted, beside which others, after which delay, and with which number."""
 
-from __future__ import annotations
-
 from asyncio import AbstractEventLoop, get_running_loop
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Bugs of sandboxes: when one is made or replaced, what it is asked to be, and its addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import wraps
 

@@ -1,7 +1,5 @@
 """Bugs of sidecars at the end of their pod, and in its status."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Bugs of sidecars: when they start and come back, and what waits for them."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Bugs in how pods and containers are stopped: in which order, with how much grace, and what is reported."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

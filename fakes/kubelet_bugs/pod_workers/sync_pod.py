@@ -1,7 +1,5 @@
 """Bugs in the order of a sync: what ends it, what goes on after a failure, and what is remembered of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Bugs of the pod workers and of housekeeping: ends that are forgotten, made up, or never come."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Bugs of the pod workers: what becomes of news and of looks at the runtime, and when the next one comes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lightkube.models.core_v1 import Pod

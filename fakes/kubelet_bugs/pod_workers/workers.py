@@ -1,7 +1,5 @@
 """Bugs of the pod workers: updates that are lost, syncs that overlap, and wake-ups that are missed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lightkube.models.core_v1 import Pod

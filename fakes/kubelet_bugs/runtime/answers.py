@@ -1,7 +1,5 @@
 """Runtimes whose answers are wrong: about their records, what is in them, and about themselves."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import MutableMapping
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,5 @@
 """Runtimes whose events, stamped statuses and logs are not what their readers are promised."""
 
-from __future__ import annotations
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 

@@ -1,7 +1,5 @@
 """Runtimes that are not clear about images: whether one is there, what it is called, why it does not come."""
 
-from __future__ import annotations
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 

@@ -1,7 +1,5 @@
 """Runtimes that come back from a restart, or a reboot, with another past than they had."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_bugs.bug import bug

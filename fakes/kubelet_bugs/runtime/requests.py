@@ -1,7 +1,5 @@
 """Runtimes that accept what they should refuse, or keep what they should give back."""
 
-from __future__ import annotations
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 

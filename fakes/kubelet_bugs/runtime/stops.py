@@ -1,7 +1,5 @@
 """Runtimes that do not stop or remove what they are asked to."""
 
-from __future__ import annotations
-
 from collections.abc import Container as Holds
 
 import grpc

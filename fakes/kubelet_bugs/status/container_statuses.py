@@ -1,7 +1,5 @@
 """Bugs in what a status says of each container."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from lightkube.models.core_v1 import (

@@ -1,7 +1,5 @@
 """Bugs of the status manager: what it reports, how it writes it, and when it deletes the object."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bugs in the phase and the conditions of pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus

@@ -1,7 +1,5 @@
 """An API server without I/O: a core that keeps the objects, and connections to it that can break."""
 
-from __future__ import annotations
-
 from kubelet_fakes.api.connection import Answer, Connection, Fault
 from kubelet_fakes.api.core import ApiCore, numbered_uids
 from kubelet_fakes.api.errors import ApiStatusError, FieldError

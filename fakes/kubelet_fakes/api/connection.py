@@ -1,7 +1,5 @@
 """One client's way to the API server, which can break: a kubelet's requests go through here."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass

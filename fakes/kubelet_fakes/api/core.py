@@ -1,7 +1,5 @@
 """The API server without its I/O: objects, their versions, and everyone who watches them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any

@@ -3,8 +3,6 @@
 Source: the defaulting functions of core/v1, and the pod strategy's PrepareForCreate for the status.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 Source: BeforeDelete of the generic registry, and the pod strategy's CheckGracefulDelete.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kubelet_fakes.api.objects import FrozenDict, at, parse_time, replaced, rfc3339

@@ -1,7 +1,5 @@
 """What the API server answers when it does not do what it was asked, in its own words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Source: the patchStrategy and patchMergeKey of each field of core/v1 and meta/v1
 `$patch`, `$setElementOrder/FIELD`, `$deleteFromPrimitiveList/FIELD` and `$retainKeys`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

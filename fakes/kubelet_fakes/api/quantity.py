@@ -1,7 +1,5 @@
 """Amounts of resources such as `500m` and `1Gi`, and the quality of service that follows from them."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What clients ask of the API server, over whatever they are connected by."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The kinds of objects that the API server keeps, and what is particular to each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

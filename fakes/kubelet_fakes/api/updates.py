@@ -3,8 +3,6 @@
 Source: ValidatePodUpdate, ValidatePodEphemeralContainersUpdate and ValidatePodStatusUpdate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Source: ValidatePodCreate and what it calls. It covers what a kubelet's behaviou
 policies, probes, hooks, ports, mounts and resources; the rest of a real server's rules is left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any

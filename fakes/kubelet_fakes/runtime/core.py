@@ -8,8 +8,6 @@ begun goes on whether or not anybody waits (CRI-32), and no call holds up anothe
 Replies are shared: do not change a message that comes from here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Container as Holds
 

@@ -1,7 +1,5 @@
 """What drives the core: it sets the time, waits, injects faults, and lets spontaneous events happen."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The one error a failed call raises: gRPC's own, in process as over a socket."""
 
-from __future__ import annotations
-
 import grpc
 import grpc.aio
 

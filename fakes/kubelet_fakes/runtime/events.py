@@ -1,7 +1,5 @@
 """The stream of container events (CRI-30): what happened, with what was true of the pod right then."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ An image's id is `sha256:` and the digest of its name, or the digest a reference
 every run. The registry has every image unless a test says otherwise.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

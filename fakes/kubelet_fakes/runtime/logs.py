@@ -1,7 +1,5 @@
 """What containers write to files of the node: logs and termination messages, through a hook."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The calls about the runtime itself: its version, its state, its configuration, and its statistics."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.core import RuntimeCore

@@ -4,8 +4,6 @@ A message that was given out is never changed: readers may keep it, and an uncha
 same message each time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, MutableMapping
 

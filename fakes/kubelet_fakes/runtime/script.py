@@ -23,8 +23,6 @@ What is executed in a container:
 - Anything else ends at once with 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -13,8 +13,6 @@
 'SANDBOX_READY'
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass

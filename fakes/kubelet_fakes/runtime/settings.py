@@ -1,7 +1,5 @@
 """What kind of runtime the fake is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

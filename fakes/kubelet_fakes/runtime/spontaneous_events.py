@@ -1,7 +1,5 @@
 """What a runtime does without being called: processes end, sandboxes die, records go, the node reboots."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.runtime.core import RuntimeCore

@@ -4,8 +4,6 @@ The store has a time of its own, in nanoseconds from 0, which only `advance` mov
 follows from these steps, so the lists and statuses always agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 

@@ -6,8 +6,6 @@ asked for again with every sync (RESIZE-02). Allocations are on disk, so that a 
 take for granted what it has not given (RESTARTKUBELET-16).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ written down on the node's disk, for a restarted kubelet must neither take away 
 what it has to give back (KEP-4381).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 They are compared in the kernel's units: what was allocated to them, and what the runtime says they have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

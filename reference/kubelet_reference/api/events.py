@@ -1,7 +1,5 @@
 """Events about pods: their reasons, and the recorder that gives them their final form."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from lightkube.models.core_v1 import Pod

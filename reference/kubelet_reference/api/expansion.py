@@ -1,7 +1,5 @@
 """What texts of a spec refer to: variables as $(NAME), and fields and resources of the pod itself."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from math import ceil

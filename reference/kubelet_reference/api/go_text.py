@@ -1,7 +1,5 @@
 """Values as the kubelet's messages show them: durations, quoted texts, pods."""
 
-from __future__ import annotations
-
 import json
 
 from lightkube.models.core_v1 import Pod

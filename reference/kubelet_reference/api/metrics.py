@@ -1,7 +1,5 @@
 """The kubelet's metrics under their own names, in a registry of each kubelet's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest

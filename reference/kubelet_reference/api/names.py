@@ -1,7 +1,5 @@
 """Names of annotations and labels, on pods and on what the runtime keeps."""
 
-from __future__ import annotations
-
 from typing import Final
 
 CONFIG_SOURCE: Final = "kubernetes.io/config.source"

@@ -1,7 +1,5 @@
 """The ports that probes and hooks name, and how a host stands before one."""
 
-from __future__ import annotations
-
 from kubelet_reference.api.go_text import quoted
 from kubelet_reference.api.pods import AnyContainer
 

@@ -1,7 +1,5 @@
 """Quantities such as 500m or 1Gi: how Kubernetes writes amounts of cpu and memory."""
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction

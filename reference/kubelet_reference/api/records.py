@@ -1,7 +1,5 @@
 """What the runtime knows of a pod, as the kubelet remembers it between relists."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from ipaddress import ip_address

@@ -1,7 +1,5 @@
 """CPU and memory: what containers ask for, the class of service of their pod, and the kernel's units."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

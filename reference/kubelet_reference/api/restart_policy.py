@@ -10,8 +10,6 @@ may have a policy of its own, and rules that look at its exit code first (KEP-53
 decides; why one that runs is stopped is in `running_containers.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

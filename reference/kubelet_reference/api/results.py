@@ -1,7 +1,5 @@
 """What probes say of a container, and why the kubelet stops one."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import msgspec

@@ -1,7 +1,5 @@
 """The results of the actions of one sync of a pod (SYNC-23)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import msgspec

@@ -1,7 +1,5 @@
 """Where pods come from: manifests in files and at a URL, the API server, and the mux that merges them."""
 
-from __future__ import annotations
-
 from kubelet_reference.config.api_source import ApiSource
 from kubelet_reference.config.changes import Op, classify_change
 from kubelet_reference.config.field_errors import FieldError, ManifestError

@@ -1,7 +1,5 @@
 """The API source: the pods that are bound to this node (CONFIG-11, CONFIG-12)."""
 
-from __future__ import annotations
-
 import logging
 from typing import NoReturn
 

@@ -3,8 +3,6 @@
 `CHANGES` is tried from the top, and the first row that fits decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,7 +27,7 @@ class Op(StrEnum):
     DELETE = "DELETE"
 
 
-Classify: TypeAlias = "Callable[[Pod | None, Pod | None], Op | None]"
+Classify: TypeAlias = Callable[[Pod | None, Pod | None], Op | None]
 
 
 class Change(msgspec.Struct, frozen=True):

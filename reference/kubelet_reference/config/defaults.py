@@ -1,7 +1,5 @@
 """What the API server would fill in: the kubelet does it itself for pods that never pass through one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kubelet_reference.config.validation.fields import JsonObject

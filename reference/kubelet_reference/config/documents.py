@@ -1,7 +1,5 @@
 """One document of YAML or JSON, as plain data: what JSON can say and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Hashable, Sequence

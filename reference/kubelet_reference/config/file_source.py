@@ -1,7 +1,5 @@
 """The file source: static pods from a folder of manifests, or from one manifest (STATIC-06 to STATIC-09)."""
 
-from __future__ import annotations
-
 import asyncio
 import posixpath
 

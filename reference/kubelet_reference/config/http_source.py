@@ -1,7 +1,5 @@
 """The HTTP source: static pods from a URL (CONFIG-13, CONFIG-14)."""
 
-from __future__ import annotations
-
 import logging
 
 from lightkube.models.core_v1 import Pod

@@ -4,8 +4,6 @@ The reading is strict. Each pod passes four stages: its fields and values are re
 `values`), it gets its defaults (`defaults`), becomes a `Pod`, and must hold together (`validation`).
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import msgspec

@@ -1,7 +1,5 @@
 """Mirror pods: how a static pod becomes visible at the API server (STATIC-11 to STATIC-15)."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -5,8 +5,6 @@ compares it with what the same source wanted before, and puts the differences on
 then what comes, so that a pod that is dropped has made room for one that is added.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Static pods: what the kubelet makes of a manifest (STATIC-01 to STATIC-05), and the report of a bad one."""
 
-from __future__ import annotations
-
 import logging
 from enum import StrEnum
 from hashlib import blake2b

@@ -3,8 +3,6 @@
 Each check raises `BadReply` naming the field that is missing. A field that is not checked here may be empty.
 """
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri.errors import BadReply

@@ -3,8 +3,6 @@
 Every method raises `grpc.RpcError`: the runtime's own, or `BadReply` where the reply is unusable.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TypeVar
 

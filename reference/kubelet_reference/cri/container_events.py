@@ -1,7 +1,5 @@
 """Container events of the runtime, and the records of a pod after one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 

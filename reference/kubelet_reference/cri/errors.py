@@ -1,7 +1,5 @@
 """Errors of the runtime: how they are classified, and how they are worded."""
 
-from __future__ import annotations
-
 import grpc
 
 

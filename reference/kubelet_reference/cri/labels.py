@@ -9,8 +9,6 @@ container in an unknown state is garbage that may still run: its pod's grace and
 back from its annotations (TERM-12).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, cast

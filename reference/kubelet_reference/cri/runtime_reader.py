@@ -4,8 +4,6 @@ Lists are read with as little work as they differ from the last ones. Equal list
 a pod of which nothing differs is the same object as before: comparing it with itself costs nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from itertools import chain
 from typing import Generic, TypeVar

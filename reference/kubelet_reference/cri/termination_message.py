@@ -1,7 +1,5 @@
 """The termination message of a container: from its termination message file, or the end of its log."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.api import names

@@ -1,7 +1,5 @@
 """What all components that call the runtime share: the client, events, metrics, clock and settings."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ not help one pod is ended, the first in the order of `eviction.ranked` that is n
 waits until it is gone. A pod above its own limits is ended whatever the node has left (EVICT-08).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

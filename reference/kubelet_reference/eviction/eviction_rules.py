@@ -6,8 +6,6 @@ for before one that does not, of these the one with the least priority, and of t
 above what it asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Each group has a priority, from which on pods belong to it, and its time. The ne
 a group are gone, or its time is over. From the first moment on no new pod is admitted.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Kills a pod for another part of the kubelet, and waits until that is done: evictions, preemptions."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Preemption: which pods must go to make room for a critical pod on a full node, and how (ADMIT-08)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ than the upper threshold, it removes the image that was unused longest, then the
 be below the lower one. Images that are pinned, in use, or known for less than two minutes stay.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Iterable

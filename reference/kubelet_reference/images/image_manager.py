@@ -1,7 +1,5 @@
 """Ensures that the image of a container is on the node, just before each container is made (IMAGE-01)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Names of images: whether they are names at all, and what they stand for where they say little."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

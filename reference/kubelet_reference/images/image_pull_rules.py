@@ -1,7 +1,5 @@
 """Whether an image is used as it is, is pulled, or cannot be had."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto

@@ -1,7 +1,5 @@
 """Credentials for registries, from the secrets that a pod names (IMAGE-13, IMAGE-14)."""
 
-from __future__ import annotations
-
 import base64
 import fnmatch
 import hashlib

@@ -5,8 +5,6 @@ can ask every other pod to prove that it may use the image too (IMAGE-21). They 
 whose pull was begun and never recorded as done proves nothing.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 from collections.abc import Sequence

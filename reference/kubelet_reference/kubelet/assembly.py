@@ -1,7 +1,5 @@
 """The wiring of a kubelet: makes every component and gives it the others that it needs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial

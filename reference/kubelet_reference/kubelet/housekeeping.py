@@ -11,8 +11,6 @@ Before this kubelet has seen all sources none of that can be known, and nothing 
 here waits for a container to stop (LOOP-13).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One run of the kubelet: starts its components as tasks, and ends them all together."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """A copy of this node's Node object: admission compares node selectors and affinity with its labels."""
 
-from __future__ import annotations
-
 import logging
 
 from lightkube.models.core_v1 import Node

@@ -6,8 +6,6 @@ A kubelet that is wrong in one way is the right one with one part replaced:
     replace(Parts(), runtime=RuntimeParts(compute_actions=eager_actions))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Whether the runtime can be used: by its Status call, and by the PLEG (LOOP-03 to LOOP-05)."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Callable

@@ -10,8 +10,6 @@ It never waits for a pod: the pod workers do the work. While the runtime is not 
 any input (LOOP-03).
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

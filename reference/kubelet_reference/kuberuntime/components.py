@@ -1,7 +1,5 @@
 """The wiring of the runtime manager: makes its components, each from those that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -9,8 +9,6 @@ written, and one was just put aside. A log that is missing is asked for anew.
 Source: pkg/kubelet/logs/container_log_manager.go; KubeletConfiguration.
 """
 
-from __future__ import annotations
-
 import gzip
 import logging
 import posixpath

@@ -1,7 +1,5 @@
 """The files of a pod on the node's disk: its hosts file, termination messages, logs and volumes."""
 
-from __future__ import annotations
-
 import logging
 import posixpath
 import re

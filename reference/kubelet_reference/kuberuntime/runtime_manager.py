@@ -19,8 +19,6 @@ failed ephemeral or app container or sidecar keeps no other from being tried (SY
 action has its result, and the sync has failed if one of them has (SYNC-23).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

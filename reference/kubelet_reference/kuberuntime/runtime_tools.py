@@ -1,7 +1,5 @@
 """What all components of the runtime manager share: the CRI client, files, events, metrics and settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kubelet_reference.allocation.dynamic_resources import DynamicResources

@@ -4,8 +4,6 @@ The config of the sandbox comes from `sandbox_config`. The pod's runtime class s
 runtime runs the sandbox (SANDBOX-16, KEP-585): the API server resolves it, or its last answer counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import grpc

@@ -1,7 +1,5 @@
 """The PodSandboxConfig of a pod: its names, host name, DNS, ports, sysctls and log directory."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 

@@ -4,8 +4,6 @@ The PLEG fills it; pod workers wait in it for a state that is newer than their l
 acts twice on what it has itself changed meanwhile.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

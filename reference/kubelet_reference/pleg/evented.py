@@ -6,8 +6,6 @@ once whenever the stream breaks. A stream that broke five times is no longer use
 listed every second, as if it streamed nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping

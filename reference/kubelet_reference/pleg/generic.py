@@ -5,8 +5,6 @@ records of those that differ into the pod cache, and only then announces the dif
 what the last one found costs two calls and nothing else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence

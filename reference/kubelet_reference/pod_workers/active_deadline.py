@@ -1,7 +1,5 @@
 """The deadline that a pod may set itself: activeDeadlineSeconds, counted from its start (DEADLINE-01)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lightkube.models.core_v1 import Pod, PodStatus

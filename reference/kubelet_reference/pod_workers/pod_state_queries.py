@@ -15,8 +15,6 @@ after that it counts as gone.
 `StaticNames` lets static pods of one full name take turns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from lightkube.models.core_v1 import Pod

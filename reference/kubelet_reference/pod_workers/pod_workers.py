@@ -1,7 +1,5 @@
 """The pod workers: one state machine for each pod UID, driven by the table in `worker_table`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 from lightkube.models.core_v1 import Pod

@@ -13,8 +13,6 @@ A **terminated sync** publishes the final status once more, waits until the volu
 status as the last one, so that the pod may be deleted from the API server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

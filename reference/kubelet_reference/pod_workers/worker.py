@@ -4,8 +4,6 @@ An `Update` is sent to the worker of its pod. `SyncFailed` and its kinds end one
 `Worker` is what the kubelet remembers of one pod UID until it forgets it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 manager. `Timing` says when a worker syncs its pod again by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any

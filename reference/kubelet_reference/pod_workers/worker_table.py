@@ -28,8 +28,6 @@ Three kinds of event drive it:
 A pod that only the runtime knows has no spec: it can be killed and nothing else (WORK-24, WORK-25).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -3,8 +3,6 @@
 What keeps an answer from coming is a failure here, never an error: a server that is away is not healthy.
 """
 
-from __future__ import annotations
-
 import asyncio
 from urllib.parse import urljoin, urlsplit
 

@@ -1,7 +1,5 @@
 """Runs one probe: its handler, with retries, and the events that report it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """The prober: a worker for each probe of each container, what they publish, and what statuses make of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from typing import ClassVar

@@ -5,8 +5,6 @@ queue of the sync loop. A restarted kubelet may take over the readiness and star
 server has from the kubelet before it (PROBE-25, KEP-4781).
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

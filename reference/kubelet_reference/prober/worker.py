@@ -4,8 +4,6 @@ A tick first asks `tick` what to do, given what the pod's status shows (the rows
 wins). If the answer is to probe, `probe_transition` says what the outcome means. Both are pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum

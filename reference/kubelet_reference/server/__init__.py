@@ -1,7 +1,5 @@
 """`kubelet-reference`, the command: the kubelet as a process, on a real runtime, disk, network and clock."""
 
-from __future__ import annotations
-
 import os
 
 __all__ = ("main",)

@@ -1,7 +1,5 @@
 """The command line of `kubelet-reference`: the kubelet's own flags, as far as they have a meaning here."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

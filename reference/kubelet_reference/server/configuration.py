@@ -1,7 +1,5 @@
 """KubeletConfiguration: the fields that this kubelet has, each with its default, its reading and its flag."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast

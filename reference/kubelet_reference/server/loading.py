@@ -1,7 +1,5 @@
 """Reads the configuration: the file strictly, then the flags, which win (as in the kubelet)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The lock of a root folder: two kubelets on one would undo each other's work."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Generator

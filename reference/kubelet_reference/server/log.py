@@ -1,7 +1,5 @@
 """The log: plain lines on standard error in the form of klog, as the kubelet writes them."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

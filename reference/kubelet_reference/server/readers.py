@@ -1,7 +1,5 @@
 """How the values of the configuration are read: from a file as data, from a flag as text."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re

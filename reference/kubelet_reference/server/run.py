@@ -1,7 +1,5 @@
 """One run of the process: from the first contact with the runtime until a signal ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

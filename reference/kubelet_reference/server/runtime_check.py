@@ -1,7 +1,5 @@
 """The first contact with the runtime: whether there is one that this kubelet can work with (CRI-01)."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

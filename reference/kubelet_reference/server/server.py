@@ -1,7 +1,5 @@
 """What is served over HTTP: /healthz, /pods and /metrics, as the kubelet's read-only port has them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncGenerator, Iterator

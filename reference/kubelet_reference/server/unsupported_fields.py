@@ -1,7 +1,5 @@
 """Fields of a kubelet's configuration that this one does not support: a refusal names them."""
 
-from __future__ import annotations
-
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())

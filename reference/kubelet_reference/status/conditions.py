@@ -1,7 +1,5 @@
 """The conditions that a kubelet sets on a pod (COND-*), in the order it writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TypeAlias
@@ -179,7 +177,7 @@ def _false(kind: str, reason: str, message: str = "") -> PodCondition:
     return PodCondition(type=kind, status="False", reason=reason, message=message or None)
 
 
-StatusChange: TypeAlias = "Callable[[PodStatus], PodStatus]"
+StatusChange: TypeAlias = Callable[[PodStatus], PodStatus]
 BY_KUBELET = "TerminationByKubelet"
 
 

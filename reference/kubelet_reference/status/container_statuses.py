@@ -4,8 +4,6 @@ Both tables are tried from the top, and the first row that fits decides. `STATES
 and by what was said before, `REFUSALS` by what comes of a start that could not be made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime

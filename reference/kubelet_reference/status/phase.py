@@ -5,8 +5,6 @@ decide: `PHASES` is tried from the top, and the first row that fits gives the ph
 containers have no part in it (PHASE-01).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

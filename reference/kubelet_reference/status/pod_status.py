@@ -1,7 +1,5 @@
 """The status of a pod, made from what the runtime remembers of it and from the status before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -74,7 +72,7 @@ class ConditionsOf(Protocol):
         ...
 
 
-WithResize: TypeAlias = "Callable[[PodStatus, Pod, PodRecords, Refusal | None, Behaviour], PodStatus]"
+WithResize: TypeAlias = Callable[[PodStatus, Pod, PodRecords, Refusal | None, Behaviour], PodStatus]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Why containers could not be started: remembered until the next start of that container succeeds."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a pod's status reports of its resources, and of a resize (RESIZE-06, COND-09)."""
 
-from __future__ import annotations
-
 from lightkube.models.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus, ResourceRequirements
 from msgspec.structs import replace
 

@@ -5,8 +5,6 @@ goes on by itself (`run`): at once when something changed, and every 10 s over a
 failed and puts right what others wrote into the kubelet's fields (STATUS-01..03, STATUS-20).
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Container

@@ -5,8 +5,6 @@ Conditions merge by `type` and addresses by `ip`; every other list (the containe
 null deletes a field.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import cast

@@ -6,8 +6,6 @@ A key whose failure comes more than ten minutes after its last allowed attempt b
 (BACKOFF-03). Everything is in memory: with the kubelet the series is forgotten (BACKOFF-08).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kubelet_reference.util.ports import Clock

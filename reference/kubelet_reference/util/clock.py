@@ -1,7 +1,5 @@
 """Time and random choices: the clock of the running loop, and choices drawn from a seed."""
 
-from __future__ import annotations
-
 from asyncio import Future, get_running_loop
 from collections.abc import Callable
 from hashlib import blake2s

@@ -1,7 +1,5 @@
 """Names that become parts of paths: what pods and runtimes say may not lead out of the kubelet's folders."""
 
-from __future__ import annotations
-
 import errno
 import posixpath
 

@@ -4,8 +4,6 @@ Two errors cross them: `grpc.RpcError` from the runtime (with `code()` and `deta
 socket alike), and `ApiError` from the API server.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias

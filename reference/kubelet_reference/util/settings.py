@@ -1,7 +1,5 @@
 """The kubelet's configuration: the fields of KubeletConfiguration that the core reads, and its constants."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

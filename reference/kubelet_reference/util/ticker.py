@@ -1,7 +1,5 @@
 """A ticker: wakes its one waiter on a grid of equal periods, or earlier when it is triggered."""
 
-from __future__ import annotations
-
 import asyncio
 
 

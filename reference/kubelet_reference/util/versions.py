@@ -3,8 +3,6 @@
 The switches are those of section 28 of the catalogue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self

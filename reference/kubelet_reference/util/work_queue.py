@@ -1,7 +1,5 @@
 """When each pod is to be synced again (upstream: `pkg/kubelet/util/queue`)."""
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 
 from kubelet_reference.util.ports import Clock

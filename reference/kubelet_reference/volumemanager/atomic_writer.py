@@ -7,8 +7,6 @@
 A kubelet that dies on the way leaves the old files in place, and the next writing clears its remains away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """What a volume shows: the objects it names, fetched, as files."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

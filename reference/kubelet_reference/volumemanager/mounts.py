@@ -1,7 +1,5 @@
 """What of a pod's volumes a container is given."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping
 

@@ -6,8 +6,6 @@
 After a restart a kubelet knows from there what its earlier process has made.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from lightkube.models.core_v1 import Pod, Volume

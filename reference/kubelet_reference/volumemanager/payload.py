@@ -1,7 +1,5 @@
 """The files of a volume that shows config maps, secrets or the pod itself: pure, from objects to files."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

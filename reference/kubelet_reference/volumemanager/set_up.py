@@ -3,8 +3,6 @@
 Of a hostPath volume nothing is made but what its type asks for.
 """
 
-from __future__ import annotations
-
 import logging
 
 from lightkube.models.core_v1 import EmptyDirVolumeSource, HostPathVolumeSource, Pod, Volume

@@ -6,8 +6,6 @@ and does not delay the pod. Volumes are removed as they are found on the disk, a
 process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -52,6 +52,15 @@ def test_unknown_kinds_and_fields_are_ignored() -> None:
     assert isinstance(known, Event)
 
 
+def test_early_word_for_served_statuses_is_read() -> None:
+    """Traces of the first releases say `told` where later ones say `served`."""
+    early = HEADER | {"channels": {"cri": "full", "api": "told"}}
+    with Reader("t.jsonl", io.BytesIO(trace(end(1), header=early))) as reader:
+        channels = reader.header.channels
+
+    assert channels.api == "served"
+
+
 def test_blank_lines_and_carriage_returns_are_no_records() -> None:
     """Blank lines are skipped, and lines may end as on Windows."""
     text = trace(call(1), b"\n", b" \n", reply(2, "c1"), end(3)).replace(b"\n", b"\r\n")

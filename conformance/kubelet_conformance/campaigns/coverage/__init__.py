@@ -1,7 +1,5 @@
 """Coverage of each contract: its scenarios, how often they exercise it, and the bugs that break it."""
 
-from __future__ import annotations
-
 from kubelet_conformance.campaigns.coverage.gathering import Gathered, Witness, gather
 
 __all__ = ("Gathered", "Witness", "gather")

@@ -3,8 +3,6 @@
 A table has one line a row, with the conditions as they stand in the code.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """Play every scenario and every runtime scenario once, and count how often each exercises contracts."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The catalogue and its coverage as pages of the user guide, in Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 

@@ -5,8 +5,6 @@ calls show in their replies: as many calls in a row as failed are to fail again.
 does needs no action: its script is in its command.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias

@@ -5,8 +5,6 @@ that is stopped, and removing again what is gone; how often a probe runs as long
 same; how late a retry comes within its bounds; reads. Of what they wrote, statuses and events count too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import chain

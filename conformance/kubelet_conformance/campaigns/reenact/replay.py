@@ -1,7 +1,5 @@
 """Replay recorded actions on another kubelet: each at its time, then quiet until the record ended."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kubelet_conformance.campaigns.reenact.actions import RecordedActions

@@ -1,7 +1,5 @@
 """Play a scenario and write down what the kubelet did."""
 
-from __future__ import annotations
-
 import inspect
 import tempfile
 from dataclasses import dataclass, replace

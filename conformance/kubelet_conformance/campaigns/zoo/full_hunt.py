@@ -7,8 +7,6 @@ each is tried in two different companies. Where the traces differ each half is t
 what a bug breaks is always seen on a kubelet that is wrong in one way.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 All is reproducible: a bug that replaces nothing they enter, and decides as they do, need not be played.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`explain`: show one contract, and where the code of it is."""
 
-from __future__ import annotations
-
 import click
 
 from kubelet_conformance.campaigns.code_paths import code_paths

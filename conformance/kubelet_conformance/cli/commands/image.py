@@ -1,7 +1,5 @@
 """`image`: write the images that scenarios use as an archive, to import into a runtime."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

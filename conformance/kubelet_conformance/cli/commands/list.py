@@ -1,7 +1,5 @@
 """`list`: every contract of the catalogue with its fate."""
 
-from __future__ import annotations
-
 import inspect
 from fnmatch import fnmatchcase
 

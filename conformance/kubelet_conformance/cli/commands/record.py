@@ -1,7 +1,5 @@
 """`record`: forward the calls between a kubelet and its runtime, and record them."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import sys

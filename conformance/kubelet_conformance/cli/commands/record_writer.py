@@ -1,7 +1,5 @@
 """`record-writer`: the process that `record` starts to write; users do not call it."""
 
-from __future__ import annotations
-
 import signal
 import sys
 

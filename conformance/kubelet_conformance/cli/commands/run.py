@@ -1,7 +1,5 @@
 """`run`: play scenarios on a target and judge them. It is pytest with our plugin."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`runtime`: call a container runtime directly and judge it by the contracts that bind it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import tempfile

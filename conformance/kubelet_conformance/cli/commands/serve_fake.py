@@ -1,7 +1,5 @@
 """`serve-fake`: serve the fake runtime on a socket, for a kubelet or crictl."""
 
-from __future__ import annotations
-
 import click
 
 from kubelet_conformance.cli.options import DEBUG, ending

@@ -1,7 +1,5 @@
 """`slice`: cut pods or a span of time out of a trace, without secrets."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

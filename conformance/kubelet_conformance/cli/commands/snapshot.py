@@ -1,7 +1,5 @@
 """`snapshot`: write down what a kubelet does in each scenario, as texts to review and to compare."""
 
-from __future__ import annotations
-
 import logging
 from fnmatch import fnmatchcase
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`zoo`: show that each bug of the zoo is caught, and by which contracts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor

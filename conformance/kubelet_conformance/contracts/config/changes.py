@@ -3,8 +3,6 @@
 CONFIG: two manifests of one name in the folder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Answered, Container, Finding, Moment, Note, Pattern, Pod

@@ -1,7 +1,5 @@
 """STATIC: a folder of manifests that is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Finding, Moment

@@ -1,7 +1,5 @@
 """STATIC: the mirror pods that stand for static pods at the API server."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Manifest, Moment, Note, Pod, PodStatus, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

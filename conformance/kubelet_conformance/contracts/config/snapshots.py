@@ -1,7 +1,5 @@
 """CONFIG: manifest URLs, mirror pods in snapshots, silent sources, and pods that come back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from msgspec import field

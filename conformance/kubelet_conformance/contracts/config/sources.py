@@ -1,7 +1,5 @@
 """CONFIG: what the kubelet does with the pods that its sources send, one snapshot after another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -1,7 +1,5 @@
 """STATIC: when a static pod starts, what it waits for, and how it ends."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """STATIC: name and UID of a static pod, and what the annotations of its sandbox say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Dynamic resources: prepared before a pod's sandbox, given to its containers, unprepared after their end."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Moment, Note, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

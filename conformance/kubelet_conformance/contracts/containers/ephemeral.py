@@ -1,7 +1,5 @@
 """EPH: ephemeral containers are started once; phase, readiness and the pod's end ignore them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Manifest, Moment, Pod, PodStatus, Sandbox

@@ -1,7 +1,5 @@
 """IMAGE: volumes whose content is an image."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import cast
 

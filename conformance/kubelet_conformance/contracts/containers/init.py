@@ -1,7 +1,5 @@
 """INIT: the order in which regular init containers run, and when they run again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Manifest, Moment, Pod, Sandbox

@@ -3,8 +3,6 @@
 INIT: how init containers appear in a pod's status.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod

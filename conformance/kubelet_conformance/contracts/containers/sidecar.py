@@ -1,7 +1,5 @@
 """SIDECAR: when restartable init containers are started and restarted, and what waits for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Note, Pod, PodSpec, Sandbox

@@ -1,7 +1,5 @@
 """SIDECAR: how restartable init containers are stopped when their pod is terminated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, PodStatus, Predicate

@@ -1,7 +1,5 @@
 """SIDECAR: what the probes of a sidecar delay, and what they do not."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

@@ -3,8 +3,6 @@
 SIDECAR: how restartable init containers show in the status of their pod.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox

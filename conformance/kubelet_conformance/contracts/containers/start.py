@@ -1,7 +1,5 @@
 """START: how one container is created and started: labels, annotations, log path, message file and times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache

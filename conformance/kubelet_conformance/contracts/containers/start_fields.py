@@ -3,8 +3,6 @@
 START: the environment that a container is created with.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

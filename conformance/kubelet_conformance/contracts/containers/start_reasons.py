@@ -1,7 +1,5 @@
 """SYNC: a status says why a container could not be started, until it starts or the kubelet restarts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, PodStatus

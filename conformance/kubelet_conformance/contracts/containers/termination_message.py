@@ -1,7 +1,5 @@
 """START: the termination message of a container in the status."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Terminated

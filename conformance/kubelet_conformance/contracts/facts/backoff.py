@@ -6,8 +6,6 @@ rest on an older instance, and an attempt whose image cannot be looked up or pul
 the delay is known only as a range.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set as AbstractSet
 
 import msgspec

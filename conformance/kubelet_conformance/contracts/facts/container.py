@@ -1,7 +1,5 @@
 """Containers of a pod: which record counts, what its end means, and which container may be created next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox

@@ -1,7 +1,5 @@
 """Pods' files on the node's disk, as far as a trace shows them: folders, and the content of small files."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from kubelet_conformance.contract import Container, Moment, Note, Pod

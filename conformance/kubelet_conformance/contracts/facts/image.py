@@ -1,7 +1,5 @@
 """Pull policies in earlier versions of a pod, which a sync in progress may still follow."""
 
-from __future__ import annotations
-
 import math
 
 from kubelet_conformance.contract import Moment, Note, Pod

@@ -1,7 +1,5 @@
 """Why a container is stopped, as far as a trace shows, and the grace that follows (decision table 27.9)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 A kubelet is not at fault for being late where one of these says no.
 """
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Moment
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import EVENTS_GATE

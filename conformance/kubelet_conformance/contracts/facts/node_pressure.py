@@ -4,8 +4,6 @@ Only what was made scarce on purpose is known: the trace of a real node records 
 too little stands in the header's `configuration`; in a trace without one it is unknown.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

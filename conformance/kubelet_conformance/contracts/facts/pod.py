@@ -1,7 +1,5 @@
 """Pods: what happens to them as patterns, what keeps them from running, and which are new."""
 
-from __future__ import annotations
-
 import msgspec
 
 from kubelet_conformance.contract import (

@@ -1,7 +1,5 @@
 """HTTP and TCP requests of probes and hooks, as the servers in the pod network received them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias

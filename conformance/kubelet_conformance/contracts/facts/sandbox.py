@@ -1,7 +1,5 @@
 """Sandboxes of a pod: which ones stand, why the newest is replaced, and what keeps a kubelet from it."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 from kubelet_conformance.contract import Metadata, Moment, Pattern, Pod, Sandbox

@@ -1,7 +1,5 @@
 """Static pods: their names, their mirrors, and the instances of one that is removed and comes back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar

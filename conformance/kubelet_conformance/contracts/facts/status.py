@@ -1,7 +1,5 @@
 """A written status, joined with the manifest and the records, and what the kubelet had read by then."""
 
-from __future__ import annotations
-
 import math
 from datetime import datetime
 from functools import lru_cache

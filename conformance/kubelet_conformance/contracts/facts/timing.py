@@ -1,7 +1,5 @@
 """How long things may take: periods of the kubelet, and the slack that a loaded machine gets."""
 
-from __future__ import annotations
-
 RETRY = 16.0
 """A failed sync comes again after 10 s times [1.0, 1.5), at the next 1 s tick (pod_workers.go)."""
 RETRY_SLACK = 4.0

@@ -1,7 +1,5 @@
 """CLEANUP: what the kubelet's housekeeping may kill, when, and what it leaves alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus, Sandbox

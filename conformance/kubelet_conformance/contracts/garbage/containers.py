@@ -1,7 +1,5 @@
 """GC: which records of dead containers and sandboxes are removed, in which order, and which are kept."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """GC and CLEANUP: when the files of pods and containers are removed."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from kubelet_conformance.contract import Container, Manifest, Moment, Note, Pod

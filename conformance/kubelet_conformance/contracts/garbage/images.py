@@ -1,7 +1,5 @@
 """GC: which images are removed when the disk that holds them fills up, and in which order."""
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 

@@ -1,7 +1,5 @@
 """GC: limits on dead containers, containers that never ran, and garbage collections that fail."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Container, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

@@ -1,7 +1,5 @@
 """IMAGE: what a failing image prevents, and which events come before a container starts."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """IMAGE: an image is looked up or pulled before each container, which is created from the result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

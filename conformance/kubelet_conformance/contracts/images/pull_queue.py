@@ -1,7 +1,5 @@
 """IMAGE: how many images are pulled in parallel, at which rate, for which sandbox, with which credentials."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from kubelet_conformance.contract import Moment, Note, Pattern, Pod, PodSpec

@@ -1,7 +1,5 @@
 """IMAGE: what follows a failed pull: the reason shown, and the back-off of that pod for that image."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, cast
 

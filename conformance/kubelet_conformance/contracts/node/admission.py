@@ -3,8 +3,6 @@
 ADMIT: what a kubelet that starts does about pods that were admitted before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EVICT: what happens to a pod after the kubelet evicted it, preempted it or shut it down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Finding, Moment, Note, Pod, PodStatus

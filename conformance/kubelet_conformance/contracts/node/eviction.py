@@ -1,7 +1,5 @@
 """EVICT: when the kubelet evicts for lack of memory or disk, which pod, and with what grace period."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod

@@ -1,7 +1,5 @@
 """METRIC: the kubelet's counters, compared with the calls of the trace."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

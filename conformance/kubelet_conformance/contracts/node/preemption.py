@@ -1,7 +1,5 @@
 """ADMIT: room for new pods: preemption for critical pods, and admission on a node under pressure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -1,7 +1,5 @@
 """RESIZE: what happens to a running pod whose resources are changed in its spec."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate

@@ -1,7 +1,5 @@
 """RESIZE: the order of changes, how statuses report them, how they are checked, and what restarts keep."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """SHUT: how a kubelet ends its pods when the machine goes down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -3,8 +3,6 @@
 SYNC: a healthy pod is left alone, and a kill that fails ends the sync.
 """
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Answered, Container, Exit, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

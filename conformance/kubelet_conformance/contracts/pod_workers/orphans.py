@@ -1,7 +1,5 @@
 """WORK: pods at the runtime that no source knows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Answered, Container, Finding, Moment, Note, Pod

@@ -3,8 +3,6 @@
 WORK-04: a pod that was asked to go is not started any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus, Sandbox, Stop

@@ -1,7 +1,5 @@
 """SYNC: the order of one pod sync, as its calls and its statuses show it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """SYNC: what a failing step of a sync keeps from being done, and what it does not."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

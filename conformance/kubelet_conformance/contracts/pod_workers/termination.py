@@ -1,7 +1,5 @@
 """WORK: terminations at unusual times or from unusual sources, and what a pod worker must do for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from msgspec import field

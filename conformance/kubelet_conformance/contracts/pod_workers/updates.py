@@ -1,7 +1,5 @@
 """WORK: how a busy pod worker handles updates that queue up, and when it syncs its pod again."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """PROBE: the effects of exec probe results: kills, readiness, events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, ContainerStatus, Finding, Moment, Note, Pod

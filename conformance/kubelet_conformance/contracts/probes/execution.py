@@ -1,7 +1,5 @@
 """PROBE: when exec probes are executed, how often, and with which request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Answered, Container, Finding, Moment, Pod, Predicate

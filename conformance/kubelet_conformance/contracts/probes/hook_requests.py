@@ -1,7 +1,5 @@
 """HOOK: hooks that do not run a command: HTTP requests, sleeps, and kinds that cannot be run."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 from kubelet_conformance.contract import (

@@ -1,7 +1,5 @@
 """HOOK: when lifecycle hooks run, what waits for them, and the effects of their failure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Execution, Finding, Moment, Note, Pod, Predicate

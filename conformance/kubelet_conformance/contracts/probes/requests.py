@@ -1,7 +1,5 @@
 """PROBE: network probes of a pod, and variables in the commands of exec probes."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urljoin, urlsplit
 

@@ -1,7 +1,5 @@
 """PROBE: the effects of a failing exec probe. Other kinds of probes do not pass through the runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus

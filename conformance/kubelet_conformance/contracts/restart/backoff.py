@@ -1,7 +1,5 @@
 """BACKOFF: how long a container that keeps ending has to wait before it is started again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

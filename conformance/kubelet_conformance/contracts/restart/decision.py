@@ -3,8 +3,6 @@
 RESTART: nothing of a pod that is being terminated is run again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pattern, Pod

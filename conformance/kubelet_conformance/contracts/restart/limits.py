@@ -1,7 +1,5 @@
 """BACKOFF, RESTART and LOOP: configured restart delays, foreign log files, and the health of the loop."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """RESTART: the attempt number of an instance, and the hash that shows whether its definition changed."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox

@@ -1,7 +1,5 @@
 """RESTART: containers with restart rules of their own, and those that restart their whole pod."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import (

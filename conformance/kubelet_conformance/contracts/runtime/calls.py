@@ -1,7 +1,5 @@
 """CRI: how the runtime answers calls: what it accepts, what it refuses, in what time and with which ids."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox

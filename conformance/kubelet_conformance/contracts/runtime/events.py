@@ -1,7 +1,5 @@
 """CRI: the stream of container events, and the timestamped statuses that an evented PLEG reads beside it."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from kubelet_conformance.contract import Moment, Note, Pattern, Sandbox

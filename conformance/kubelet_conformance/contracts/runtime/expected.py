@@ -3,8 +3,6 @@
 Only a trace without desired pods can say so: where a kubelet calls, an `expect` is about the kubelet.
 """
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Moment, Pattern
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.trace.format.records import Expect

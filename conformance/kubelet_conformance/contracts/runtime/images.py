@@ -1,7 +1,5 @@
 """CRI images: what the runtime reports of an image, and what a pull returns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kubelet_conformance.contract import Moment, Note

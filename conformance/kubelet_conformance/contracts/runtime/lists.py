@@ -1,7 +1,5 @@
 """CRI: the runtime's lists: they match their filter, have every record that exists, and no removed one."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 

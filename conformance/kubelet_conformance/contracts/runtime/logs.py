@@ -1,7 +1,5 @@
 """CRI: the log files of containers: where they are, what they look like, and how they are reopened."""
 
-from __future__ import annotations
-
 import re
 
 from kubelet_conformance.contract import Container, Moment, Note, Pattern

@@ -1,7 +1,5 @@
 """CRI: what the runtime reports of its sandboxes and containers: as requested, and consistent over time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

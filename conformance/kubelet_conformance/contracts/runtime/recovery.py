@@ -1,7 +1,5 @@
 """CRI: what a runtime must do under failures: a late stop, a reboot, a broken record, a dead sandbox."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

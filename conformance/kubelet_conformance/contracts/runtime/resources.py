@@ -3,8 +3,6 @@
 CRI: calls that wait for other calls: one pod is stopped while another is started.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 from msgspec import field

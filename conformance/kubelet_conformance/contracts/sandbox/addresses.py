@@ -1,7 +1,5 @@
 """The addresses of a pod: which of them its containers get, and in which order they are shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address

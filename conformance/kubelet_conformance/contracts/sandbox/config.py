@@ -1,7 +1,5 @@
 """SANDBOX: the config that a sandbox is run with, and that its containers are made in it with."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract

@@ -1,7 +1,5 @@
 """SANDBOX: when a pod sandbox is created, and when it is replaced or kept."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 

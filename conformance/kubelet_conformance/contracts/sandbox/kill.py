@@ -1,7 +1,5 @@
 """SANDBOX: how a whole pod is killed, and what happens to its address."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from ipaddress import ip_address
 

@@ -1,7 +1,5 @@
 """Pods' cgroups: what runs without one is killed, and comes again with one."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Moment, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import Findings, answered, contract

@@ -1,7 +1,5 @@
 """SANDBOX: what runs again when a sandbox is replaced, and when it is not replaced at all."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Container, Exit, Moment, Pattern, Pod, PodSpec, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if

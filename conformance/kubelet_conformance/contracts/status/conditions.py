@@ -1,7 +1,5 @@
 """COND: the conditions of a pod, compared with the container statuses that are written with them."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """CSTAT, the other fields of a container status: counts, images, readiness and reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus

@@ -1,7 +1,5 @@
 """CSTAT: what a status says of each container, compared with the runtime's records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodSpec, Terminated

@@ -1,7 +1,5 @@
 """STATUS: consecutive statuses follow the order of the changes that they show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import ContainerStatus, Finding, Moment, Pod, PodStatus

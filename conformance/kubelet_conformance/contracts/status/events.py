@@ -1,7 +1,5 @@
 """EVENTS: which events the kubelet writes about its pods, about which container, and in which order."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """STATUS: which fields a status keeps from the one before, and which fields every status has."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

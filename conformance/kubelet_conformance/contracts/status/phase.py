@@ -1,7 +1,5 @@
 """PHASE: the phase of a pod, as it follows from its container statuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from kubelet_conformance.contract import Container, Exit, Moment, Pod, PodStatus

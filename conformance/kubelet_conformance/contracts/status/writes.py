@@ -1,7 +1,5 @@
 """STATUS: how a kubelet writes statuses, of which pods, when it repeats a write, and when it writes none."""
 
-from __future__ import annotations
-
 from collections import OrderedDict, deque
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LOOP and EVENTS: what the next resync repairs, what comes first, and what nothing waits for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Pod, PodSpec, Predicate

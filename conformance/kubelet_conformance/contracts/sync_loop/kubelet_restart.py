@@ -3,8 +3,6 @@
 RESTARTKUBELET: pods that were deleted or removed while the kubelet was down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Node, Pattern, Pod, PodStatus, Predicate

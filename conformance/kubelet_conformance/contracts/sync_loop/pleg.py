@@ -3,8 +3,6 @@
 PLEG: a kubelet that cannot list its runtime starts no pod; one that is behind continues to relist.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """PLEG: what happens to pods whose records go, stay as they are, or race with their inspection."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

@@ -1,7 +1,5 @@
 """PLEG with container events instead of relists: the event stream, its loss, and its order."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """RESTARTKUBELET and STATIC: how a kubelet that starts again handles the pods and mirrors it finds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from msgspec import field

@@ -1,7 +1,5 @@
 """LOOP: what wakes the kubelet's main loop, and what never holds it up."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Container, Exit, Moment, Note, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer

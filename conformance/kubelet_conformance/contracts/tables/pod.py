@@ -1,7 +1,5 @@
 """What is done about a pod, as far as a trace shows the inputs: tables 27.2, 27.6 and 27.10."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kubelet_conformance.contract import Pod

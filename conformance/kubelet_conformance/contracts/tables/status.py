@@ -4,8 +4,6 @@ The phase is computed in two steps, as the kubelet does (getPhase in kubelet_pod
 spec counts as something, by its kind and by what its status says, and the counts decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias

@@ -1,7 +1,5 @@
 """A decision table: rows are tried from the top, the first that fits decides, and each says why."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """TERM: termination in special cases: no spec, a lost record, a probe, a pull or a restart in between."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

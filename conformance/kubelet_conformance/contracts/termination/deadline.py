@@ -1,7 +1,5 @@
 """DEADLINE: pods with activeDeadlineSeconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """TERM: what the last statuses of a pod say, and when its object may go."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer

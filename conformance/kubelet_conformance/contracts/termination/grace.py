@@ -1,7 +1,5 @@
 """TERM: the timeout of StopContainer, and what a preStop hook or a stop order leaves of the grace."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterator

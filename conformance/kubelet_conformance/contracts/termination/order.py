@@ -1,7 +1,5 @@
 """TERM: the order of a pod's termination, from the first stop to the final status."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, Predicate, Sandbox, Stop

@@ -1,7 +1,5 @@
 """TERM: the signal that asks a container to end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Finding, Moment, Pod, PodStatus

@@ -4,8 +4,6 @@ A scene begins with what happened to the kubelet, or with a pause; then come its
 it wrote. Times are the pauses, in round numbers; what repeats is counted where it began.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest

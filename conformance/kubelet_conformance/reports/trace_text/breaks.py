@@ -4,8 +4,6 @@ A slice is the shortest part of a trace that shows a break: a second reading kee
 names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

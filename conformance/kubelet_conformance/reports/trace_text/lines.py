@@ -1,7 +1,5 @@
 """One readable line for a record of a trace: what was asked of whom, and how it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -41,7 +39,7 @@ from kubelet_conformance.trace.format.records import (
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.views import Container, Pod, Sandbox
 
-_Say: TypeAlias = "Callable[[Moment], str]"
+_Say: TypeAlias = Callable[[Moment], str]
 _MESSAGE_CHARS_MAX = 160
 _IMAGE_CHARS_MAX = 40
 

@@ -4,8 +4,6 @@ Ids become names (`web/c1#1` is the second instance of c1 in pod web), reads are
 at once stand in one canonical order. Two runs, two kubelets or two versions can be compared by their steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The runtime scenarios: one module a subject, found by walking this package in name order."""
 
-from __future__ import annotations
-
 import pkgutil
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Several callers at once, and callers that leave."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 

@@ -1,7 +1,5 @@
 """Containers: created, started, ended, removed."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import grpc

@@ -1,7 +1,5 @@
 """ExecSync: exit codes, timeouts, output limits, and the container state that it needs."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import grpc

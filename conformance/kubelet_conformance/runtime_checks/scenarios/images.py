@@ -1,7 +1,5 @@
 """Images: absent, pulled, removed."""
 
-from __future__ import annotations
-
 import grpc
 from cri_api.v1 import api_pb2 as cri
 

@@ -1,7 +1,5 @@
 """Lists and their filters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from cri_api.v1 import api_pb2 as cri

@@ -1,7 +1,5 @@
 """Runtime events without a CRI call: it is restarted, loses track, or goes down with its node."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.runtime_checks.runtime import Runtime

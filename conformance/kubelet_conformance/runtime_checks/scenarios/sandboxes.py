@@ -1,7 +1,5 @@
 """Sandboxes: run, reported, stopped, removed."""
 
-from __future__ import annotations
-
 import json
 
 from cri_api.v1 import api_pb2 as cri

@@ -1,7 +1,5 @@
 """Images as OCI archives and blobs, made of one layer: busybox and our scripts."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

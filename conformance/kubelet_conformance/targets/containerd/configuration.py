@@ -1,7 +1,5 @@
 """The configuration of a private containerd: its own folders, its own network, the loopback registry."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

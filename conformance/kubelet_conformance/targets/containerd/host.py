@@ -1,7 +1,5 @@
 """What is read of the machine: processes, mounts, cgroups, network links."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Running the machine's own programs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

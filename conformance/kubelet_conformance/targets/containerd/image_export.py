@@ -1,7 +1,5 @@
 """The images that scenarios use, as an archive that any runtime can import."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

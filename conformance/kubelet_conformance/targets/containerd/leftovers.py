@@ -1,7 +1,5 @@
 """Everything that a private containerd leaves on the machine: how it is found."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

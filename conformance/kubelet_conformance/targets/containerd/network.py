@@ -4,8 +4,6 @@ The bridge is made here and not by its plugin: then nothing has to be forwarded,
 stays as it is, and pods have no route but the one to each other and to this machine.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """A containerd of our own: started privately, killed and started again, removed without a trace."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import os

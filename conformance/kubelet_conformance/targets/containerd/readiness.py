@@ -1,7 +1,5 @@
 """Waiting for a containerd that was just started: until it answers, until it lists images, until it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -3,8 +3,6 @@
 What they serve is made here, so that nothing has to come over a network.
 """
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 from http import HTTPStatus

@@ -4,8 +4,6 @@ There is one way for a stop, a start that failed, and what a dead owner left: no
 Its processes are killed until there are none, and then what they made is taken away.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """What a private containerd needs of the machine, and a clear word where it is missing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

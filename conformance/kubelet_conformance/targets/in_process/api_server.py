@@ -1,7 +1,5 @@
 """The fake API server as a kubelet and as the world see it, everything on the record."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar

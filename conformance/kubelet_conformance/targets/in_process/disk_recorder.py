@@ -1,7 +1,5 @@
 """What happens to pods' files and cgroups on an in-process node, put on the record."""
 
-from __future__ import annotations
-
 import re
 
 from kubelet_conformance.trace.format.recorder import Recorder

@@ -1,7 +1,5 @@
 """The reference kubelet as a process within this one: started, stopped and killed like one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

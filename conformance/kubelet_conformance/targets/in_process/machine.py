@@ -1,7 +1,5 @@
 """The machine of a node in process: what is left of its memory and disk, what pods use, and its shutdown."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The manifest folder and URL of a node, everything that is written to them on the record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Choices of order that are made from outside: for histories that are drawn, reported and played again."""
 
-from __future__ import annotations
-
 from asyncio import Future, get_running_loop
 
 from kubelet_reference.util.ports import Clock, Random

@@ -1,7 +1,5 @@
 """The servers in a fake node's pods, as probes and hooks meet them over the network."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """A runtime with everything that is said to it on the record."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial

@@ -1,7 +1,5 @@
 """What a bug of the zoo has replaced in the right kubelet or runtime, and kubelets made of such parts."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """A plugin of dynamic resources beside the fake runtime: what the kubelet says to it is on the record."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 

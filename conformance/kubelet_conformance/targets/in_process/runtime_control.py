@@ -1,7 +1,5 @@
 """What scenarios do to the fake runtime."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.controls import (

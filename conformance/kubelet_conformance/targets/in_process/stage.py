@@ -1,7 +1,5 @@
 """The reference kubelet and the fake runtime in this process, on virtual time."""
 
-from __future__ import annotations
-
 import io
 import math
 import traceback

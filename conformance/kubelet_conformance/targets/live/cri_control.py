@@ -1,7 +1,5 @@
 """What can be done to a real runtime from outside: what the CRI offers, and signals where we are root."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

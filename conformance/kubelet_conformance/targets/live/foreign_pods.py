@@ -1,7 +1,5 @@
 """Who lives at a runtime: pods that are not ours, and what a run of ours left behind."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Namespaces of this suite: each scenario on a shared node has its own, which shows what is ours."""
 
-from __future__ import annotations
-
 import re
 
 _PREFIX = "kcrun"

@@ -1,7 +1,5 @@
 """One life of a node on wall time: a kubelet, a tap, a runtime at a socket, and scenarios side by side."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Runtimes of our own: a containerd for a run, and a fake at a socket for each life of a node."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tap between a kubelet and a runtime, in this process: what passes is on the record at once."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The reference kubelet in this process, with an API server, a manifest folder and a URL, on wall time."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace

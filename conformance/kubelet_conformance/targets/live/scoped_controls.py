@@ -1,7 +1,5 @@
 """The API server and the manifests as one scenario of several on a node has them: in its own namespaces."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial

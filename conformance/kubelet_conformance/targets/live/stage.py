@@ -1,7 +1,5 @@
 """The stage on wall time: opened once, played on by one node after another, closed without a trace."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

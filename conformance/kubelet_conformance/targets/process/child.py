@@ -1,7 +1,5 @@
 """One child process: its output line by line, its end awaited, its whole group gone in the end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

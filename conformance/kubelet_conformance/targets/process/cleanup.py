@@ -1,7 +1,5 @@
 """What a kubelet leaves on the machine: mounts below its folder, and the folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A kubelet's process: started, awaited, stopped, killed, and started again."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import shutil

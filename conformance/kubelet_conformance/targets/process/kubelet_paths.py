@@ -1,7 +1,5 @@
 """Where one kubelet lives: its folders and ports, and what its templates say with them."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

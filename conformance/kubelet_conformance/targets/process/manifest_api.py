@@ -1,7 +1,5 @@
 """Pods by manifest files: what of an API server a kubelet with a manifest folder can stand in for."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

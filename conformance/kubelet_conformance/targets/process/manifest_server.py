@@ -1,7 +1,5 @@
 """The manifest URL for a kubelet in another process: served on loopback, with answers that can be set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from aiohttp import web

@@ -1,7 +1,5 @@
 """A kubelet in a process, with the folder it reads, the URL it reads and what is seen of its pods."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 A kubelet writes events with --v=3 or more, as `"Event occurred" object="ns/name" ...`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Target files: a kubelet binary and how to start it, in TOML, read strictly."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tomllib

@@ -1,7 +1,5 @@
 """Runtimes that are called directly, with no kubelet in between: the fake, and any at a socket."""
 
-from __future__ import annotations
-
 from kubelet_conformance.targets.runtime.opening import (
     Wanted,
     is_in_process,

@@ -1,7 +1,5 @@
 """A runtime at a unix socket, called over gRPC."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping

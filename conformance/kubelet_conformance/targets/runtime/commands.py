@@ -1,7 +1,5 @@
 """Commands for containers and for ExecSync: in the script language of a fake, and for images with a shell."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 _FOR_EVER = "while :; do sleep 3600 & wait $!; done"

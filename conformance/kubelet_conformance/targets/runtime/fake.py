@@ -1,7 +1,5 @@
 """The fake runtime, called directly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any

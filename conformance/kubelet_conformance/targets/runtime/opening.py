@@ -1,7 +1,5 @@
 """A runtime by the name that a user gives it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What runtime scenarios may ask of a runtime beside its calls, whichever runtime it is."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Errors in a trace or another input: the place, the problem and the remedy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -14,13 +14,18 @@ class Channels(msgspec.Struct, frozen=True, kw_only=True):
 
     `full` and `sent` miss nothing; `sampled` and `limited` may come late or miss short-lived values, but
     never show what was not there. `served` are statuses as the kubelet itself serves them at /pods: sampled,
-    and before they are held back, dated or moved to a mirror on their way to an API server.
+    and before they are held back, dated or moved to a mirror on their way to an API server. Early traces say
+    `told` for it.
     """
 
     cri: Literal["full", "sampled", "none"] = "none"
     pods: Literal["sent", "sampled", "none"] = "none"
-    api: Literal["full", "sampled", "served", "none"] = "none"
+    api: Literal["full", "sampled", "served", "told", "none"] = "none"
     events: Literal["full", "limited", "none"] = "none"
+
+    def __post_init__(self) -> None:
+        if self.api == "told":
+            msgspec.structs.force_setattr(self, "api", "served")
 
 
 class Slice(msgspec.Struct, frozen=True, rename={"begin": "from", "end": "to"}):

@@ -1,7 +1,5 @@
 """Questions about JSON of unknown shape: a field that is not of the expected type counts as absent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias, TypeGuard
 

@@ -1,7 +1,5 @@
 """The keys of what a kubelet writes on pods, sandboxes and containers."""
 
-from __future__ import annotations
-
 STATIC_SOURCES = frozenset({"file", "http"})
 """Where static pods come from, as `Annotation.SOURCE` names it."""
 

@@ -1,7 +1,5 @@
 """A property that is computed on first use and then kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 

@@ -1,7 +1,5 @@
 """Read a trace record by record, in memory bounded by what is open at one time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from io import BufferedIOBase, BufferedReader, BytesIO
 from itertools import chain

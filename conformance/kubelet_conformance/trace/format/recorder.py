@@ -4,8 +4,6 @@ Requests and responses are kept as the messages they came as: turning one into J
 call itself in process, and equal replies, of which there are many, never need it twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The latest full replies, which a later reply may repeat as `same`; reader and writer keep the same ones."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from contextlib import suppress
 from hashlib import blake2b

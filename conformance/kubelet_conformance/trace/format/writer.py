@@ -4,8 +4,6 @@ The same calls give the same bytes. A mistake of the caller (time that falls, a 
 ValueError before anything of the record is written.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, BinaryIO, Self

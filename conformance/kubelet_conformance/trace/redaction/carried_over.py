@@ -4,8 +4,6 @@ A trace that begins in the middle does not have which pods were desired, that th
 faults were injected. Records at the cut repeat this, and give the original time by `since`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TypeAlias

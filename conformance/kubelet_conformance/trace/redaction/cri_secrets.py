@@ -3,8 +3,6 @@
 A field that the installed messages do not know may hold anything: every string in it is taken for a secret.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -23,7 +21,7 @@ from kubelet_conformance.trace.format.json_values import (
 from kubelet_conformance.trace.redaction.api_secrets import Change, redacted_annotations
 from kubelet_conformance.trace.redaction.redactor import Redactor
 
-_Plan: TypeAlias = "Mapping[str, Change | None]"
+_Plan: TypeAlias = Mapping[str, Change | None]
 """How each field is changed, by its name; None leaves it."""
 
 

@@ -1,7 +1,5 @@
 """Filter a trace by pods: a first pass collects what belongs to them, a second decides on each record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from kubelet_conformance.trace.format.json_values import (

@@ -6,8 +6,6 @@ within one trace and judges that compare them still work; a reader who has the t
 guesses, for the key is thrown away with the process that wrote it.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error

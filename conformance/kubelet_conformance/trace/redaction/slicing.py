@@ -4,8 +4,6 @@ What is left out is as if a recorder had not seen it, and partial knowledge brea
 with the state at its begin repeated (`carried_over`). Times stay those of the whole.
 """
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What a trace shows of images: answers to ImageStatus, results of pulls, and the images of containers."""
 
-from __future__ import annotations
-
 from kubelet_conformance.trace.format.bodies import (
     CreateContainerRequest,
     ImageStatusReply,

@@ -1,7 +1,5 @@
 """What is in flight: calls that have no reply yet, hooks and probes inside containers, failing listings."""
 
-from __future__ import annotations
-
 import math
 
 from kubelet_conformance.trace.format.bodies import (

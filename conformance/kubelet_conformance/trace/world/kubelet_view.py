@@ -4,8 +4,6 @@ A kubelet is not at fault for what it cannot know or cannot do. The runtime repo
 that of the API server and the disk is known from fault records only, and so never of a real node.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Finds the static pod of each mirror pod when the kubelet creates the mirror."""
 
-from __future__ import annotations
-
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import Manifest, PodSpec
 from kubelet_conformance.trace.format.records import ApiWrite, Body

@@ -4,8 +4,6 @@ Container events may be lost or late, and changes at the API server too. That is
 record says so, and so never of a real node.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """One record, with the entities it is about, as judges see it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 

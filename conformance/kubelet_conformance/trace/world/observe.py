@@ -1,7 +1,5 @@
 """Update the world from a record, after the judges have seen it."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """What a trace shows of the cgroups of pods: folders below /sys/fs/cgroup that end with a pod's UID."""
 
-from __future__ import annotations
-
 from kubelet_conformance.trace.format.records import Disk
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.views import Pod

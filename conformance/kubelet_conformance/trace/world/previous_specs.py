@@ -1,7 +1,5 @@
 """Earlier specs of a pod: a sync that began before a change of the spec still uses the old one."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from kubelet_conformance.trace.format.manifests import ContainerSpec, PodSpec

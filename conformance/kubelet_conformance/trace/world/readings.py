@@ -5,8 +5,6 @@ it than the last time, or when the trace has shown a change of it since. A repea
 comparison, and a whole repeated list costs nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 

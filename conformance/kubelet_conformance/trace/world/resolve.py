@@ -1,7 +1,5 @@
 """Finds the pod, sandbox and container that a record is about, before the world is updated from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from kubelet_conformance.trace.format.bodies import (

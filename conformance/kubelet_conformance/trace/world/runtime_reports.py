@@ -1,7 +1,5 @@
 """Updates from the runtime's lists and its stream of container events."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from kubelet_conformance.trace.format.bodies import (

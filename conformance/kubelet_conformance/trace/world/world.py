@@ -6,8 +6,6 @@ not with the length of the trace.
 When the kubelet saw the manifest of a static pod is known from its own annotations.
 """
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Mapping

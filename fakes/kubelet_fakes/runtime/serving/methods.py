@@ -1,7 +1,5 @@
 """Every method of the two CRI services, as the protocol's own descriptors have them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The fake runtime on a unix socket: what a kubelet, crictl or critest connects to."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

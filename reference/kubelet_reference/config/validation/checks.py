@@ -1,7 +1,5 @@
 """Checks of single values, with which the tables of fields are written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What must hold between the fields of a container, its mounts and its restart rules among them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import cast

@@ -1,7 +1,5 @@
 """Where the values of variables come from, and of files of the downward API."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from fractions import Fraction

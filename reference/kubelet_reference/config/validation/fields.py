@@ -5,8 +5,6 @@ the fields and types that the models declare. As for the API, null means absent,
 a quantity is due.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

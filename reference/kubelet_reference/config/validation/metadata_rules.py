@@ -1,7 +1,5 @@
 """What must hold in a pod's metadata, its annotations among it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a pod may say only on the one operating system or the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from lightkube.models.core_v1 import Pod, PodSecurityContext, SecurityContext

@@ -1,7 +1,5 @@
 """What must hold between the fields of a pod as a whole."""
 
-from __future__ import annotations
-
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods

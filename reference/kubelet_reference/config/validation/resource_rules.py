@@ -1,7 +1,5 @@
 """What must hold between the resources of containers, and in the volume claims that a pod makes or uses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

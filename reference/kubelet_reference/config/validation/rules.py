@@ -1,7 +1,5 @@
 """Helpers for rules between fields, and the rules for labels and selectors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias, cast

@@ -1,7 +1,5 @@
 """What a pod asks of nodes: the kubelet uses little of it, but refuses a pod with invalid fields."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import cast
 

@@ -1,7 +1,5 @@
 """What must hold in the security contexts of a pod and of its containers."""
 
-from __future__ import annotations
-
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods

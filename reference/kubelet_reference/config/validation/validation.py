@@ -1,7 +1,5 @@
 """What must hold between the fields of a pod; what each field may hold by itself is in `values`."""
 
-from __future__ import annotations
-
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.field_errors import FieldError, FieldPath

@@ -1,7 +1,5 @@
 """What the fields of pods and their volumes may hold beyond their type: one row for each field."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from cri_api.v1 import api_pb2 as cri

@@ -1,7 +1,5 @@
 """What later releases of Kubernetes have come to allow."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

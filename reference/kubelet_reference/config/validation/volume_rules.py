@@ -4,8 +4,6 @@ This kubelet mounts none of those that lie on other machines: their table is the
 more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import cast
 

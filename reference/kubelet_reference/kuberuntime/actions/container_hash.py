@@ -1,7 +1,5 @@
 """The hash of a container's definition, which shows whether a running instance is still the desired one."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import msgspec

@@ -6,8 +6,6 @@ earlier ones may have been cleaned up long ago: a pod that has come this far nee
 `INIT_ROWS` is the table for pods without sidecars: the first row that fits decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

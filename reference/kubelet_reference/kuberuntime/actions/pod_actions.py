@@ -6,8 +6,6 @@ sandbox is of no more use: in any case it is stopped. `RUNNING` says why a conta
 stopped; where no row fits it is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum

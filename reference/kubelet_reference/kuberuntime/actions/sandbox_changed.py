@@ -4,8 +4,6 @@
 time it was made (SANDBOX-03).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ are tried from the top, and the first that fits gives its step; only S9 and S10 
 sidecar that has started may have to go all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Flag, auto

@@ -1,7 +1,5 @@
 """The input of the decision of a sync, and a container that the decision says to stop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

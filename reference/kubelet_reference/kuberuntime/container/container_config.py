@@ -1,7 +1,5 @@
 """The config of a container, as CreateContainer gets it: from the spec, and from what the sync found out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Delays the restart of containers that exit again and again (BACKOFF-01..10)."""
 
-from __future__ import annotations
-
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods

@@ -4,8 +4,6 @@ There are no services here, so no variables of services either. A variable may r
 $(NAME); what cannot be resolved stays as it is written, and $$ is a dollar sign.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lifecycle hooks: what a container has run after its start, and before its stop (HOOK-07..12)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 

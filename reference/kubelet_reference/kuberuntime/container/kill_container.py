@@ -11,8 +11,6 @@ A container that does not run when the pod is killed delays no other (SIDECAR-16
 wait for nothing and delay no other.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Carries a resize out: UpdateContainerResources for one change after another (RESIZE-01, RESIZE-05)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -17,7 +15,7 @@ from kubelet_reference.api.sync_result import Action, ActionResult, Failure
 from kubelet_reference.cri.errors import wrapped_text
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 
-WatchPod: TypeAlias = "Callable[[str, str, Callable[[PodRecords], bool]], None]"
+WatchPod: TypeAlias = Callable[[str, str, Callable[[PodRecords], bool]], None]
 """Has a pod, by UID, inspected until something named holds of its records."""
 
 

@@ -1,7 +1,5 @@
 """Namespaces, users and privileges of sandboxes and containers, and the check for root."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Capabilities, Pod, PodSecurityContext, SeccompProfile, SecurityContext
 

@@ -7,8 +7,6 @@ Volumes that show an image are pulled before any container is started, and mount
 An image that cannot be had concerns only the containers that mount it: these wait with its reason (IMAGE-20).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

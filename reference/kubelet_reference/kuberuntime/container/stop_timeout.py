@@ -8,8 +8,6 @@ From 1.22 to 1.27 the override replaced the result instead of the base: a pod un
 grace again after its hook, and no minimum (TERM-11).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ runs in the background: as soon as an instance of a container has died, it remov
 GC-10). The garbage collector does the same once a minute for what is left.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

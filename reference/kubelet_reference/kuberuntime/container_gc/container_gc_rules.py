@@ -1,7 +1,5 @@
 """Which dead containers are removed by a garbage collection, and in which order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

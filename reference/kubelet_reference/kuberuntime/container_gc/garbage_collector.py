@@ -5,8 +5,6 @@ folders. As long as a pod is desired its newest dead instances stay, for its sta
 each container, and one sandbox. When its content may go, everything dead of it goes (GC-02, GC-05).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The runtime over its socket: the CRI's services as the kubelet's ports want them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 

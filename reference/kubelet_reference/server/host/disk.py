@@ -1,7 +1,5 @@
 """The disk of the machine the kubelet runs on."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

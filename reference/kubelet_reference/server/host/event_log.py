@@ -1,7 +1,5 @@
 """Events without an API server: lines of the log, worded as the kubelet words them."""
 
-from __future__ import annotations
-
 import json
 import logging
 

@@ -1,7 +1,5 @@
 """Folders of the machine, opened so that no symbolic link can lead the kubelet elsewhere."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

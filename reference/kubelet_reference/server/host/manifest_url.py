@@ -1,7 +1,5 @@
 """Fetches the manifest URL, as the kubelet does: redirects are followed, certificates are checked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import aiohttp

@@ -1,7 +1,5 @@
 """Mounts of the machine: the kernel's own calls, and its list of what is mounted."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -6,8 +6,6 @@ measured is left out, and the kubelet takes it that there is enough. The log say
 it could be measured in between.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping

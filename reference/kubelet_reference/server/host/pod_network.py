@@ -1,7 +1,5 @@
 """The real network to pods: what probes and hooks send over it, and what their users read when it fails."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import ssl

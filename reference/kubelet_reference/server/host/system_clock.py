@@ -1,7 +1,5 @@
 """The one place of the kubelet that reads the machine's clock and its source of random numbers."""
 
-from __future__ import annotations
-
 import os
 from asyncio import get_running_loop
 from time import time_ns  # noqa: TID251 - here and nowhere else
