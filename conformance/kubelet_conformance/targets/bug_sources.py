@@ -65,14 +65,14 @@ def _leaves(wrong: Any, right: Any) -> Iterator[tuple[object, object]]:  # noqa:
         yield from _leaves(getattr(wrong, each.name), getattr(right, each.name))
 
 
-def _right_for(wrong: object, right: Any) -> Iterator[SourceLines]:  # noqa: ANN401 - a part, or several
+def _right_for(wrong: object, right: object) -> Iterator[SourceLines]:
     """What is right where `wrong` has taken the place of `right`."""
     if isinstance(wrong, MethodType):
         wrong = _wrong_class(wrong.__self__)
     if isinstance(wrong, type):
         yield from _replaced(wrong)
         return
-    for one in _gone(wrong, right) if isinstance(right, tuple) else [right]:
+    for one in _gone(wrong, right):
         found = lines_of(one)
         if found is not None:
             yield found
@@ -84,9 +84,12 @@ def _wrong_class(rules: object) -> type:
     return next((one for one in used if _is_of_bugs(one)), type(rules))
 
 
-def _gone(wrong: Any, right: tuple[Any, ...]) -> list[object]:  # noqa: ANN401 - handlers of any kind
-    """The members that are not there any more; all of them where none is gone."""
-    return [one for one in right if one not in wrong] or list(right)
+def _gone(wrong: Any, right: object) -> list[object]:  # noqa: ANN401 - a part of any kind
+    """Of several handlers those that are not there any more; all of them where none is gone."""
+    if not isinstance(right, tuple):
+        return [right]
+    several = cast("tuple[object, ...]", right)
+    return [one for one in several if one not in wrong] or list(several)
 
 
 def _replaced(wrong: type) -> Iterator[SourceLines]:
