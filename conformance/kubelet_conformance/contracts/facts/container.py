@@ -6,7 +6,13 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Patte
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, sandbox_died, status
 from kubelet_conformance.contracts.facts.kubelet import receives_events, sees_a_ready_runtime
-from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, to_run
+from kubelet_conformance.contracts.facts.pod import (
+    FAULT,
+    TERMINATION_ASKED,
+    about,
+    post_start_may_have_failed,
+    to_run,
+)
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
@@ -102,7 +108,8 @@ def put_off(m: Moment) -> bool:
     if old.removed_t is not None and sandbox.run is not None and sandbox.run.t - old.removed_t >= RELIST:
         return True  # Its record was removed when another sync tried to run a sandbox.
     was_tried = name in pod.create_failed and pod.create_failed[name].t >= sandbox.ready_t
-    has_failed = old.attempt > 0 or (old.exit is not None and not old.exit.commanded)
+    was_ended = old.exit is not None and (not old.exit.commanded or post_start_may_have_failed(old))
+    has_failed = old.attempt > 0 or was_ended
     return was_tried or (has_failed and m.t - sandbox.ready_t > RELIST / 2)
 
 

@@ -83,7 +83,8 @@ def new_sandbox_goes_on_counting(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
     """In a new sandbox each container goes on counting from its newest instance.
 
     An init container whose start comes in a later sync than the replacement begins anew: its records and logs
-    went with the old sandbox. That is every one but the first, and the first whose image did not come.
+    went with the old sandbox. That is every one but the first, and the first that had to wait for its image
+    or its back-off.
     """
     name = asked(m).metadata.name
     newest = pod.newest(name)
