@@ -24,7 +24,8 @@ from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Call, Record, Reply
-from kubelet_conformance.trace.world.missed_updates import EVENT_DELAY_SECONDS, EVENTS_GATE, is_outdated
+from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE
+from kubelet_conformance.trace.world.missed_updates import EVENT_DELAY_SECONDS, is_outdated
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.observe import UPDATE_KEYS, update_world
 from kubelet_conformance.trace.world.resolve import key_of, moment_of

@@ -4,8 +4,7 @@ A kubelet is not at fault for being late where one of these says no.
 """
 
 from kubelet_conformance.contract import Moment
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
-from kubelet_conformance.trace.world.missed_updates import EVENTS_GATE
+from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE, kubelet_view
 
 
 def sees_its_runtime(m: Moment) -> bool:

@@ -12,9 +12,12 @@ from kubelet_conformance.trace.format.records import Disk, Fault, Reply
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.resolve import LATE_SECONDS
 
+EVENTS_GATE = "EventedPLEG"
+"""The feature gate of a kubelet that uses container events."""
 STATUS_STALE = 30.0
 """A runtime that gave no good Status for this long counts as down (runtime.go)."""
-_OF_THE_LOOP = ("ListPodSandbox", "ListContainers", "Status")
+_LISTS = ("ListPodSandbox", "ListContainers")
+_OF_THE_LOOP = (*_LISTS, "Status")
 _HOLDING_UP = (*_OF_THE_LOOP, "ImageStatus", "PodSandboxStatus", "ContainerStatus")
 """Lists and Status delay the loop, other reads the sync of some pod: it is not known which."""
 OBSERVED: frozenset[str] = frozenset(
@@ -65,8 +68,12 @@ class KubeletView:
         self._started_t = 0.0
         self._relisted = True
         """The kubelet has listed what runs, since it was started."""
+        self._relisted_t = -math.inf
+        """When it was first seen to list what runs."""
         self._sandboxes_t = -math.inf
         """When it last saw all sandboxes; a relist goes on with the containers."""
+        self._list_failed_t = -math.inf
+        """When a list last failed."""
         self._held_up_until = 0.0
         """Until when it last could not continue, or could not be informed of its pods."""
         self._api_fails = False
@@ -133,6 +140,8 @@ class KubeletView:
         rpc = reply.call.rpc
         if m.t - reply.call.t > LATE_SECONDS or (reply.error is not None and rpc in _OF_THE_LOOP):
             self._hold_up(m.t)
+        if reply.error is not None and rpc in _LISTS:
+            self._list_fails(m)
         if m.keys[0] == "done:Status":
             self._status(m)
         elif not self._relisted:
@@ -157,11 +166,23 @@ class KubeletView:
 
     def _list(self, m: Moment) -> None:
         """After the first relist that succeeds the loop begins at its next check (kubelet.go)."""
+        if _receives_events(m) and m.t - self._list_failed_t <= LATE_SECONDS:
+            return
         if "all:ListPodSandbox" in m.keys:
             self._sandboxes_t = m.t
         elif "all:ListContainers" in m.keys and m.call.t - self._sandboxes_t <= LATE_SECONDS:
-            self._relisted = True
+            self._relisted, self._relisted_t = True, m.t
             self._hold_up(m.t + min(m.t - self._started_t, _LONGEST_NAP))
+
+    def _list_fails(self, m: Moment) -> None:
+        """Where events replace relists, the next one comes minutes after a first one that failed.
+
+        A kubelet that starts lists for its garbage collection at the same time: which list was the relist's
+        cannot be seen.
+        """
+        self._list_failed_t = m.t
+        if _receives_events(m) and m.t - self._relisted_t <= LATE_SECONDS:
+            self._relisted = False
 
     def _fault(self, m: Moment, what: str, *, healed: bool) -> None:
         if what.startswith(_API_SERVER):
@@ -189,6 +210,11 @@ class KubeletView:
         self._api_fails = not healed
         wait = min(2 * (m.t - self._api_failed_t) + _FIRST_RETRY, _LONGEST_RETRY) if healed else 0.0
         self._hold_up(m.t + wait)
+
+
+def _receives_events(m: Moment) -> bool:
+    """Whether the kubelet receives container events, and relists only every few minutes."""
+    return bool(m.header.feature_gates.get(EVENTS_GATE))
 
 
 def kubelet_view(m: Moment) -> KubeletView:

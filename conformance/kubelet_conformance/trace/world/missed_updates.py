@@ -8,12 +8,10 @@ import math
 from collections.abc import Callable
 
 from kubelet_conformance.trace.format.records import Fault, PodChange
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE, kubelet_view
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.views import Node, Pod
 
-EVENTS_GATE = "EventedPLEG"
-"""The feature gate of a kubelet that uses container events."""
 EVENT_DELAY_SECONDS = 10.0
 """How much later it may do what follows from its own actions: a pod without a new event counts as known only
 every 5 s, and one action may follow from another.
