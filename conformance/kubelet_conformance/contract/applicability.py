@@ -145,6 +145,9 @@ def since(version: str) -> ByVersion[bool]:
     return ByVersion({f">={version}": True})
 
 
+RESTART_ALL_GATE = "RestartAllContainersOnContainerExits"
+"""With it a container may restart its whole pod, and statuses keep what they said before."""
+
 ON_SINCE: Mapping[str, Version] = {
     "ContainerRestartRules": (1, 35),
     "DynamicResourceAllocation": (1, 34),
@@ -155,7 +158,7 @@ ON_SINCE: Mapping[str, Version] = {
     "PodLifecycleSleepAction": (1, 30),
     "PodObservedGenerationTracking": (1, 34),
     "PodReadyToStartContainersCondition": (1, 29),
-    "RestartAllContainersOnContainerExits": (1, 36),
+    RESTART_ALL_GATE: (1, 36),
     "SidecarContainers": (1, 29),
 }
 """Since which version a feature gate is on by default; one that is not named is off."""

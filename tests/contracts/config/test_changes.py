@@ -25,6 +25,24 @@ def test_change_concerns_its_pod_alone(wrong: str) -> None:
     assert s.judge("CONFIG-02").verdict is (BROKEN if wrong else KEPT)
 
 
+@pytest.mark.parametrize(("kubernetes", "verdict"), [("1.36", KEPT), ("1.34", BROKEN)])
+def test_pod_is_restarted_by_its_own_rule(kubernetes: str, verdict: Verdict) -> None:
+    """CONFIG-02: a container that restarts its whole pod is a reason to stop the others."""
+    s = TraceBuilder(kubernetes)
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    own = {"restartPolicy": "Never", "restartPolicyRules": [rule]}
+    two = [{"name": "c1", "image": "img:1", **own}, {"name": "c2", "image": "img:1"}]
+    web = s.pod(containers=two)
+    sandbox = s.run_sandbox(web)
+    c1, c2 = (s.run_container(web, sandbox, name) for name in ("c1", "c2"))
+    s.wait(10).run_sandbox(s.pod("other"))
+    s.exited(c1, 42)
+    s.stop(c2)
+    tell_status(s.wait(10))
+
+    assert s.judge("CONFIG-02").verdict is verdict
+
+
 @pytest.mark.parametrize(
     ("early", "waits", "verdict"), [(False, 2, KEPT), (True, 2, BROKEN), (False, 40, BROKEN)]
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pod_status import runs
 from running import BROKEN, KEPT, running
-from trace_builder import TraceBuilder
+from trace_builder import FULL_CHANNELS, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -185,3 +186,19 @@ def test_replacement_of_a_dead_sandbox_may_end(*, dead: bool, verdict: Verdict) 
     s.wait(1).deleted(web)
 
     assert s.judge("WORK-04").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("api", "waits", "breaks"), [("served", 0.1, False), ("served", 0.3, True), ("full", 0.1, True)]
+)
+def test_sampled_status_may_be_older_than_the_exit(api: str, waits: float, *, breaks: bool) -> None:
+    """WORK-13: a status that was polled just after the exit may be the one from before the kill."""
+    s = TraceBuilder("1.26", channels=FULL_CHANNELS | {"api": api})
+    web = s.pod(restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.exited(c1, 0, seen=False)
+    s.wait(waits)
+    s.status(web, "Failed", containerStatuses=[runs(c1)])
+
+    assert bool(s.judge("WORK-13").breaks) is breaks

@@ -104,6 +104,18 @@ def test_hook_before_every_stop(how: str, verdict: Verdict) -> None:
     assert s.judge("HOOK-05").verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("kubernetes", "grace", "breaks"), [("1.26", 0, False), ("1.26", 1, True), ("1.28", 0, True)]
+)
+def test_pod_without_grace_has_no_hook(kubernetes: str, grace: int, *, breaks: bool) -> None:
+    """HOOK-05: before 1.28 the least grace that a removed pod gets is for StopContainer alone."""
+    s, web, _, c1 = running(kubernetes, grace=grace, source="file", lifecycle=PRE_STOP)
+    s.unset(web)
+    s.stop(c1, 1)
+
+    assert bool(s.judge("HOOK-05").breaks) is breaks
+
+
 @pytest.mark.parametrize(("stops", "reported", "verdict"), [(1, 1, KEPT), (0, 1, BROKEN), (1, 0, BROKEN)])
 def test_failed_pre_stop(stops: int, reported: int, verdict: Verdict) -> None:
     """HOOK-06: the stop follows a failed hook, and an event tells it."""

@@ -99,3 +99,21 @@ def test_stop_signal(signal: str, verdict: Verdict) -> None:
     s.begin("CreateContainer", {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": {}})
 
     assert s.judge("TERM-28").verdict is verdict
+
+
+@pytest.mark.parametrize(("whose", "verdict"), [("another pod's", KEPT), ("its own", BROKEN)])
+@pytest.mark.parametrize("contract_id", ["RESTART-19", "RESTART-20"])
+def test_container_that_is_over_has_namesakes(contract_id: str, whose: str, verdict: Verdict) -> None:
+    """RESTART-19, RESTART-20: a container of the same name in another pod may run again."""
+    rules = [rule("Restart", 42)] if contract_id == "RESTART-20" else []
+    s, pod, sandbox, c1, _ = pod_of({"restartPolicy": "Never", "restartPolicyRules": rules}, policy="Always")
+    other = s.pod("other")
+    apart = s.run_sandbox(other)
+    s.wait(10).exited(c1, 1)
+    if whose == "its own":
+        s.run_container(pod, sandbox, "c1", 1)
+    else:
+        s.run_container(other, apart, "c1")
+    s.wait(60).record("kubelet", op="killed")
+
+    assert s.judge(contract_id).verdict is verdict

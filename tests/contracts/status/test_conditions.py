@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pod_status import again, condition, ended, runs, tell_status, waits
 from running import BROKEN, KEPT
-from trace_builder import TraceBuilder
+from trace_builder import FULL_CHANNELS, TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -84,6 +84,20 @@ def test_pod_that_ended_has_failed_only_by_what_ran(*, waited: bool) -> None:
     tell_status(s, web, "Pending", [lost], conditions=[unready])
 
     assert s.judge("COND-03").verdict is (KEPT if waited else BROKEN)
+
+
+@pytest.mark.parametrize(("api", "breaks"), [("served", False), ("full", True)])
+def test_status_of_a_waiting_container_may_be_missed(api: str, *, breaks: bool) -> None:
+    """COND-03: where statuses are sampled, none before the pod's end need have shown the container."""
+    s = TraceBuilder(channels=FULL_CHANNELS | {"api": api})
+    web = s.pod(restartPolicy="Never")
+    s.run_container(web, s.run_sandbox(web))
+    unready = condition("ContainersReady", "False", "ContainersNotReady", UNREADY)
+    lost = ended(137)
+    lost["state"]["terminated"]["reason"] = "ContainerStatusUnknown"
+    tell_status(s, web, "Pending", [lost], conditions=[unready])
+
+    assert bool(s.judge("COND-03").breaks) is breaks
 
 
 @pytest.mark.parametrize(

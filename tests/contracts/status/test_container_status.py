@@ -9,7 +9,7 @@ import pytest
 from outside_world import file_pod, start_static
 from pod_status import again, end_of, ended, runs, tell_status, waits
 from running import running
-from trace_builder import NOON, TraceBuilder
+from trace_builder import NOON, ContainerHandle, TraceBuilder
 from twice import assert_detects, detects
 
 UNKNOWN_END = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
@@ -271,3 +271,18 @@ def test_status_that_was_put_off_may_have_the_last_state(*, away: bool) -> None:
     tell_status(s, web, "Running", [ended(137, second, lastState=end_of(first, 1))])
 
     assert bool(s.judge("CSTAT-14").breaks) is not away
+
+
+@pytest.mark.parametrize(("last", "verdict"), [("first", "kept"), ("second", "broken")])
+def test_sandboxes_count_their_init_containers_anew(last: str, verdict: str) -> None:
+    """CSTAT-03: of two records with the same attempt, in two sandboxes, the older one is the last state."""
+    s = TraceBuilder("1.36")
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    inits = list[ContainerHandle]()
+    for attempt in range(2):
+        inits.append(s.run_container(web, s.run_sandbox(web, attempt), "i1"))
+        s.wait(1).exited(inits[-1], 1)
+    shown, other = inits if last == "second" else reversed(inits)
+    tell_status(s, web, "Pending", inits=[ended(1, shown, name="i1", lastState=end_of(other, 1))])
+
+    assert s.judge("CSTAT-03").verdict.words == verdict

@@ -169,3 +169,29 @@ def test_sync_that_goes_on_kills_no_pod(*, goes_on: bool, verdict: Verdict) -> N
     s.stop_sandbox(sandbox)
 
     assert s.judge("TERM-01").verdict is verdict
+
+
+@pytest.mark.parametrize(("fails", "waits", "breaks"), [(True, 2, False), (True, 6, True), (False, 2, True)])
+def test_failed_hook_delays_the_kill_of_its_pod(*, fails: bool, waits: float, breaks: bool) -> None:
+    """TERM-01: a sync stops the container whose hook failed, and the pod is killed after the next relist."""
+    s, web, sandbox, c1 = running(lifecycle=POST_START)
+    call = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
+    s.delete(web)
+    s.end("ExecSync", call, {"exit_code": int(fails)})
+    s.stop(c1)
+    s.wait(waits).stop_sandbox(sandbox)
+
+    assert bool(s.judge("TERM-01").breaks) is breaks
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_failed_hook_stops_its_container_alone(*, fails: bool) -> None:
+    """TERM-02: the others are stopped with the pod, once the sync has stopped that one for its hook."""
+    s, web, _, c1, c2 = two_running(lifecycle=POST_START)
+    call = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
+    s.delete(web)
+    s.end("ExecSync", call, {"exit_code": int(fails)})
+    s.stop(c1)
+    s.wait(2).stop(c2)
+
+    assert bool(s.judge("TERM-02").breaks) is not fails

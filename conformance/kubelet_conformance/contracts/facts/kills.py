@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from kubelet_conformance.contract import Answered, Container, Moment, Pod, Stop
-from kubelet_conformance.contract.applicability import ByVersion
+from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
 from kubelet_conformance.contract.definition import answered
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.facts.sandbox import why_replaced
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
-from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.manifests import RESTART_ALL, ContainerSpec
 from kubelet_conformance.trace.world.disruption import disruption_of, is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.images import image_origin
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
@@ -220,7 +220,9 @@ def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
     changed_t, created_t = pod.spec_changed_t, container.created_t
     is_changed = changed_t is not None and created_t is not None and changed_t > created_t
     was_stopping = min(begun) < end.t - API_POLL
-    return was_stopping or is_changed or bool(failing_probe(pod, container))
+    if was_stopping or is_changed or failing_probe(pod, container):
+        return True
+    return any(hook.failed for hook in pods.post_starts(container))
 
 
 def wait_before_stop(m: Moment) -> Wait:
@@ -377,7 +379,20 @@ def explained(m: Moment, *, probes: bool = True) -> bool:
         return True
     if any(probes or "probe" not in reason.cause for reason in reasons(m)):
         return True
-    return _another_ended(pod, container) or fails_as_a_whole(pod)
+    return _another_ended(pod, container) or fails_as_a_whole(pod) or _begins_anew(m, pod)
+
+
+def _begins_anew(m: Moment, pod: Pod) -> bool:
+    """A container has ended with a code for which its rule restarts the whole pod."""
+    if not is_on(RESTART_ALL_GATE, m.header.feature_gates, m.kubernetes):
+        return False
+    return any(
+        one.spec is not None
+        and one.exit is not None
+        and one.exit.code is not None
+        and one.spec.rule_for(one.exit.code) == RESTART_ALL
+        for one in pod.every_container()
+    )
 
 
 def _another_ended(pod: Pod, container: Container) -> bool:

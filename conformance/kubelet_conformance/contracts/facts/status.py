@@ -51,6 +51,11 @@ _CONTAINERS_REMEMBERED = 256
 _NO_SPEC: tuple[Kind, None] = "unknown", None
 
 
+def are_sampled(m: Moment) -> bool:
+    """The trace may lack statuses that the kubelet had, and show others late by one poll."""
+    return m.header.channels.api != "full"
+
+
 def is_lost(said: ContainerStatus) -> bool:
     """A container is shown as ended though its record is not; until then it counts as restarted."""
     return said.state.terminated is not None and said.state.terminated.reason == UNKNOWN_END

@@ -24,6 +24,7 @@ from kubelet_conformance.contracts.facts.container import REMAKING
 from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itself
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
+from kubelet_conformance.contracts.facts.status import are_sampled
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, CreateContainerRequest
 from kubelet_conformance.trace.format.records import Call, Reply
 from kubelet_conformance.trace.world.in_flight import is_the_workers
@@ -227,14 +228,20 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
 
 
 @records_stay_until_the_pod_is_stopped.clause("exit-codes", on=FINISHED)
-def final_status_has_the_exit_codes(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
-    """The terminal status has the exit codes that the runtime gave."""
+def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+    """The terminal status has the exit codes that the runtime gave.
+
+    A sampled status may be older than the exit by one poll: it was set when the kill began.
+    """
+    is_sampled = are_sampled(m)
     if not status.terminal or not pod.born:
         return
     for shown in status.lasting_containers:
         container = pod.newest(shown.name)
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
+            continue
+        if is_sampled and shown.state.running is not None and m.t - ended.t <= timing.API_POLL:
             continue
         reported, last = shown.state.terminated, shown.last_state.terminated
         if last is not None and last.runtime_id == container.id and last.exit_code == ended.code:

@@ -30,7 +30,8 @@ def _succeeded(m: Moment) -> bool:
 
 
 _ENDED = done("ExecSync").either(failed("ExecSync"))
-_FORCED_HAS_HOOK_SINCE = (1, 28)
+_HOOK_GETS_MINIMUM_SINCE = (1, 28)
+"""The least grace of a termination is for the preStop hook too, and no more for StopContainer alone."""
 
 
 @contract("HOOK-01", on=POST_START, needs=(CRI, PODS), clause="once")
@@ -142,11 +143,18 @@ def container_is_not_published_running_in_its_hook(_: Moment, pod: Pod, status: 
     return KEPT
 
 
+def _ends_without_grace(pod: Pod) -> bool:
+    """The pod is terminated with the grace of its spec, which is 0."""
+    end = pod.termination
+    return end is not None and end.grace is None and pod.spec is not None and not pod.spec.grace_seconds
+
+
 def _gets_a_hook(container: Container, pod: Pod, m: Moment) -> bool:
     if container.state != "running" or pods.hook_command(container, "pre_stop") is None:
         return False
-    if forced(pod) and m.kubernetes is not None and m.kubernetes < _FORCED_HAS_HOOK_SINCE:
-        return False  # The grace of 0 that was asked for leaves no time for it, though the stop gets more.
+    is_old = m.kubernetes is not None and m.kubernetes < _HOOK_GETS_MINIMUM_SINCE
+    if is_old and (forced(pod) or _ends_without_grace(pod)):
+        return False  # The grace of 0 leaves no time for it, though the stop gets more.
     return not pods.may_be_unknown(pod, m.node) and all(reason.seconds > 0 for reason in reasons(m))
 
 

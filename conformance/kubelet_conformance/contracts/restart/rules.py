@@ -14,7 +14,7 @@ from kubelet_conformance.contract import (
     Predicate,
     Sandbox,
 )
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
+from kubelet_conformance.contract.applicability import CRI, PODS, RESTART_ALL_GATE, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, exited, status
 from kubelet_conformance.contracts.facts.backoff import restart_bound
@@ -32,10 +32,9 @@ from kubelet_conformance.contracts.facts.container import (
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, of, runs_pre_stop
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.format.manifests import RESTART_ALL, ContainerSpec
 
-RULES_GATE, ALL_GATE = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
-_RESTART_ALL = "RestartAllContainers"
+RULES_GATE = "ContainerRestartRules"
 _CONDITION = "AllContainersRestarting"
 
 
@@ -63,29 +62,29 @@ def _comes(m: Moment, container: Container, why: str) -> Answered:
     )
 
 
-def _stays(container: Container, why: str) -> Answered:
+def _stays(pod: Pod, container: Container, why: str) -> Answered:
     return answered(
         by=LIFE_ENDS.either(done("StopPodSandbox").where(about(container))),
         unless=TERMINATION_ASKED,
-        not_before=creation_of(container.name),
+        not_before=creation_of(container.name).where(of(pod)),
         whole_node=True,
         text=f"{container.name} is not run again {why}",
     )
 
 
 @contract("RESTART-19", on=OWN_END, needs=(CRI, PODS), versions=since("1.34"), gate=RULES_GATE)
-def own_policy_decides(m: Moment) -> Findings:
+def own_policy_decides(m: Moment, pod: Pod) -> Findings:
     """A container with a restart policy of its own is run again as that says, whatever the pod's is."""
     found = _ended(m, "app")
     if found is None or found[1].rule_for(found[2]) is not None:
         return None
     container, spec, code = found
     why = f"by its own policy {spec.restart_policy}"
-    return _comes(m, container, why) if _asks_again(spec, code) else _stays(container, why)
+    return _comes(m, container, why) if _asks_again(spec, code) else _stays(pod, container, why)
 
 
 @contract("RESTART-20", on=OWN_END, needs=(CRI, PODS), versions=since("1.34"), gate=RULES_GATE)
-def first_rule_decides(m: Moment) -> Findings:
+def first_rule_decides(m: Moment, pod: Pod) -> Findings:
     """Of a container's restart rules the first that fits its exit code decides; else its policy does."""
     found = _ended(m, "app")
     if found is None or not found[1].restart_policy_rules:
@@ -95,7 +94,7 @@ def first_rule_decides(m: Moment) -> Findings:
         case "Restart":
             return _comes(m, container, f"by its rule for {code}")
         case None if not _asks_again(spec, code):
-            return _stays(container, f"for no rule is for {code}")
+            return _stays(pod, container, f"for no rule is for {code}")
         case _:
             return None
 
@@ -121,7 +120,7 @@ def _fails(pod: Pod, name: str) -> Answered:
 def _restarts_all(m: Moment) -> Container | None:
     """The container that ended just now and restarts all of its pod."""
     found = _ended(m, "app", "init")
-    return found[0] if found is not None and found[1].rule_for(found[2]) == _RESTART_ALL else None
+    return found[0] if found is not None and found[1].rule_for(found[2]) == RESTART_ALL else None
 
 
 class _Anew(Note):
@@ -131,7 +130,12 @@ class _Anew(Note):
 
 
 @contract(
-    "RESTART-22", on=OWN_END, needs=(CRI, PODS), versions=since("1.35"), gate=ALL_GATE, clause="same-sandbox"
+    "RESTART-22",
+    on=OWN_END,
+    needs=(CRI, PODS),
+    versions=since("1.35"),
+    gate=RESTART_ALL_GATE,
+    clause="same-sandbox",
 )
 def pod_begins_anew(m: Moment, pod: Pod) -> Findings:
     """When a container's rule restarts the whole pod, all of its containers are stopped and removed, and the
@@ -174,7 +178,7 @@ def all_are_stopped(m: Moment, pod: Pod) -> Iterator[Finding]:
             )
 
 
-@contract("RESTART-23", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE)
+@contract("RESTART-23", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=RESTART_ALL_GATE)
 def failed_init_ends_it(m: Moment, pod: Pod, container: Container, ended: Exit) -> Findings:
     """After the restart of a whole pod with policy Never an init container that fails fails the pod."""
     if not ended.code or not pod.note(_Anew).seq:
@@ -193,7 +197,12 @@ def _take(m: Moment, pod: Pod) -> None:
 
 
 @contract(
-    "COND-10", on=OWN_END, needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=ALL_GATE, clause="set"
+    "COND-10",
+    on=OWN_END,
+    needs=(CRI, PODS, STATUS),
+    versions=since("1.35"),
+    gate=RESTART_ALL_GATE,
+    clause="set",
 )
 def restart_is_reported(m: Moment, pod: Pod) -> Findings:
     """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not."""

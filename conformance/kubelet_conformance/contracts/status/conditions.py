@@ -111,14 +111,17 @@ def _waited(said: ContainerStatus | None) -> bool:
     return said is not None and said.state.waiting is not None
 
 
-def _is_ended_with_its_pod(now: statuses.Written) -> bool:
+def _is_ended_with_its_pod(m: Moment, now: statuses.Written) -> bool:
     """A container is shown as ended only because its pod has: it was never created, or waited in back-off.
 
-    The conditions stay as they were before that (status_manager.go TerminatePod).
+    The conditions stay as they were before that (status_manager.go TerminatePod). Where statuses are
+    sampled, the one that showed it waiting may be missing.
     """
     if not now.lost:
         return False
     before = now.before.lasting_by_name if now.before is not None else {}
+    if statuses.are_sampled(m) and any(one.name not in before for one in now.lost):
+        return True
     return any(one.name not in now.pod.containers or _waited(before.get(one.name)) for one in now.lost)
 
 
@@ -134,7 +137,7 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     PodCompleted.
     """
     now = statuses.written(m)
-    if now is None or _is_ended_with_its_pod(now):
+    if now is None or _is_ended_with_its_pod(m, now):
         return None
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
     views = _views(m, now) if m.pod is not None and sidecars(m.pod) else (None,)
@@ -221,7 +224,7 @@ def containers_ready_follows_the_containers(m: Moment) -> Findings:
     At the end its reason is PodCompleted or PodFailed, by the phase that the containers amount to.
     """
     now = statuses.written(m)
-    if now is None or _ends_by_the_kubelet(m) or _is_ended_with_its_pod(now):
+    if now is None or _ends_by_the_kubelet(m) or _is_ended_with_its_pod(m, now):
         return None
     return _judged(now, "ContainersReady", [_containers_ready(now, phase) for phase in now.phases])
 

@@ -180,7 +180,7 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
         state = entry.status.state.terminated
         if before is container and state is not None and not state.container_id:
             continue  # It waited for a restart at its pod's end: this end is of no record.
-        if before.attempt >= container.attempt:
+        if (before.created_t or 0.0) >= (container.created_t or 0.0):
             yield broken(f"lastState of {container.name} is not of an earlier record", _started(container))
         elif any(before.attempt < c.attempt < container.attempt for c in _records(m, container.name)):
             yield broken(f"lastState of {container.name} is of an older record than the last but one")

@@ -144,7 +144,7 @@ def sandbox_is_stopped_once_all_containers_are(m: Moment, pod: Pod, container: C
     sandbox = pod.sandbox
     return answered(
         by=call("StopPodSandbox").where(lambda n: n.sandbox is sandbox),
-        within=TOGETHER if whole_pod else REACTION,
+        within=TOGETHER if whole_pod and not stopped_for_itself(m, pod, container) else REACTION,
         unless=pods.goes_on_in(sandbox),
         text=f"the sandbox of {pod.name} is stopped after its last container",
     )

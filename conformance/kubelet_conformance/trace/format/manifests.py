@@ -57,6 +57,10 @@ class ExitCodes(ApiObject, frozen=True):
     values: list[int] = []
 
 
+RESTART_ALL = "RestartAllContainers"
+"""The action of a restart rule that restarts the whole pod (KEP-5532)."""
+
+
 class RestartRule(ApiObject, frozen=True):
     """What is to be done after an exit with one of these codes (KEP-5307)."""
 
