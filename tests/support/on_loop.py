@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
 
 from kubelet_fakes.clock import run
 
 P = ParamSpec("P")
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 Test = Callable[..., Coroutine[Any, Any, None]]
 
 
@@ -34,21 +35,30 @@ def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P,
     return run_it
 
 
-def run_by(helper: Callable[..., None], **options: Any) -> Callable[[Test], Callable[..., None]]:
-    """Let `helper` run the test: it gives the first argument, and pytest gives the others."""
+def run_by(
+    helper: Callable[..., None], *first: Any, takes: Sequence[str] = (), **options: Any
+) -> Callable[[Test], Callable[..., None]]:
+    """Let `helper` run the test: it gives the first argument, and pytest gives the others.
+
+    `takes` names parameters that the helper gets as options of these names; the test need not have them.
+    """
 
     def made(test: Test) -> Callable[..., None]:
+        own = list(inspect.signature(test).parameters.values())[1:]
+        names = {each.name for each in own}
+        others = [inspect.Parameter(name, KEYWORD_ONLY) for name in takes if name not in names]
+
         @wraps(test)
         def run_it(*arguments: Any, **fixtures: Any) -> None:
-            def begin(first: object) -> object:
-                return test(first, *arguments, **fixtures)
+            given = {name: fixture for name, fixture in fixtures.items() if name in names}
+            chosen = {name: fixtures[name] for name in takes}
 
-            helper(begin, **options)
+            def begin(value: object) -> object:
+                return test(value, *arguments, **given)
 
-        signature = inspect.signature(test)
-        run_it.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=list(signature.parameters.values())[1:], return_annotation=None
-        )
+            helper(begin, *first, **options, **chosen)
+
+        run_it.__signature__ = inspect.Signature(own + others)  # type: ignore[attr-defined]
         return run_it
 
     return made

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, cast
 
 from lightkube.models.core_v1 import Pod
 
-from kubelet_fakes.clock import LoopClock
+from kubelet_fakes.clock import LoopClock, run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.service import FakeRuntime
@@ -208,6 +208,20 @@ class RuntimeWorld:
             case _:
                 about = name
         return "" if call.rpc in READS else f"{call.rpc} {about}".strip()
+
+
+def in_runtime_world(
+    work: Callable[[RuntimeWorld], Coroutine[Any, Any, None]],
+    *,
+    version: str = "1.32",
+    settings: Settings | None = None,
+) -> None:
+    """Do this work in a runtime world of its own, in virtual time."""
+
+    async def main() -> None:
+        await work(RuntimeWorld(version=version, settings=settings))
+
+    run(main())
 
 
 def a_container(name: str = "c1", *words: str, **fields: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from trace_builder import TraceBuilder
 from kubelet_conformance.contract.verdicts import Verdict
 
 Tell = Callable[..., None]
+BEGUN = ("s", "web", "sandbox", "c1", "c2")
 
 
 class Teller(Protocol):
@@ -21,30 +22,54 @@ class Teller(Protocol):
         """Write it."""
 
 
+def assert_verdict(
+    s: TraceBuilder, contract_id: str, *, right: bool, if_right: Verdict = Verdict.KEPT
+) -> None:
+    """The trace keeps the contract if it is right, and breaks it if not."""
+    outcome = s.judge(contract_id)
+    expected = if_right if right else Verdict.BROKEN
+
+    assert outcome.verdict is expected, (contract_id, right, outcome.reason, outcome.evidence)
+
+
 def assert_detects(contract_id: str, tell: Teller, *, kubernetes: str | None = "1.32") -> None:
     """The right trace keeps the contract, the wrong one breaks it."""
     for right in (True, False):
         s = TraceBuilder(kubernetes)
         tell(s, right=right)
-        outcome = s.judge(contract_id)
-        expected = Verdict.KEPT if right else Verdict.BROKEN
-
-        assert outcome.verdict is expected, (contract_id, right, outcome.reason, outcome.evidence)
+        assert_verdict(s, contract_id, right=right)
 
 
-def detects(contract_id: str, *, kubernetes: str | None = "1.32") -> Callable[[Tell], Tell]:
-    """Make a test of a function that writes a trace `s`, `right` or not; see `assert_detects`."""
+def detects(
+    contract_id: str,
+    *,
+    kubernetes: str | None = "1.32",
+    begin: Callable[[], Sequence[Any]] | None = None,
+    if_right: Verdict = Verdict.KEPT,
+    **pairs: tuple[Any, Any],
+) -> Callable[[Tell], Tell]:
+    """Make a test of a function that writes a trace `s`, `right` or not; see `assert_detects`.
+
+    `begin` gives the trace and, in this order, `web`, `sandbox`, `c1` and `c2`, as far as they are there; the
+    test names those that it needs. Each of `pairs` is a parameter of the test: what it is in the trace that
+    keeps the contract, and what it is in the one that breaks it. A right trace may also not exercise the
+    contract: then `if_right` says so.
+    """
 
     def made(tell: Tell) -> Tell:
+        parameters = inspect.signature(tell).parameters
+
         @wraps(tell)
         def test(**arguments: Any) -> None:
-            assert_detects(
-                contract_id, lambda s, right: tell(s, right=right, **arguments), kubernetes=kubernetes
-            )
+            for right in (True, False):
+                begun = begin() if begin else (TraceBuilder(kubernetes),)
+                chosen = {name: kept if right else broken for name, (kept, broken) in pairs.items()}
+                known = dict(zip(BEGUN, begun, strict=False)) | chosen | {"right": right} | arguments
+                tell(**{name: known[name] for name in parameters})
+                assert_verdict(begun[0], contract_id, right=right, if_right=if_right)
 
-        signature = inspect.signature(tell)
-        given = [each for name, each in signature.parameters.items() if name not in {"s", "right"}]
-        test.__signature__ = signature.replace(parameters=given)  # type: ignore[attr-defined]
+        given = [each for each in parameters.values() if each.name not in {*BEGUN, *pairs, "right"}]
+        test.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
         return test
 
     return made

@@ -8,7 +8,8 @@ import pytest
 from outside_world import api_write, file_pod, node_gone, remove_file, start_static, static_config
 from running import BROKEN, KEPT
 from runtime_reads import container_record, list_containers, list_sandboxes, sandbox_record
-from trace_builder import PodHandle, TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -58,30 +59,24 @@ def test_mirror_names_hash_and_node(wrong: dict[str, Any], verdict: Verdict) -> 
     assert s.judge("STATIC-11").verdict is verdict
 
 
-@pytest.mark.parametrize(("made", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_each_static_pod_gets_a_mirror(*, made: bool, verdict: Verdict) -> None:
+@detects("STATIC-11", made=(True, False))
+def test_each_static_pod_gets_a_mirror(s: TraceBuilder, *, made: bool) -> None:
     """STATIC-11: a static pod without a mirror breaks it."""
-    s = TraceBuilder()
     web = file_pod(s)
     start_static(s, web)
     if made:
         create_mirror(s.wait(1), web)
 
-    assert s.judge("STATIC-11").verdict is verdict
 
-
-@pytest.mark.parametrize(("made", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_no_mirror_without_a_node(*, made: bool, verdict: Verdict) -> None:
+@detects("STATIC-12", made=(False, True))
+def test_no_mirror_without_a_node(s: TraceBuilder, *, made: bool) -> None:
     """STATIC-12: as long as the node's object is missing there is no mirror."""
-    s = TraceBuilder()
     node_gone(s)
     web = file_pod(s)
     start_static(s, web)
     if made:
         create_mirror(s.wait(1), web)
     s.record("fault", what="healed: the node's object is there")
-
-    assert s.judge("STATIC-12").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -131,10 +126,11 @@ def test_mirror_outlives_its_containers(wrong: str) -> None:
     assert s.judge("STATIC-15").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize("deletes", [True, False])
-def test_mirror_of_an_unknown_pod_may_go_first(*, deletes: bool) -> None:
+@detects("STATIC-15", if_right=Verdict.NOT_EXERCISED, begin=mirrored, deletes=(True, False))
+def test_mirror_of_an_unknown_pod_may_go_first(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, deletes: bool
+) -> None:
     """STATIC-15: a kubelet that starts without the manifest deletes the mirror, then stops what is left."""
-    s, web, sandbox, c1 = mirrored()
     s.wait(5).record("kubelet", op="stopped")
     s.record("kubelet", op="started")
     remove_file(s, web)
@@ -147,17 +143,12 @@ def test_mirror_of_an_unknown_pod_may_go_first(*, deletes: bool) -> None:
     s.stop_sandbox(sandbox)
     s.wait(60).call("Version", {}, {})
 
-    assert bool(s.judge("STATIC-15").breaks) is not deletes
 
-
-@pytest.mark.parametrize(("own", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_status_goes_to_the_mirror(*, own: bool, verdict: Verdict) -> None:
+@detects("STATIC-16", begin=mirrored, own=(False, True))
+def test_status_goes_to_the_mirror(s: TraceBuilder, web: PodHandle, *, own: bool) -> None:
     """STATIC-16: a status carries the mirror's UID."""
-    s, web, _, _ = mirrored()
     uid = web.uid if own else "mirror"
     api_write(s, "patch", uid, subresource="status", precondition=uid, body={})
-
-    assert s.judge("STATIC-16").verdict is verdict
 
 
 def test_status_under_the_own_uid() -> None:
@@ -188,13 +179,10 @@ def test_hash_of_an_edited_pod_is_that_of_its_new_version() -> None:
     assert s.judge("STATIC-11").verdict is KEPT
 
 
-@pytest.mark.parametrize(("written", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_each_mirror_gets_the_status(*, written: bool, verdict: Verdict) -> None:
+@detects("STATIC-16", begin=mirrored, written=(True, False))
+def test_each_mirror_gets_the_status(s: TraceBuilder, web: PodHandle, *, written: bool) -> None:
     """STATIC-16: a mirror that was made anew gets the status as the first one was."""
-    s, web, _, _ = mirrored()
     create_mirror(s, web, uid="second")
     if written:
         api_write(s.wait(8), "patch", "second", subresource="status", precondition="second", body={})
     s.wait(100).stop_here()
-
-    assert s.judge("STATIC-16").verdict is verdict

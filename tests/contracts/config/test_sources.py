@@ -18,7 +18,8 @@ from outside_world import (
     tell_status,
 )
 from running import BROKEN, KEPT, running
-from trace_builder import PodHandle, TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -58,10 +59,9 @@ def test_only_meaningful_changes_count(changes: dict[str, str], waits: float, ve
     assert s.judge("CONFIG-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("goes", "breaks"), [(True, False), (False, True)])
-def test_pod_that_ended_late_is_seen_anew(*, goes: bool, breaks: bool) -> None:
+@detects("CONFIG-06", if_right=Verdict.NOT_EXERCISED, goes=(True, False))
+def test_pod_that_ended_late_is_seen_anew(s: TraceBuilder, *, goes: bool) -> None:
     """CONFIG-06: a kubelet that hears late of a file that went and is back ends the pod and sees another."""
-    s = TraceBuilder()
     web = s.pod("web-node-1", source="file", uid="static")
     if goes:
         s.wait(5).unset(web)
@@ -69,8 +69,6 @@ def test_pod_that_ended_late_is_seen_anew(*, goes: bool, breaks: bool) -> None:
     sandbox = s.run_sandbox(web, config=s.sandbox_config(web, annotations={SEEN: "one"}))
     s.wait(1).stop_sandbox(sandbox)
     s.run_sandbox(web, 1, config=s.sandbox_config(web, 1, annotations={SEEN: "two"}))
-
-    assert bool(s.judge("CONFIG-06").breaks) is breaks
 
 
 def deleted_pod(s: TraceBuilder) -> PodHandle:
@@ -81,45 +79,35 @@ def deleted_pod(s: TraceBuilder) -> PodHandle:
     return web
 
 
-@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_pod_that_comes_deleted_is_not_started(*, runs: bool, verdict: Verdict) -> None:
+@detects("CONFIG-08", runs=(False, True))
+def test_pod_that_comes_deleted_is_not_started(s: TraceBuilder, *, runs: bool) -> None:
     """CONFIG-08: it goes without ever having run."""
-    s = TraceBuilder()
     web = deleted_pod(s)
     if runs:
         s.run_sandbox(web)
     s.wait(1).deleted(web)
 
-    assert s.judge("CONFIG-08").verdict is verdict
 
-
-@pytest.mark.parametrize(("kills", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_outage_removes_no_pod(*, kills: bool, verdict: Verdict) -> None:
+@detects("CONFIG-12", begin=running, kills=(False, True))
+def test_outage_removes_no_pod(s: TraceBuilder, c1: ContainerHandle, *, kills: bool) -> None:
     """CONFIG-12: an API server that is away costs no pod."""
-    s, _, _, c1 = running()
     outage(s)
     if kills:
         s.wait(20).stop(c1)
     heal(s.wait(20))
 
-    assert s.judge("CONFIG-12").verdict is verdict
 
-
-@pytest.mark.parametrize(("both", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_every_pod_of_a_list_runs(*, both: bool, verdict: Verdict) -> None:
+@detects("CONFIG-14", both=(True, False))
+def test_every_pod_of_a_list_runs(s: TraceBuilder, *, both: bool) -> None:
     """CONFIG-14: a list of two pods gives two pods."""
-    s = TraceBuilder()
     pods = [file_pod(s, name, source="http") for name in ("one", "two")]
     for pod in pods if both else pods[:1]:
         start_static(s.wait(5), pod)
 
-    assert s.judge("CONFIG-14").verdict is verdict
 
-
-@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_mirror_is_not_run(*, runs: bool, verdict: Verdict) -> None:
+@detects("CONFIG-15", runs=(False, True))
+def test_mirror_is_not_run(s: TraceBuilder, *, runs: bool) -> None:
     """CONFIG-15: a mirror that somebody edits is no second pod."""
-    s = TraceBuilder()
     web = file_pod(s)
     start_static(s, web)
     meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}
@@ -129,8 +117,6 @@ def test_mirror_is_not_run(*, runs: bool, verdict: Verdict) -> None:
         mirror = s.sandbox_config(web)
         s.run_sandbox(web, config=mirror | {"metadata": mirror["metadata"] | {"uid": "mirror"}})
     s.wait(5).stop_here()
-
-    assert s.judge("CONFIG-15").verdict is verdict
 
 
 @pytest.mark.parametrize("wrong", ["", "early", "never"])

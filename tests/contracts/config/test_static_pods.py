@@ -19,6 +19,7 @@ from outside_world import (
 )
 from running import BROKEN, KEPT
 from trace_builder import PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -42,10 +43,9 @@ def test_edited_pod_is_another_pod(wrong: str) -> None:
     assert s.judge("STATIC-02").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_edit_is_noticed_late(*, waits: bool) -> None:
+@detects("STATIC-02", waits=(True, False))
+def test_edit_is_noticed_late(s: TraceBuilder, *, waits: bool) -> None:
     """STATIC-02: while a list of what runs keeps the kubelet waiting it runs the manifest before the edit."""
-    s = TraceBuilder()
     web = file_pod(s)
     sandbox, _ = start_static(s, web)
     s.wait(10).sandbox_died(sandbox)
@@ -59,21 +59,16 @@ def test_edit_is_noticed_late(*, waits: bool) -> None:
     s.run_sandbox(web, 1, config=static_config(s, web))
     start_static(s.wait(3), again)
 
-    assert bool(s.judge("STATIC-02").breaks) is not waits
 
-
-@pytest.mark.parametrize(("changes", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_unchanged_manifest_keeps_its_uid(*, changes: bool, verdict: Verdict) -> None:
+@detects("STATIC-02", changes=(False, True))
+def test_unchanged_manifest_keeps_its_uid(s: TraceBuilder, *, changes: bool) -> None:
     """STATIC-02: the same content is the same pod."""
-    s = TraceBuilder()
     web = file_pod(s)
     sandbox, _ = start_static(s, web)
     s.wait(10).sandbox_died(sandbox)
     if changes:
         web.manifest["metadata"]["uid"] = "another"
     s.run_sandbox(web, 1, config=static_config(s, web))
-
-    assert s.judge("STATIC-02").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -95,10 +90,9 @@ def test_sandbox_tells_where_its_pod_came_from(annotations: dict[str, str], verd
     assert s.judge("STATIC-03").verdict is verdict
 
 
-@pytest.mark.parametrize("ends", [True, False])
-def test_static_pod_may_fail_before_it_is_reported(*, ends: bool) -> None:
+@detects("STATIC-05", if_right=Verdict.NOT_EXERCISED, ends=(True, False))
+def test_static_pod_may_fail_before_it_is_reported(s: TraceBuilder, *, ends: bool) -> None:
     """STATIC-05: where the mirror comes late, an init container may have failed before the first status."""
-    s = TraceBuilder()
     inits = [{"name": "i1", "image": "img:1"}]
     web = file_pod(s, restartPolicy="Never", initContainers=inits)
     sandbox = s.run_sandbox(web, config=static_config(s, web))
@@ -106,8 +100,6 @@ def test_static_pod_may_fail_before_it_is_reported(*, ends: bool) -> None:
     if ends:
         s.exited(i1, 1)
     s.record("status", uid="mirror", namespace="default", name=web.name, status={"phase": "Failed"})
-
-    assert bool(s.judge("STATIC-05").breaks) is not ends
 
 
 def two_static(s: TraceBuilder) -> tuple[PodHandle, Any, PodHandle, Any]:
@@ -155,16 +147,13 @@ def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
     assert s.judge("STATIC-07").verdict is (KEPT if right else BROKEN)
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
-def test_static_pod_needs_no_api_server(waits: int, verdict: Verdict) -> None:
+@detects("STATIC-10", waits=(1, 40))
+def test_static_pod_needs_no_api_server(s: TraceBuilder, waits: int) -> None:
     """STATIC-10: it runs while the API server is away."""
-    s = TraceBuilder()
     outage(s.wait(1))
     web = file_pod(s)
     start_static(s.wait(waits), web)
     heal(s.wait(10))
-
-    assert s.judge("STATIC-10").verdict is verdict
 
 
 @pytest.mark.parametrize("wrong", ["", "running", "sandbox"])
@@ -182,10 +171,9 @@ def test_static_pod_waits_for_the_one_before(wrong: str) -> None:
     assert s.judge("STATIC-18").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_mirror_adds_no_ephemeral_container(*, runs: bool, verdict: Verdict) -> None:
+@detects("STATIC-25", runs=(False, True))
+def test_mirror_adds_no_ephemeral_container(s: TraceBuilder, *, runs: bool) -> None:
     """STATIC-25: an ephemeral container of the mirror is not run."""
-    s = TraceBuilder()
     web = file_pod(s)
     sandbox, _ = start_static(s, web)
     meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}
@@ -195,5 +183,3 @@ def test_mirror_adds_no_ephemeral_container(*, runs: bool, verdict: Verdict) -> 
     if runs:
         s.create(web, sandbox, "debugger")
     s.wait(5).stop_here()
-
-    assert s.judge("STATIC-25").verdict is verdict

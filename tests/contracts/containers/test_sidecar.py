@@ -48,10 +48,9 @@ def test_next_container_waits_until_the_sidecar_was_read(s: TraceBuilder, *, rig
     s.run_container(web, sandbox, "c1")
 
 
-@pytest.mark.parametrize("through", [True, False])
-def test_sidecar_that_cannot_start_is_skipped(*, through: bool) -> None:
+@detects("SIDECAR-02", through=(True, False))
+def test_sidecar_that_cannot_start_is_skipped(s: TraceBuilder, *, through: bool) -> None:
     """SIDECAR-02: behind an init container that is through, the app container waits for no new sidecar."""
-    s = TraceBuilder()
     web, sandbox = pod(s, init=True, policy="Always")
     s.exited(s.run_container(web, sandbox, "sc"), 1)
     i1 = s.run_container(web, sandbox, "i1")
@@ -60,21 +59,16 @@ def test_sidecar_that_cannot_start_is_skipped(*, through: bool) -> None:
     s.start(s.create(web, sandbox, "sc", attempt=1), error="FAILED_PRECONDITION")
     s.run_container(web, sandbox, "c1")
 
-    assert bool(s.judge("SIDECAR-02").breaks) is not through
 
-
-@pytest.mark.parametrize("left", [True, False])
-def test_container_that_never_began_lets_the_next_be_made(*, left: bool) -> None:
+@detects("SIDECAR-02", left=(True, False))
+def test_container_that_never_began_lets_the_next_be_made(s: TraceBuilder, *, left: bool) -> None:
     """SIDECAR-02: with an app container that was made in the old sandbox, the pod is initialized."""
-    s = TraceBuilder()
     web, sandbox = pod(s, policy="Always")
     s.run_container(web, sandbox, "sc")
     if left:
         s.start(s.create(web, sandbox), error="FAILED_PRECONDITION")
     s.sandbox_died(sandbox)
     s.run_container(web, s.run_sandbox(web, attempt=1), "c1")
-
-    assert bool(s.judge("SIDECAR-02").breaks) is not left
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -148,10 +142,9 @@ def test_first_init_container_opens_a_sandbox(s: TraceBuilder, *, right: bool) -
     s.run_container(web, s.run_sandbox(web, attempt=1), "sc" if right else "c1", attempt=1)
 
 
-@pytest.mark.parametrize("stopped", [True, False])
-def test_replacement_goes_on_with_what_it_stopped(*, stopped: bool) -> None:
+@detects("SIDECAR-23", stopped=(True, False))
+def test_replacement_goes_on_with_what_it_stopped(s: TraceBuilder, *, stopped: bool) -> None:
     """SIDECAR-23: the sync that stops the app containers for a new sandbox runs that, too."""
-    s = TraceBuilder()
     web, sandbox, _, c1 = served(s, policy="OnFailure")
     s.sandbox_died(sandbox)
     if stopped:
@@ -160,5 +153,3 @@ def test_replacement_goes_on_with_what_it_stopped(*, stopped: bool) -> None:
         s.exited(c1, 0)
     s.container_status(c1, state="CONTAINER_EXITED")
     s.run_sandbox(web, attempt=1)
-
-    assert bool(s.judge("SIDECAR-23").breaks) is not stopped

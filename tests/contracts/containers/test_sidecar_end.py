@@ -51,10 +51,9 @@ def test_sidecars_are_stopped_in_reverse(s: TraceBuilder, order: tuple[str, ...]
         s.stop(c[name], 10)
 
 
-@pytest.mark.parametrize("ends_before", [True, False])
-def test_sidecar_waits_for_the_next_one_alone(*, ends_before: bool) -> None:
+@detects("SIDECAR-12", ends_before=(True, False))
+def test_sidecar_waits_for_the_next_one_alone(s: TraceBuilder, *, ends_before: bool) -> None:
     """SIDECAR-12: where the next sidecar does not run when the kill begins, those after it hold up nobody."""
-    s = TraceBuilder()
     names = ("s1", "s2", "s3")
     inits = [{"name": name, "image": "img:1", "restartPolicy": "Always"} for name in names]
     web = s.pod(initContainers=inits, terminationGracePeriodSeconds=10)
@@ -70,8 +69,6 @@ def test_sidecar_waits_for_the_next_one_alone(*, ends_before: bool) -> None:
         s.exited(c["s2"], 1)
     for name in ("s1", "s3"):
         s.stop(c[name], 10)
-
-    assert bool(s.judge("SIDECAR-12").breaks) is not ends_before
 
 
 @pytest.mark.parametrize("last", ["s2", "s1"])
@@ -96,10 +93,11 @@ def test_waiting_uses_up_the_grace(s: TraceBuilder, takes: float, timeout: int, 
     s.stop(c["s2"], timeout if right else 10)
 
 
-@pytest.mark.parametrize("replaced", [True, False])
-def test_sidecar_waits_for_nobody_that_was_stopped_before_it_was_made(*, replaced: bool) -> None:
+@detects("SIDECAR-14", if_right=Verdict.NOT_EXERCISED, replaced=(True, False))
+def test_sidecar_waits_for_nobody_that_was_stopped_before_it_was_made(
+    s: TraceBuilder, *, replaced: bool
+) -> None:
     """SIDECAR-14: a sync may make a sidecar in a new sandbox though the pod is to go since a moment ago."""
-    s = TraceBuilder()
     web, sandbox, c = served(s)
     s.delete(web, 10)
     s.stop(c["c1"], 30)
@@ -110,13 +108,10 @@ def test_sidecar_waits_for_nobody_that_was_stopped_before_it_was_made(*, replace
         last = s.run_container(web, s.run_sandbox(web, 1), "s2", 1)
     s.wait(8).stop(last, 10)
 
-    assert bool(s.judge("SIDECAR-14").breaks) is not replaced
 
-
-@pytest.mark.parametrize("before", [True, False])
-def test_pod_that_has_ended_has_its_own_grace(*, before: bool) -> None:
+@detects("SIDECAR-14", if_right=Verdict.NOT_EXERCISED, before=(True, False))
+def test_pod_that_has_ended_has_its_own_grace(s: TraceBuilder, *, before: bool) -> None:
     """SIDECAR-14: a sync may stop a pod that is through, and not know of its deletion yet."""
-    s = TraceBuilder()
     web, _, c = served(s)
     if before:
         s.exited(c["c1"], 1)
@@ -125,13 +120,10 @@ def test_pod_that_has_ended_has_its_own_grace(*, before: bool) -> None:
         s.stop(c["c1"], 2)
     s.stop(c["s2"], 10)
 
-    assert bool(s.judge("SIDECAR-14").breaks) is not before
 
-
-@pytest.mark.parametrize(("what", "verdict"), [("mirror", Verdict.NOT_EXERCISED), ("file", Verdict.BROKEN)])
-def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
+@detects("SIDECAR-16", if_right=Verdict.NOT_EXERCISED, what=("mirror", "file"))
+def test_end_of_a_mirror_ends_no_sidecar(s: TraceBuilder, what: str) -> None:
     """SIDECAR-16: a static pod goes with its file, and not with its mirror."""
-    s = TraceBuilder()
     sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
     web = file_pod(s, initContainers=[sidecar])
     meta = {"name": web.name, "namespace": "default", "annotations": {"kubernetes.io/config.mirror": web.uid}}
@@ -145,8 +137,6 @@ def test_end_of_a_mirror_ends_no_sidecar(what: str, verdict: Verdict) -> None:
     else:
         s.record("deleted", uid="mirror")
     s.wait(60).stop_here()
-
-    assert s.judge("SIDECAR-16").verdict is verdict
 
 
 @pytest.mark.parametrize("condition", ["ContainersReady", "Initialized"])

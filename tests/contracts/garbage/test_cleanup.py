@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from outside_world import NODE, api_write, file_pod, killed, remove_file, start_static, started
 from running import BROKEN, KEPT, running
-from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -19,23 +20,23 @@ def orphaned() -> tuple[TraceBuilder, SandboxHandle, ContainerHandle]:
     return s, sandbox, c1
 
 
-@pytest.mark.parametrize(("runs", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_finished_pod_is_not_run_again(*, runs: bool, verdict: Verdict) -> None:
+@detects("CLEANUP-07", begin=lambda: running(policy="Never"), runs=(False, True))
+def test_finished_pod_is_not_run_again(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, runs: bool
+) -> None:
     """CLEANUP-07: a pod that has failed is not started again."""
-    s, web, sandbox, c1 = running(policy="Never")
     s.exited(c1, 1)
     s.status(web, "Failed")
     if runs:
         s.wait(2).create(web, sandbox, "c1", 1)
     s.wait(5).stop_here()
 
-    assert s.judge("CLEANUP-07").verdict is verdict
 
-
-@pytest.mark.parametrize(("down", "verdict"), [(True, BROKEN), (False, Verdict.NOT_EXERCISED)])
-def test_pod_that_goes_as_the_kubelet_starts_may_be_known(*, down: bool, verdict: Verdict) -> None:
+@detects("CLEANUP-08", if_right=Verdict.NOT_EXERCISED, begin=running, down=(False, True))
+def test_pod_that_goes_as_the_kubelet_starts_may_be_known(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, down: bool
+) -> None:
     """CLEANUP-08: what counts is whether it went before the start, if only in the same moment."""
-    s, web, _, c1 = running()
     killed(s)
     s.wait(1)
     if down:
@@ -44,8 +45,6 @@ def test_pod_that_goes_as_the_kubelet_starts_may_be_known(*, down: bool, verdict
     if not down:
         s.unset(web)
     s.wait(1).stop(c1, timeout=2)
-
-    assert s.judge("CLEANUP-08").verdict is verdict
 
 
 def test_orphans_sandbox_is_stopped_last() -> None:

@@ -8,6 +8,7 @@ import pytest
 from outside_world import api_write, event, killed, started, tell_status
 from running import BROKEN, KEPT, running
 from trace_builder import PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -40,18 +41,15 @@ def test_refused_pod_is_reported_and_left_alone(wrong: str) -> None:
     assert s.judge("ADMIT-02").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("refuses", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_leaving_pod_still_counts(*, refuses: bool, verdict: Verdict) -> None:
+@detects("ADMIT-04", begin=lambda: running(ports=PORT[0]["ports"]), refuses=(True, False))
+def test_leaving_pod_still_counts(s: TraceBuilder, web: PodHandle, *, refuses: bool) -> None:
     """ADMIT-04: a pod that is being deleted has its port until it has ended."""
-    s, web, _, _ = running(ports=PORT[0]["ports"])
     s.delete(web)
     other = s.wait(1).pod("other", containers=PORT)
     if refuses:
         s.status(other, "Failed", reason="NodePorts")
     else:
         s.run_sandbox(other)
-
-    assert s.judge("ADMIT-04").verdict is verdict
 
 
 def test_another_protocol_is_another_port() -> None:
@@ -103,10 +101,9 @@ def test_deadline_gives_an_ended_pod_a_reason(phase: str) -> None:
     assert s.judge("ADMIT-05").verdict is (KEPT if phase == "Succeeded" else BROKEN)
 
 
-@pytest.mark.parametrize(("goes", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_pod_deleted_before_its_refusal_was_reported_goes(*, goes: bool, verdict: Verdict) -> None:
+@detects("WORK-34", goes=(True, False))
+def test_pod_deleted_before_its_refusal_was_reported_goes(s: TraceBuilder, *, goes: bool) -> None:
     """WORK-34: so does one whose deletion came before the API server received the refusal."""
-    s = TraceBuilder()
     web = s.pod()
     s.wait(1).delete(web)
     s.wait(5).status(web, "Failed", reason="NodeAffinity")
@@ -114,5 +111,3 @@ def test_pod_deleted_before_its_refusal_was_reported_goes(*, goes: bool, verdict
         api_write(s.wait(3), "delete", web.uid, grace=0, precondition=web.uid)
         s.deleted(web)
     tell_status(s.wait(60))
-
-    assert s.judge("WORK-34").verdict is verdict

@@ -5,28 +5,27 @@ from __future__ import annotations
 import pytest
 from pod_status import runs
 from running import BROKEN, KEPT, running
-from trace_builder import FULL_CHANNELS, TraceBuilder
+from trace_builder import FULL_CHANNELS, ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-@pytest.mark.parametrize(("overlaps", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_steps_follow_one_another(*, overlaps: bool, verdict: Verdict) -> None:
+@detects("WORK-01", begin=running, overlaps=(False, True))
+def test_steps_follow_one_another(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, overlaps: bool
+) -> None:
     """WORK-01: a container is not created while another one is being stopped."""
-    s, web, sandbox, c1 = running()
     stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
     if overlaps:
         s.create(web, sandbox, "c1", 1)
     s.end("StopContainer", stop)
     s.create(web, sandbox, "c1", 1)
 
-    assert s.judge("WORK-01").verdict is verdict
 
-
-@pytest.mark.parametrize(("how", "verdict"), [("goes", KEPT), ("is run anew", BROKEN)])
-def test_update_does_not_undo_a_kill(how: str, verdict: Verdict) -> None:
+@detects("WORK-03", how=("goes", "is run anew"))
+def test_update_does_not_undo_a_kill(s: TraceBuilder, how: str) -> None:
     """WORK-03: a pod deleted and then updated during an image pull goes when the pull has ended."""
-    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     pull = s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config})
@@ -37,8 +36,6 @@ def test_update_does_not_undo_a_kill(how: str, verdict: Verdict) -> None:
     if how == "is run anew":
         s.run_sandbox(web, attempt=1)
     s.stop_sandbox(sandbox)
-
-    assert s.judge("WORK-03").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
@@ -58,30 +55,28 @@ def test_every_cause_stops_the_pod(cause: str, waits: float, verdict: Verdict) -
     assert s.judge("WORK-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_records_stay_until_the_stop(*, early: bool, verdict: Verdict) -> None:
+@detects("WORK-13", begin=running, early=(False, True))
+def test_records_stay_until_the_stop(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, early: bool
+) -> None:
     """WORK-13: the newest record is not removed before the pod was stopped."""
-    s, web, sandbox, c1 = running()
     s.delete(web)
     s.stop(c1)
     if not early:
         s.stop_sandbox(sandbox)
     s.remove(c1)
 
-    assert s.judge("WORK-13").verdict is verdict
 
-
-@pytest.mark.parametrize(("reported", "verdict"), [(3, KEPT), (137, BROKEN)])
-def test_final_status_has_the_exit_codes(reported: int, verdict: Verdict) -> None:
+@detects("WORK-13", begin=lambda: running(policy="Never"), reported=(3, 137))
+def test_final_status_has_the_exit_codes(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, reported: int
+) -> None:
     """WORK-13: the final status tells the code that the runtime gave."""
-    s, web, sandbox, c1 = running(policy="Never")
     s.exited(c1, 3)
     s.stop_sandbox(sandbox)
     ended = {"terminated": {"exitCode": reported}}
     c1_status = {"name": "c1", "state": ended, "containerID": f"fake://{c1.id}"}
     s.status(web, "Failed", containerStatuses=[c1_status])
-
-    assert s.judge("WORK-13").verdict is verdict
 
 
 def test_container_is_not_made_again_before_its_end_is_read() -> None:
@@ -173,10 +168,11 @@ def test_replacement_under_way_may_end() -> None:
     assert s.judge("WORK-04").verdict is BROKEN
 
 
-@pytest.mark.parametrize(("dead", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_replacement_of_a_dead_sandbox_may_end(*, dead: bool, verdict: Verdict) -> None:
+@detects("WORK-04", begin=running, dead=(True, False))
+def test_replacement_of_a_dead_sandbox_may_end(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, *, dead: bool
+) -> None:
     """WORK-04: the sync that replaces a dead sandbox may have begun before the kubelet saw the end."""
-    s, web, sandbox, _ = running()
     if dead:
         s.sandbox_died(sandbox)
     s.delete(web)
@@ -184,8 +180,6 @@ def test_replacement_of_a_dead_sandbox_may_end(*, dead: bool, verdict: Verdict) 
     again = s.run_sandbox(web, 1)
     s.stop_sandbox(again)
     s.wait(1).deleted(web)
-
-    assert s.judge("WORK-04").verdict is verdict
 
 
 @pytest.mark.parametrize(

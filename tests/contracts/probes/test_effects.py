@@ -9,6 +9,7 @@ from outside_world import killed, started
 from pod_status import ended, runs, tell_status
 from running import BROKEN, KEPT, running, two_running
 from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -33,14 +34,13 @@ def shows(s: TraceBuilder, web: PodHandle, c1: ContainerHandle, **fields: Any) -
     s.status(web, containerStatuses=[one | fields])
 
 
-@pytest.mark.parametrize(("code", "verdict"), [(0, KEPT), (1, BROKEN)])
-def test_container_is_not_ready_at_first(code: int, verdict: Verdict) -> None:
+@detects("PROBE-02", begin=lambda: running(readinessProbe=READY), code=(0, 1))
+def test_container_is_not_ready_at_first(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, code: int
+) -> None:
     """PROBE-02: ready only after a success."""
-    s, web, _, c1 = running(readinessProbe=READY)
     run(s, c1, "ready", code)
     shows(s, web, c1, ready=True)
-
-    assert s.judge("PROBE-02").verdict is verdict
 
 
 def test_container_has_not_started_at_first() -> None:
@@ -65,40 +65,35 @@ def test_change_that_is_taken_back_may_be_followed(waits: int, verdict: Verdict)
     assert s.judge("PROBE-06").verdict is verdict
 
 
-@pytest.mark.parametrize(("failures", "verdict"), [(1, BROKEN), (2, KEPT)])
-def test_readiness_flips_at_its_threshold(failures: int, verdict: Verdict) -> None:
+@detects("PROBE-06", begin=lambda: running(readinessProbe=READY), failures=(2, 1))
+def test_readiness_flips_at_its_threshold(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, failures: int
+) -> None:
     """PROBE-06: a container stays ready until its probe has failed often enough."""
-    s, web, _, c1 = running(readinessProbe=READY)
     run(s, c1, "ready")
     shows(s, web, c1, ready=True)
     for _ in range(failures):
         run(s, c1, "ready", 1)
     shows(s.wait(1), web, c1, ready=False)
 
-    assert s.judge("PROBE-06").verdict is verdict
 
-
-@pytest.mark.parametrize(("kills", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_failed_startup_kills(*, kills: bool, verdict: Verdict) -> None:
+@detects("PROBE-09", begin=lambda: running(startupProbe=WARM), kills=(True, False))
+def test_failed_startup_kills(s: TraceBuilder, c1: ContainerHandle, *, kills: bool) -> None:
     """PROBE-09: a container whose startup probe has failed is killed."""
-    s, _, _, c1 = running(startupProbe=WARM)
     for _ in range(2):
         run(s, c1, "warm-up", 1)
     if kills:
         s.stop(c1)
 
-    assert s.judge("PROBE-09").verdict is verdict
 
-
-@pytest.mark.parametrize(("ready", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_container_that_does_not_run_is_not_ready(*, ready: bool, verdict: Verdict) -> None:
+@detects("PROBE-11", begin=lambda: running(readinessProbe=READY), ready=(False, True))
+def test_container_that_does_not_run_is_not_ready(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, ready: bool
+) -> None:
     """PROBE-11: what has ended is not ready."""
-    s, web, _, c1 = running(readinessProbe=READY)
     run(s, c1, "ready")
     s.exited(c1, 0)
     shows(s, web, c1, state={"terminated": {"exitCode": 0}}, ready=ready)
-
-    assert s.judge("PROBE-11").verdict is verdict
 
 
 @pytest.mark.parametrize("contract", ["PROBE-11", "CSTAT-10"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, POST_START, running
-from trace_builder import ContainerHandle, TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -57,14 +58,13 @@ def test_probes_keep_their_period(gap: int, verdict: Verdict) -> None:
     assert s.judge("PROBE-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("next_one", "verdict"), [("alive", KEPT), ("warm-up", BROKEN)])
-def test_successful_startup_probe_rests(next_one: str, verdict: Verdict) -> None:
+@detects(
+    "PROBE-08", begin=lambda: running(livenessProbe=ALIVE, startupProbe=WARM), next_one=("alive", "warm-up")
+)
+def test_successful_startup_probe_rests(s: TraceBuilder, c1: ContainerHandle, next_one: str) -> None:
     """PROBE-08: a startup probe that has succeeded is executed no more."""
-    s, _, _, c1 = running(livenessProbe=ALIVE, startupProbe=WARM)
     run(s, c1, "warm-up")
     run(s.wait(5), c1, next_one)
-
-    assert s.judge("PROBE-08").verdict is verdict
 
 
 @pytest.mark.parametrize(("tries", "verdict"), [(1, BROKEN), (3, KEPT), (5, BROKEN)])
@@ -78,21 +78,21 @@ def test_probe_without_result_is_tried_thrice(tries: int, verdict: Verdict) -> N
     assert s.judge("PROBE-14").verdict is verdict
 
 
-@pytest.mark.parametrize(("kills", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_probe_out_of_time_has_failed(*, kills: bool, verdict: Verdict) -> None:
+@detects(
+    "PROBE-15", begin=lambda: running(livenessProbe=ALIVE | {"failureThreshold": 1}), kills=(True, False)
+)
+def test_probe_out_of_time_has_failed(s: TraceBuilder, c1: ContainerHandle, *, kills: bool) -> None:
     """PROBE-15: running out of time counts as a failure."""
-    s, _, _, c1 = running(livenessProbe=ALIVE | {"failureThreshold": 1})
     s.call("ExecSync", {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}, error="DEADLINE_EXCEEDED")
     if kills:
         s.stop(c1)
 
-    assert s.judge("PROBE-15").verdict is verdict
 
-
-@pytest.mark.parametrize(("ready", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_readiness_out_of_time_has_failed(*, ready: bool, verdict: Verdict) -> None:
+@detects("PROBE-15", begin=lambda: running(readinessProbe=READY), ready=(False, True))
+def test_readiness_out_of_time_has_failed(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, ready: bool
+) -> None:
     """PROBE-15: a slow readiness probe makes nothing ready."""
-    s, web, _, c1 = running(readinessProbe=READY)
     s.call("ExecSync", {"container_id": c1.id, "cmd": ["ready"], "timeout": "1"}, error="DEADLINE_EXCEEDED")
     one = {
         "name": "c1",
@@ -102,5 +102,3 @@ def test_readiness_out_of_time_has_failed(*, ready: bool, verdict: Verdict) -> N
     }
     s.status(web, containerStatuses=[one])
     run(s.wait(5), c1, "ready")
-
-    assert s.judge("PROBE-15").verdict is verdict

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -32,13 +33,10 @@ def test_post_start_runs_once(times: int, verdict: Verdict) -> None:
     assert s.judge("HOOK-01").verdict is verdict
 
 
-@pytest.mark.parametrize(("timeout", "verdict"), [("0", KEPT), ("30", BROKEN)])
-def test_hook_has_no_timeout(timeout: str, verdict: Verdict) -> None:
+@detects("HOOK-02", begin=starting, timeout=("0", "30"))
+def test_hook_has_no_timeout(s: TraceBuilder, c1: ContainerHandle, timeout: str) -> None:
     """HOOK-02: ExecSync for a hook has the timeout 0."""
-    s, _, _, c1 = starting()
     s.call("ExecSync", {"container_id": c1.id, "cmd": ["warm"], "timeout": timeout}, {})
-
-    assert s.judge("HOOK-02").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -77,15 +75,14 @@ def test_nothing_asks_for_an_image_that_may_not_be_pulled(policy: str) -> None:
     assert bool(s.judge("HOOK-03").breaks) is (policy == "IfNotPresent")
 
 
-@pytest.mark.parametrize(("state", "verdict"), [("waiting", KEPT), ("running", BROKEN)])
-def test_not_published_running_in_its_hook(state: str, verdict: Verdict) -> None:
+@detects("HOOK-04", begin=starting, state=("waiting", "running"))
+def test_not_published_running_in_its_hook(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, state: str
+) -> None:
     """HOOK-04: while the hook runs, the container is not shown as running."""
-    s, web, _, c1 = starting()
     s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
     c1_status: dict[str, Any] = {"name": "c1", "state": {state: {}}, "containerID": f"fake://{c1.id}"}
     s.wait(1).status(web, "Pending", containerStatuses=[c1_status])
-
-    assert s.judge("HOOK-04").verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, probe, running
+from trace_builder import ContainerHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -55,17 +57,16 @@ def test_liveness_ends_with_the_deadline(*, probes_on: bool, verdict: Verdict) -
     assert s.judge("PROBE-13").verdict is verdict
 
 
-@pytest.mark.parametrize(("ends", "verdict"), [(0.8, Verdict.NOT_EXERCISED), (4, BROKEN)])
-def test_exit_before_the_next_relist(ends: float, verdict: Verdict) -> None:
+@detects(
+    "PROBE-07", if_right=Verdict.NOT_EXERCISED, begin=lambda: running(livenessProbe=LIVENESS), ends=(0.8, 4)
+)
+def test_exit_before_the_next_relist(s: TraceBuilder, c1: ContainerHandle, ends: float) -> None:
     """PROBE-07: the sync that kills waits for a relist, and may find the container gone by itself."""
-    s, _, _, c1 = running(livenessProbe=LIVENESS)
     for code in (1, 1):
         s.wait(1)
         probe(s, c1, code)
     s.wait(ends).exited(c1)
     s.wait(30).stop_here()
-
-    assert s.judge("PROBE-07").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(20, KEPT), (60, BROKEN)])

@@ -77,18 +77,15 @@ def test_attempt_without_an_image_may_have_counted(rpc: str, verdict: Verdict) -
     assert s.judge("BACKOFF-02").verdict is verdict
 
 
-@pytest.mark.parametrize("killed", [True, False])
-def test_what_was_killed_too_late_does_not_count(*, killed: bool) -> None:
+@detects("BACKOFF-01", if_right=Verdict.NOT_EXERCISED, killed=(True, False))
+def test_what_was_killed_too_late_does_not_count(s: TraceBuilder, *, killed: bool) -> None:
     """BACKOFF-01: a kubelet that kills what has just exited has taken it to run, and counts no crash."""
-    s = TraceBuilder()
     web, sandbox = pod(s)
     for attempt in range(3):
         one = s.wait(1).run_container(web, sandbox, attempt=attempt)
         s.wait(4).exited(one, 1)
         if killed:
             s.stop(one)
-
-    assert bool(s.judge("BACKOFF-01").breaks) is not killed
 
 
 @detects("BACKOFF-03")
@@ -142,18 +139,15 @@ def test_image_that_is_back_may_be_held_up(runs: int, wanted: str, verdict: Verd
     assert s.judge("BACKOFF-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("policy", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
-def test_new_image_that_may_not_be_pulled_is_not_owed(policy: str | None, verdict: Verdict) -> None:
+@detects("BACKOFF-05", if_right=Verdict.NOT_EXERCISED, policy=("Never", None))
+def test_new_image_that_may_not_be_pulled_is_not_owed(s: TraceBuilder, policy: str | None) -> None:
     """BACKOFF-05: with pull policy Never nothing shows whether the new image is there."""
-    s = TraceBuilder()
     own = {"imagePullPolicy": policy} if policy else {}
     web, sandbox = pod(s, containers=[{"name": "c1", "image": "img:1", **own}])
     crashes(s, web, sandbox, 4)
     web.manifest["spec"]["containers"][0]["image"] = "img:2"
     s.set(web)
     s.wait(40).stop_here()
-
-    assert s.judge("BACKOFF-05").verdict is verdict
 
 
 @pytest.mark.parametrize("wrong", ["lastState", "restartCount", "name", "delay"])
@@ -176,10 +170,9 @@ def test_refusal_is_reported(s: TraceBuilder, wrong: str, *, right: bool) -> Non
     s.status(web, containerStatuses=[one])
 
 
-@pytest.mark.parametrize("newer", [True, False])
-def test_count_is_that_of_the_newest_record(*, newer: bool) -> None:
+@detects("BACKOFF-06", newer=(True, False))
+def test_count_is_that_of_the_newest_record(s: TraceBuilder, *, newer: bool) -> None:
     """BACKOFF-06: a record that was made and never started counts, and lastState is of the one before it."""
-    s = TraceBuilder()
     web, sandbox = pod(s)
     ended = s.run_container(web, sandbox)
     s.exited(ended, 1)
@@ -194,13 +187,10 @@ def test_count_is_that_of_the_newest_record(*, newer: bool) -> None:
     }
     s.status(web, containerStatuses=[one])
 
-    assert bool(s.judge("BACKOFF-06").breaks) is not newer
 
-
-@pytest.mark.parametrize("died", [True, False])
-def test_init_containers_come_first_in_another_sandbox(*, died: bool) -> None:
+@detects("BACKOFF-08", if_right=Verdict.NOT_EXERCISED, died=(True, False))
+def test_init_containers_come_first_in_another_sandbox(s: TraceBuilder, *, died: bool) -> None:
     """BACKOFF-08: where its sandbox is no more an app container waits for the init containers."""
-    s = TraceBuilder()
     web, sandbox = pod(s, initContainers=[{"name": "i1", "image": "img:1"}])
     s.exited(s.run_container(web, sandbox, "i1"), 0)
     attempt = crashes(s, web, sandbox, 6)
@@ -210,14 +200,11 @@ def test_init_containers_come_first_in_another_sandbox(*, died: bool) -> None:
     s.wait(1).record("kubelet", op="started")
     s.wait(130).run_container(web, sandbox, attempt=attempt)
 
-    assert bool(s.judge("BACKOFF-08").breaks) is not died
-
 
 @pytest.mark.parametrize("first", ["c1", "s1"])
-@pytest.mark.parametrize(("code", "verdict"), [(0, Verdict.NOT_EXERCISED), (1, Verdict.BROKEN)])
-def test_sidecar_goes_with_a_pod_that_is_over(first: str, code: int, verdict: Verdict) -> None:
+@detects("BACKOFF-02", if_right=Verdict.NOT_EXERCISED, code=(0, 1))
+def test_sidecar_goes_with_a_pod_that_is_over(s: TraceBuilder, first: str, code: int) -> None:
     """BACKOFF-02: a sidecar is not made again where the last app container has ended for good, soon after."""
-    s = TraceBuilder()
     sidecar = {"name": "s1", "image": "img:1", "restartPolicy": "Always"}
     web, sandbox = pod(s, initContainers=[sidecar], restartPolicy="OnFailure")
     s1 = s.run_container(web, sandbox, "s1")
@@ -230,13 +217,10 @@ def test_sidecar_goes_with_a_pod_that_is_over(first: str, code: int, verdict: Ve
         s.exited(one, code if one is c1 else 1)
     s.wait(60).stop_here()
 
-    assert s.judge("BACKOFF-02").verdict is verdict
 
-
-@pytest.mark.parametrize(("failed", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, Verdict.BROKEN)])
-def test_image_that_another_could_not_pull_is_not_owed(*, failed: bool, verdict: Verdict) -> None:
+@detects("BACKOFF-05", if_right=Verdict.NOT_EXERCISED, failed=(True, False))
+def test_image_that_another_could_not_pull_is_not_owed(s: TraceBuilder, *, failed: bool) -> None:
     """BACKOFF-05: the back-off of a pull is by the pod and the image, whichever container it was for."""
-    s = TraceBuilder()
     names = {"c1": "img:1", "c2": "img:2"}
     web, sandbox = pod(s, containers=[{"name": name, "image": image} for name, image in names.items()])
     if failed:
@@ -250,5 +234,3 @@ def test_image_that_another_could_not_pull_is_not_owed(*, failed: bool, verdict:
     web.manifest["spec"]["containers"][0]["image"] = "img:2"
     s.set(web)
     s.wait(40).stop_here()
-
-    assert s.judge("BACKOFF-05").verdict is verdict

@@ -29,10 +29,9 @@ def new_image(s: TraceBuilder, web: PodHandle, image: str = "img:2") -> None:
     s.set(web)
 
 
-@pytest.mark.parametrize("changed", [True, False])
-def test_stop_for_a_change_that_was_taken_back(*, changed: bool) -> None:
+@detects("RESTART-02", changed=(True, False))
+def test_stop_for_a_change_that_was_taken_back(s: TraceBuilder, *, changed: bool) -> None:
     """RESTART-02: a container that was stopped for a new image may be wanted with its old one by then."""
-    s = TraceBuilder()
     web, sandbox, c1 = running(s)
     old = web.manifest["spec"]["containers"][0]["image"]
     if changed:
@@ -42,13 +41,10 @@ def test_stop_for_a_change_that_was_taken_back(*, changed: bool) -> None:
     s.set(web)
     s.wait(10).run_container(web, sandbox, attempt=1)
 
-    assert bool(s.judge("RESTART-02").breaks) is not changed
 
-
-@pytest.mark.parametrize("went", [True, False])
-def test_stop_of_a_pod_whose_file_came_back(*, went: bool) -> None:
+@detects("RESTART-02", went=(True, False))
+def test_stop_of_a_pod_whose_file_came_back(s: TraceBuilder, *, went: bool) -> None:
     """RESTART-02: a static pod that was to go, and is wanted again before its sandbox was stopped."""
-    s = TraceBuilder()
     web = file_pod(s)
     sandbox, c1 = start_static(s, web)
     if went:
@@ -57,8 +53,6 @@ def test_stop_of_a_pod_whose_file_came_back(*, went: bool) -> None:
     if went:
         file_pod(s)
     s.wait(5).run_container(web, sandbox, attempt=1)
-
-    assert bool(s.judge("RESTART-02").breaks) is not went
 
 
 @detects("RESTART-02")
@@ -129,23 +123,19 @@ def test_changed_container_is_replaced(s: TraceBuilder, policy: str, wrong: str,
         s.run_container(web, sandbox, attempt=1)
 
 
-@pytest.mark.parametrize(("pull", "verdict"), [("Never", Verdict.NOT_EXERCISED), (None, Verdict.BROKEN)])
-def test_restart_may_find_no_image(pull: str | None, verdict: Verdict) -> None:
+@detects("RESTART-09", if_right=Verdict.NOT_EXERCISED, pull=("Never", None))
+def test_restart_may_find_no_image(s: TraceBuilder, pull: str | None) -> None:
     """RESTART-09: with pull policy Never an image that was changed meanwhile may not be there."""
-    s = TraceBuilder()
     web, _, c1 = running(s, "Always", livenessProbe=PROBE, **({"imagePullPolicy": pull} if pull else {}))
     s.wait(9).stop(c1)
     web.manifest["spec"]["containers"][0]["image"] = "img:2"
     s.set(web)
     s.wait(100).stop_here()
 
-    assert s.judge("RESTART-09").verdict is verdict
 
-
-@pytest.mark.parametrize("changed", [True, False])
-def test_sibling_with_a_new_image_is_stopped_for_it(*, changed: bool) -> None:
+@detects("RESTART-17", if_right=Verdict.NOT_EXERCISED, changed=(True, False))
+def test_sibling_with_a_new_image_is_stopped_for_it(s: TraceBuilder, *, changed: bool) -> None:
     """RESTART-17: a sync may find both the crash of one container and the new image of another."""
-    s = TraceBuilder()
     web = s.pod(containers=[{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}])
     sandbox = s.run_sandbox(web)
     c1, c2 = s.run_container(web, sandbox, "c1"), s.run_container(web, sandbox, "c2")
@@ -154,8 +144,6 @@ def test_sibling_with_a_new_image_is_stopped_for_it(*, changed: bool) -> None:
         s.set(web)
     s.wait(5).exited(c1, 1)
     s.stop(c2)
-
-    assert bool(s.judge("RESTART-17").breaks) is not changed
 
 
 @pytest.mark.parametrize("contract_id", ["RESTART-07", "RESTART-11"])
@@ -173,30 +161,24 @@ def test_failed_hook_is_answered_with_a_back_off(contract_id: str, *, failed: bo
     assert bool(s.judge(contract_id).breaks) is not failed
 
 
-@pytest.mark.parametrize("changed", [True, False])
-def test_end_that_is_not_read_counts_for_nothing(*, changed: bool) -> None:
+@detects("RESTART-05", if_right=Verdict.NOT_EXERCISED, changed=(True, False))
+def test_end_that_is_not_read_counts_for_nothing(s: TraceBuilder, *, changed: bool) -> None:
     """RESTART-05: what ended just before it was to be stopped for its new image is made again by that."""
-    s = TraceBuilder()
     web, sandbox, c1 = running(s, "Never")
     s.wait(5).exited(c1, 0, seen=False)
     if changed:
         new_image(s, web)
     s.run_container(web, sandbox, attempt=1)
 
-    assert bool(s.judge("RESTART-05").breaks) is not changed
 
-
-@pytest.mark.parametrize("killed", [True, False])
-def test_end_during_a_kill_counts_for_nothing(*, killed: bool) -> None:
+@detects("RESTART-05", if_right=Verdict.NOT_EXERCISED, killed=(True, False))
+def test_end_during_a_kill_counts_for_nothing(s: TraceBuilder, *, killed: bool) -> None:
     """RESTART-05: what ends by itself while it is killed for its probe is made again by that."""
-    s = TraceBuilder()
     web, sandbox, c1 = running(s, "OnFailure", startupProbe={"httpGet": {"path": "/", "port": 80}})
     s.wait(5).exited(c1, 0)
     if killed:
         s.call("StopContainer", {"container_id": c1.id, "timeout": "30"}, {})
     s.run_container(web, sandbox, attempt=1)
-
-    assert bool(s.judge("RESTART-05").breaks) is not killed
 
 
 @pytest.mark.parametrize("after", [8, 1])
@@ -215,16 +197,13 @@ def test_deadline_stops_siblings(after: int) -> None:
     assert (s.judge("RESTART-17").verdict is Verdict.BROKEN) is (after == 1)
 
 
-def test_deletion_that_nobody_could_tell() -> None:
+@detects("RESTART-06", if_right=Verdict.NOT_EXERCISED, is_away=(True, False))
+def test_deletion_that_nobody_could_tell(s: TraceBuilder, *, is_away: Any) -> None:
     """RESTART-06: a pod that was deleted while the API server was away goes on until the kubelet hears."""
-    for is_away, verdict in ((True, Verdict.NOT_EXERCISED), (False, Verdict.BROKEN)):
-        s = TraceBuilder()
-        web, sandbox, c1 = running(s)
-        if is_away:
-            outage(s)
-        s.unset(web)
-        s.wait(5).exited(c1, 1)
-        s.run_container(web, sandbox, attempt=1)
-        s.stop_sandbox(sandbox)
-
-        assert s.judge("RESTART-06").verdict is verdict
+    web, sandbox, c1 = running(s)
+    if is_away:
+        outage(s)
+    s.unset(web)
+    s.wait(5).exited(c1, 1)
+    s.run_container(web, sandbox, attempt=1)
+    s.stop_sandbox(sandbox)

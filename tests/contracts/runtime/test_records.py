@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import running
 from runtime_reads import ALL, container_record, list_containers, list_sandboxes, refuse, sandbox_record
-from trace_builder import SandboxHandle, TraceBuilder
+from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder
 from twice import assert_detects, detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -58,27 +58,25 @@ def test_state_filter_is_obeyed(asked: dict[str, Any], right: str, wrong: str) -
 @pytest.mark.parametrize(
     "asked", [{"id": "other"}, {"pod_sandbox_id": "other"}, {"label_selector": {"a": "b"}}]
 )
-def test_other_filters_are_obeyed(asked: dict[str, Any]) -> None:
+@detects("CRI-09", begin=running)
+def test_other_filters_are_obeyed(
+    s: TraceBuilder, c1: ContainerHandle, asked: dict[str, Any], *, right: bool
+) -> None:
     """CRI-09: nothing is listed that does not meet the filter."""
-    for right in (True, False):
-        s, _, _, c1 = running()
-        list_containers(s, container_record(c1))
-        list_containers(s, *([] if right else [container_record(c1)]), asked=asked)
-
-        assert s.judge("CRI-09").verdict.words == ("kept" if right else "broken")
+    list_containers(s, container_record(c1))
+    list_containers(s, *([] if right else [container_record(c1)]), asked=asked)
 
 
 @pytest.mark.parametrize("wrong", ["twice", "missing", "stranger"])
-def test_list_is_exact(wrong: str) -> None:
+@detects("CRI-09", begin=running)
+def test_list_is_exact(
+    s: TraceBuilder, sandbox: SandboxHandle, c1: ContainerHandle, wrong: str, *, right: bool
+) -> None:
     """CRI-09: all that meets the filter, each once, and nothing that nobody made."""
-    for right in (True, False):
-        s, _, sandbox, c1 = running()
-        record, other = container_record(c1), container_record(c1) | {"id": "stranger"}
-        records = {"twice": [record, record], "missing": [], "stranger": [record, other]}[wrong]
-        list_containers(s, record, asked=uid_filter(sandbox))
-        list_containers(s, *([record] if right else records), asked=uid_filter(sandbox) | ALL)
-
-        assert s.judge("CRI-09").verdict.words == ("kept" if right else "broken")
+    record, other = container_record(c1), container_record(c1) | {"id": "stranger"}
+    records = {"twice": [record, record], "missing": [], "stranger": [record, other]}[wrong]
+    list_containers(s, record, asked=uid_filter(sandbox))
+    list_containers(s, *([record] if right else records), asked=uid_filter(sandbox) | ALL)
 
 
 @pytest.mark.parametrize("wrong", ["0", "1750000000", "1750000000000000001"])
@@ -88,15 +86,14 @@ def test_created_at_is_nanoseconds_and_stays(wrong: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"state": "CONTAINER_RUNNING"}, {"finished_at": "0"}])
-def test_stopped_container_has_exited(wrong: dict[str, Any]) -> None:
+@detects("CRI-14", begin=running)
+def test_stopped_container_has_exited(
+    s: TraceBuilder, c1: ContainerHandle, wrong: dict[str, Any], *, right: bool
+) -> None:
     """CRI-14: once the stop was answered it is EXITED and has finished_at."""
-    for right in (True, False):
-        s, _, _, c1 = running()
-        s.stop(c1)
-        fields = {"state": "CONTAINER_EXITED", "finished_at": str(c1.created_at + 10**10)}
-        s.container_status(c1, **(fields | ({} if right else wrong)))
-
-        assert s.judge("CRI-14").verdict.words == ("kept" if right else "broken")
+    s.stop(c1)
+    fields = {"state": "CONTAINER_EXITED", "finished_at": str(c1.created_at + 10**10)}
+    s.container_status(c1, **(fields | ({} if right else wrong)))
 
 
 def test_removed_container_is_gone() -> None:
@@ -122,26 +119,22 @@ def test_removed_container_is_gone() -> None:
     "wrong",
     [{"exit_code": 0}, {"finished_at": "0"}, {"reason": "Completed"}, {"exit_code": 0, "reason": "Error"}],
 )
-def test_exit_data_is_whole_and_true(wrong: dict[str, Any]) -> None:
+@detects("CRI-16", begin=running)
+def test_exit_data_is_whole_and_true(
+    s: TraceBuilder, c1: ContainerHandle, wrong: dict[str, Any], *, right: bool
+) -> None:
     """CRI-16: the code is the one the process ended with, and the reason goes with it."""
-    for right in (True, False):
-        s, _, _, c1 = running()
-        s.exited(c1, 3, seen=False)
-        fields = {"exit_code": 3, "reason": "Error", "finished_at": str(c1.created_at + 10**10)}
-        s.container_status(c1, state="CONTAINER_EXITED", **(fields | ({} if right else wrong)))
-
-        assert s.judge("CRI-16").verdict.words == ("kept" if right else "broken")
+    s.exited(c1, 3, seen=False)
+    fields = {"exit_code": 3, "reason": "Error", "finished_at": str(c1.created_at + 10**10)}
+    s.container_status(c1, state="CONTAINER_EXITED", **(fields | ({} if right else wrong)))
 
 
-def test_exit_reported_late_agrees() -> None:
+@detects("CRI-16", begin=running, code=(3, 4))
+def test_exit_reported_late_agrees(s: TraceBuilder, c1: ContainerHandle, *, code: Any) -> None:
     """CRI-16: an exit recorded after the status has the same code."""
-    for code, words in ((3, "kept"), (4, "broken")):
-        s, _, _, c1 = running()
-        at = str(c1.created_at + 10**10)
-        s.container_status(c1, state="CONTAINER_EXITED", exit_code=3, finished_at=at)
-        s.exited(c1, code, seen=False)
-
-        assert s.judge("CRI-16").verdict.words == words
+    at = str(c1.created_at + 10**10)
+    s.container_status(c1, state="CONTAINER_EXITED", exit_code=3, finished_at=at)
+    s.exited(c1, code, seen=False)
 
 
 def test_dead_records_stay() -> None:
@@ -161,17 +154,16 @@ def test_dead_records_stay() -> None:
         assert s.judge("CRI-17").verdict.words == words
 
 
-def test_status_of_what_stands_is_found() -> None:
+@detects("CRI-17", begin=running)
+def test_status_of_what_stands_is_found(
+    s: TraceBuilder, sandbox: SandboxHandle, c1: ContainerHandle, *, right: bool
+) -> None:
     """CRI-17: a container that was not removed is not NOT_FOUND."""
-    for right in (True, False):
-        s, _, sandbox, c1 = running()
-        s.exited(c1)
-        list_sandboxes(s, sandbox_record(sandbox))
-        list_containers(s, container_record(c1, "CONTAINER_EXITED"))
-        if not right:
-            refuse(s, "ContainerStatus", {"container_id": c1.id}, "NOT_FOUND")
-
-        assert s.judge("CRI-17").verdict.words == ("kept" if right else "broken")
+    s.exited(c1)
+    list_sandboxes(s, sandbox_record(sandbox))
+    list_containers(s, container_record(c1, "CONTAINER_EXITED"))
+    if not right:
+        refuse(s, "ContainerStatus", {"container_id": c1.id}, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("wrong", [{"labels": {}}, {"annotations": {}}])
@@ -184,16 +176,15 @@ def test_labels_and_annotations_come_back(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("exited", "RUNNING"), ("exited", "CREATED"), ("started", "CREATED")]
 )
-def test_container_states_never_go_back(before: str, after: str) -> None:
+@detects("CRI-19", begin=running)
+def test_container_states_never_go_back(
+    s: TraceBuilder, c1: ContainerHandle, before: str, after: str, *, right: bool
+) -> None:
     """CRI-19: neither from EXITED nor from RUNNING."""
-    for right in (True, False):
-        s, _, _, c1 = running()
-        if before == "exited":
-            s.exited(c1)
-        if not right:
-            s.container_status(c1, state=f"CONTAINER_{after}")
-
-        assert s.judge("CRI-19").verdict.words == ("kept" if right else "broken")
+    if before == "exited":
+        s.exited(c1)
+    if not right:
+        s.container_status(c1, state=f"CONTAINER_{after}")
 
 
 def test_address_that_is_wrong_on_purpose() -> None:

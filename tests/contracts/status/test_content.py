@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from pod_status import condition, ended, runs, tell_status, waits
 from running import BROKEN, KEPT, running
-from trace_builder import TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 from twice import detects
-
-from kubelet_conformance.contract.verdicts import Verdict
 
 READINESS: dict[str, Any] = {
     "readinessProbe": {"exec": {"command": ["alive"]}, "failureThreshold": 1, "successThreshold": 1}
@@ -45,42 +43,33 @@ def _probed(s: TraceBuilder, container: str, code: int) -> None:
     s.call("ExecSync", request, {"exit_code": code} if code else {})
 
 
-@pytest.mark.parametrize(("after", "verdict"), [(0.5, KEPT), (8, BROKEN)])
-def test_readiness_is_reported_at_once(after: float, verdict: Verdict) -> None:
+@detects("STATUS-13", begin=lambda: running(**READINESS), after=(0.5, 8))
+def test_readiness_is_reported_at_once(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, after: float
+) -> None:
     """STATUS-13: what a readiness probe has found stands in a status at once."""
-    s, web, _, c1 = running(**READINESS)
     tell_status(s, web, "Running", [runs(c1)], conditions=READY)
     _probed(s, c1.id, 1)
     tell_status(s.wait(after), web, "Running", [runs(c1, ready=False)], conditions=UNREADY)
 
-    assert s.judge("STATUS-13").verdict is verdict
 
-
-@pytest.mark.parametrize(("conditions", "verdict"), [(UNREADY, KEPT), (READY, BROKEN)])
-def test_conditions_change_with_readiness(conditions: list[dict[str, Any]], verdict: Verdict) -> None:
+@detects("STATUS-13", begin=running, conditions=(UNREADY, READY))
+def test_conditions_change_with_readiness(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, conditions: list[dict[str, Any]]
+) -> None:
     """STATUS-13: the conditions change in the same status."""
-    s, web, _, c1 = running()
     tell_status(s, web, "Running", [runs(c1)], conditions=READY)
     tell_status(s, web, "Running", [runs(c1, ready=False)], conditions=conditions)
 
-    assert s.judge("STATUS-13").verdict is verdict
 
-
-@pytest.mark.parametrize(
-    ("second", "verdict"),
-    [
-        ({"phase": "Failed", "reason": "Evicted"}, KEPT),
-        ({"phase": "Failed"}, BROKEN),
-    ],
-)
-def test_reason_goes_with_its_phase(second: dict[str, Any], verdict: Verdict) -> None:
+@detects("STATUS-17", begin=running, second=({"phase": "Failed", "reason": "Evicted"}, {"phase": "Failed"}))
+def test_reason_goes_with_its_phase(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, second: dict[str, Any]
+) -> None:
     """STATUS-17: a reason is kept for as long as the phase is the same."""
-    s, web, _, c1 = running()
     s.exited(c1, 1)
     tell_status(s, web, "Failed", [ended(1, c1)], reason="Evicted")
     tell_status(s, web, apps=[ended(1, c1)], **second)
-
-    assert s.judge("STATUS-17").verdict is verdict
 
 
 @detects("STATUS-17")

@@ -6,6 +6,7 @@ import pytest
 from outside_world import event, killed, started
 from running import BROKEN, KEPT, running
 from trace_builder import TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -67,22 +68,18 @@ def test_each_kill_is_reported(*, before: bool, wrong: str) -> None:
     assert s.judge("TERM-09").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize(("reported", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_failed_start_is_reported(*, reported: bool, verdict: Verdict) -> None:
+@detects("START-03", reported=(True, False))
+def test_failed_start_is_reported(s: TraceBuilder, *, reported: bool) -> None:
     """START-03: a container that cannot be made has its event."""
-    s = TraceBuilder()
     web = s.pod()
     s.create(web, s.run_sandbox(web), error="INTERNAL")
     if reported:
         event(s, web, "Failed", "c1", kind="Warning")
 
-    assert s.judge("START-03").verdict is verdict
 
-
-@pytest.mark.parametrize(("gone", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
-def test_what_nobody_wants_has_no_lists(*, gone: bool, verdict: Verdict) -> None:
+@detects("EVENTS-02", if_right=Verdict.NOT_EXERCISED, gone=(True, False))
+def test_what_nobody_wants_has_no_lists(s: TraceBuilder, *, gone: bool) -> None:
     """EVENTS-02: of a pod that was deleted while the kubelet was down, records tell containers alone."""
-    s = TraceBuilder()
     web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
     s.run_container(web, s.run_sandbox(web), "i1")
     killed(s)
@@ -90,5 +87,3 @@ def test_what_nobody_wants_has_no_lists(*, gone: bool, verdict: Verdict) -> None
         s.unset(web)
     started(s.wait(1))
     event(s, web, "Killing", "i1")
-
-    assert s.judge("EVENTS-02").verdict is verdict

@@ -6,7 +6,10 @@ import pytest
 from pod_status import end_of, runs, tell_status, waits
 from running import BROKEN, KEPT, running
 from runtime_reads import container_record, list_containers
-from trace_builder import TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
+
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 @pytest.mark.parametrize("dies", ["before", "just after", "never"])
@@ -58,17 +61,16 @@ def test_garbage_collection_lists_the_other_way_round(*, collects: bool) -> None
     assert s.judge("PLEG-01").verdict is (KEPT if collects else BROKEN)
 
 
-@pytest.mark.parametrize("listed", [True, False])
-def test_lost_answer_is_found_in_a_list(*, listed: bool) -> None:
+@detects("CSTAT-08", begin=running, listed=(True, False))
+def test_lost_answer_is_found_in_a_list(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, listed: bool
+) -> None:
     """CSTAT-08: a container that was created though no reply named it has an id all the same."""
-    s, web, sandbox, c1 = running()
     s.exited(c1, 1)
     lost = s.create(web, sandbox, "c1", 1, error="DEADLINE_EXCEEDED")
     if listed:
         list_containers(s, container_record(lost, "CONTAINER_CREATED"))
     tell_status(s, web, "Running", [waits("CreateContainerError", lost)])
-
-    assert bool(s.judge("CSTAT-08").breaks) is not listed
 
 
 @pytest.mark.parametrize("only_ready", [True, False])
@@ -129,23 +131,23 @@ def test_it_may_end_just_before_it_is_stopped(*, stopped: bool) -> None:
     assert bool(s.judge("RESTART-02").breaks) is not stopped
 
 
-@pytest.mark.parametrize("tried", [True, False])
-def test_log_goes_before_its_record(*, tried: bool) -> None:
+@detects("RESTART-14", begin=running, tried=(True, False))
+def test_log_goes_before_its_record(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, tried: bool
+) -> None:
     """RESTART-14: what the kubelet tried to remove left no log, whatever came of that."""
-    s, web, sandbox, c1 = running()
     s.exited(c1, 1)
     if tried:
         s.call("RemoveContainer", {"container_id": c1.id}, error="DEADLINE_EXCEEDED")
     s.record("runtime", op="removed", container_id=c1.id, sandbox_id=sandbox.id, name="c1")
     s.create(web, sandbox, "c1", 0)
 
-    assert bool(s.judge("RESTART-14").breaks) is not tried
 
-
-@pytest.mark.parametrize("listed", [True, False])
-def test_what_is_gone_at_the_start_is_not_inspected(*, listed: bool) -> None:
+@detects("PLEG-18", if_right=Verdict.NOT_EXERCISED, begin=running, listed=(False, True))
+def test_what_is_gone_at_the_start_is_not_inspected(
+    s: TraceBuilder, sandbox: SandboxHandle, c1: ContainerHandle, *, listed: bool
+) -> None:
     """PLEG-18: what no list of everything has at a kubelet's start was removed while it was down."""
-    s, _, sandbox, c1 = running()
     s.record("kubelet", op="killed")
     s.wait(1).record("kubelet", op="started")
     sandboxes = [{"id": sandbox.id, "state": "SANDBOX_READY"}] if listed else []
@@ -154,19 +156,16 @@ def test_what_is_gone_at_the_start_is_not_inspected(*, listed: bool) -> None:
     s.call("ListContainers", {}, {"containers": containers})
     s.wait(60)
 
-    assert bool(s.judge("PLEG-18").breaks) is listed
 
-
-@pytest.mark.parametrize("runs_on", [True, False])
-def test_deadline_of_an_ended_pod_is_reported_once(*, runs_on: bool) -> None:
+@detects("EVENTS-08", if_right=Verdict.NOT_EXERCISED, begin=running, runs_on=(False, True))
+def test_deadline_of_an_ended_pod_is_reported_once(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, runs_on: bool
+) -> None:
     """EVENTS-08: a pod of which nothing runs may be done with its first computation past the deadline."""
-    s, web, _, c1 = running()
     if not runs_on:
         s.exited(c1, 0)
     message = "Pod was active on the node longer than the specified deadline"
     s.record("event", type="Normal", reason="DeadlineExceeded", message=message, count=1, uid=web.uid)
-
-    assert bool(s.judge("EVENTS-08").breaks) is runs_on
 
 
 @pytest.mark.parametrize("hooked", [True, False])
@@ -190,15 +189,12 @@ def test_a_hook_keeps_the_worker(*, hooked: bool) -> None:
     assert bool(s.judge("LOOP-09").breaks) is not hooked
 
 
-@pytest.mark.parametrize("is_second_attempt", [True, False])
-def test_garbage_collection_takes_what_was_counted(*, is_second_attempt: bool) -> None:
+@detects("RESTART-05", is_second_attempt=(True, False))
+def test_garbage_collection_takes_what_was_counted(s: TraceBuilder, *, is_second_attempt: bool) -> None:
     """RESTART-05: past a record that never began the one before may be gone, and yet be counted."""
-    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     first = int(is_second_attempt)
     s.create(web, sandbox, attempt=first)
     s.wait(4).exited(s.run_container(web, sandbox, attempt=first + 1), 1)
     s.wait(25).run_container(web, sandbox, attempt=first + 2)
-
-    assert bool(s.judge("RESTART-05").breaks) is not is_second_attempt

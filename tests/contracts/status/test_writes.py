@@ -73,10 +73,9 @@ def test_what_others_wrote_may_be_put_back() -> None:
     assert s.judge("STATUS-01").verdict is KEPT
 
 
-@pytest.mark.parametrize(("changes", "verdict"), [(2, KEPT), (0, BROKEN)])
-def test_missing_pod_is_asked_for_when_it_changes(changes: int, verdict: Verdict) -> None:
+@detects("STATUS-05", changes=(2, 0))
+def test_missing_pod_is_asked_for_when_it_changes(s: TraceBuilder, changes: int) -> None:
     """STATUS-05: each start of a container makes a status that is tried once more."""
-    s = TraceBuilder()
     web = s.pod()
     sandbox = s.run_sandbox(web)
     for attempt in range(changes):
@@ -84,18 +83,13 @@ def test_missing_pod_is_asked_for_when_it_changes(changes: int, verdict: Verdict
     for _ in range(7):
         s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
 
-    assert s.judge("STATUS-05").verdict is verdict
 
-
-@pytest.mark.parametrize(("code", "ended_too", "verdict"), [(422, True, KEPT), (422, False, BROKEN)])
-def test_resurrection_is_not_asked_for(code: int, *, ended_too: bool, verdict: Verdict) -> None:
+@detects("STATUS-10", code=(422, 422), ended_too=(True, False))
+def test_resurrection_is_not_asked_for(s: TraceBuilder, code: int, *, ended_too: bool) -> None:
     """STATUS-10: a kubelet does not even try to tell that an ended container runs."""
-    s = TraceBuilder()
     job = s.pod(restartPolicy="Never")
     tell_status(s, job, "Running", [ended(0)])
     write(s, job, {"containerStatuses": [ended(0) if ended_too else runs()]}, code=code)
-
-    assert s.judge("STATUS-10").verdict is verdict
 
 
 def test_status_of_a_removed_pod_is_forgotten() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from outside_world import heal, killed, outage, started
 from running import BROKEN, KEPT, running
-from trace_builder import PodHandle, TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -37,14 +38,13 @@ def test_older_pod_comes_first(first: str, verdict: Verdict) -> None:
     assert s.judge("LOOP-14").verdict is verdict
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_pod_without_object_is_killed(waits: float, verdict: Verdict) -> None:
+@detects("LOOP-15", begin=running, waits=(1, 60))
+def test_pod_without_object_is_killed(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, waits: float
+) -> None:
     """LOOP-15: what runs of a pod whose object is gone is stopped."""
-    s, web, _, c1 = running()
     s.deleted(web)
     s.wait(waits).stop(c1, timeout=2)
-
-    assert s.judge("LOOP-15").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (85, KEPT), (120, BROKEN)])
@@ -57,14 +57,13 @@ def test_resync_makes_up_for_what_was_missed(waits: float, verdict: Verdict) -> 
     assert s.judge("LOOP-20").verdict is verdict
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(0.1, KEPT), (20, BROKEN)])
-def test_nothing_waits_for_its_event(waits: float, verdict: Verdict) -> None:
+@detects("EVENTS-05", begin=running, waits=(0.1, 20))
+def test_nothing_waits_for_its_event(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, waits: float
+) -> None:
     """EVENTS-05: a container is started though its creation can be reported to nobody."""
-    s, web, sandbox, c1 = running()
     outage(s)
     s.wait(1).exited(c1, 1)
     again = s.wait(1).create(web, sandbox, "c1", 1)
     s.wait(waits).start(again)
     heal(s)
-
-    assert s.judge("EVENTS-05").verdict is verdict

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from running import BROKEN, KEPT, running
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -46,10 +47,16 @@ def test_healthy_containers_are_left_alone(wrong: str) -> None:
     assert s.judge("RESTARTKUBELET-01").verdict is (BROKEN if wrong else KEPT)
 
 
-@pytest.mark.parametrize("stopped", [True, False])
-def test_what_the_new_kubelet_stops_has_not_ended_meanwhile(*, stopped: bool) -> None:
+@detects(
+    "RESTARTKUBELET-04",
+    if_right=Verdict.NOT_EXERCISED,
+    begin=lambda: running(policy="OnFailure"),
+    stopped=(True, False),
+)
+def test_what_the_new_kubelet_stops_has_not_ended_meanwhile(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, stopped: bool
+) -> None:
     """RESTARTKUBELET-04: a container that is stopped at the moment of the start is made again."""
-    s, web, sandbox, c1 = running(policy="OnFailure")
     goes_down(s)
     if not stopped:
         s.exited(c1, 0, seen=False)
@@ -57,8 +64,6 @@ def test_what_the_new_kubelet_stops_has_not_ended_meanwhile(*, stopped: bool) ->
     if stopped:
         s.stop(c1, takes=0, code=0)
     s.create(web, sandbox, "c1", 1)
-
-    assert bool(s.judge("RESTARTKUBELET-04").breaks) is not stopped
 
 
 @pytest.mark.parametrize(
@@ -99,10 +104,11 @@ def test_manifest_that_is_back(verdict: Verdict, *, back: bool) -> None:
     assert s.judge("RESTARTKUBELET-07").verdict is verdict
 
 
-@pytest.mark.parametrize(("how", "verdict"), [("exits", Verdict.NOT_EXERCISED), ("runs on", BROKEN)])
-def test_what_ends_by_itself_needs_no_stop(how: str, verdict: Verdict) -> None:
+@detects("RESTARTKUBELET-06", if_right=Verdict.NOT_EXERCISED, begin=running, how=("exits", "runs on"))
+def test_what_ends_by_itself_needs_no_stop(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, how: str
+) -> None:
     """RESTARTKUBELET-06: a container that ends before the kubelet's first housekeeping is not stopped."""
-    s, web, _, c1 = running()
     goes_down(s)
     s.unset(web)
     comes_up(s)
@@ -110,19 +116,14 @@ def test_what_ends_by_itself_needs_no_stop(how: str, verdict: Verdict) -> None:
         s.exited(c1)
     s.wait(60).stop_here()
 
-    assert s.judge("RESTARTKUBELET-06").verdict is verdict
 
-
-@pytest.mark.parametrize(("reported", "verdict"), [("10.88.0.1", KEPT), ("10.88.0.2", BROKEN)])
-def test_address_of_an_older_sandbox(reported: str, verdict: Verdict) -> None:
+@detects("RESTARTKUBELET-11", begin=running, reported=("10.88.0.1", "10.88.0.2"))
+def test_address_of_an_older_sandbox(s: TraceBuilder, web: PodHandle, reported: str) -> None:
     """RESTARTKUBELET-11: what the status before reported of another sandbox need not be kept."""
-    s, web, _, _ = running()
     s.status(web, podIP=reported, startTime="2026-01-01T00:00:00Z")
     goes_down(s)
     comes_up(s)
     s.status(web, podIP="10.88.0.3", startTime="2026-01-01T00:00:00Z")
-
-    assert s.judge("RESTARTKUBELET-11").verdict is verdict
 
 
 @pytest.mark.parametrize(("source", "verdict"), [("file", KEPT), ("api", BROKEN)])

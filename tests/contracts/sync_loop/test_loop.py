@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from outside_world import event, file_pod, heal, killed, outage, start_static, started, tell_status
 from running import BROKEN, KEPT, running, two_running
-from trace_builder import TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -33,17 +34,16 @@ def test_unhealthy_runtime_stops_the_loop(*, early: bool, verdict: Verdict) -> N
     assert s.judge("LOOP-03").verdict is verdict
 
 
-@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_unhealthy_runtime_stops_kills(*, early: bool, verdict: Verdict) -> None:
+@detects("LOOP-03", begin=running, early=(False, True))
+def test_unhealthy_runtime_stops_kills(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, early: bool
+) -> None:
     """LOOP-03: a deletion waits for the runtime too."""
-    s, web, _, c1 = running()
     tell_status(s, runtime=False)
     s.wait(3).delete(web)
     if not early:
         tell_status(s.wait(2))
     s.wait(1).stop(c1)
-
-    assert s.judge("LOOP-03").verdict is verdict
 
 
 def test_loop_goes_on_after_recovery() -> None:
@@ -68,25 +68,19 @@ def test_silent_runtime_stops_the_loop() -> None:
     assert s.judge("LOOP-03").verdict is BROKEN
 
 
-@pytest.mark.parametrize(("host", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_only_others_are_reported(*, host: bool, verdict: Verdict) -> None:
+@detects("LOOP-04", host=(False, True))
+def test_only_others_are_reported(s: TraceBuilder, *, host: bool) -> None:
     """LOOP-04: NetworkNotReady is for pods that need the pod network."""
-    s = TraceBuilder()
     event(s, s.pod(hostNetwork=host), "NetworkNotReady", kind="Warning")
 
-    assert s.judge("LOOP-04").verdict is verdict
 
-
-@pytest.mark.parametrize(("reported", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_nothing_happens_before_the_first_status(*, reported: bool, verdict: Verdict) -> None:
+@detects("LOOP-05", reported=(True, False))
+def test_nothing_happens_before_the_first_status(s: TraceBuilder, *, reported: bool) -> None:
     """LOOP-05: no sandbox before the runtime has said that it is ready."""
-    s = TraceBuilder()
     web = s.pod()
     tell_status(s, runtime=reported)
     s.run_sandbox(web)
     s.stop_here()
-
-    assert s.judge("LOOP-05").verdict is verdict
 
 
 @pytest.mark.parametrize(("gap", "verdict"), [(5, KEPT), (12, BROKEN)])
@@ -100,10 +94,9 @@ def test_status_is_polled(gap: int, verdict: Verdict) -> None:
     assert s.judge("LOOP-05").verdict is verdict
 
 
-@pytest.mark.parametrize(("early", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_silent_source_keeps_its_pods(*, early: bool, verdict: Verdict) -> None:
+@detects("LOOP-08", begin=running, early=(False, True))
+def test_silent_source_keeps_its_pods(s: TraceBuilder, c1: ContainerHandle, *, early: bool) -> None:
     """LOOP-08: while the API server is silent no pod of its is killed."""
-    s, _, _, c1 = running()
     killed(s)
     outage(s.wait(1))
     started(s.wait(1))
@@ -112,18 +105,13 @@ def test_silent_source_keeps_its_pods(*, early: bool, verdict: Verdict) -> None:
         s.stop(c1)
     heal(s.wait(10))
 
-    assert s.judge("LOOP-08").verdict is verdict
 
-
-@pytest.mark.parametrize(("state", "verdict"), [("terminated", KEPT), ("running", BROKEN)])
-def test_exit_wakes_the_worker(state: str, verdict: Verdict) -> None:
+@detects("LOOP-09", begin=running, state=("terminated", "running"))
+def test_exit_wakes_the_worker(s: TraceBuilder, web: PodHandle, c1: ContainerHandle, state: str) -> None:
     """LOOP-09: the next status tells of an exit."""
-    s, web, _, c1 = running()
     s.exited(c1, 1)
     one: dict[str, Any] = {"name": "c1", "state": {state: {}}, "containerID": f"x://{c1.id}"}
     s.wait(1).status(web, containerStatuses=[one])
-
-    assert s.judge("LOOP-09").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (30, BROKEN)])
@@ -138,28 +126,24 @@ def test_silent_source_holds_up_no_other(waits: int, verdict: Verdict) -> None:
     assert s.judge("LOOP-01").verdict is verdict
 
 
-@pytest.mark.parametrize(("again", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_exit_is_seen_without_the_api(*, again: bool, verdict: Verdict) -> None:
+@detects("LOOP-01", begin=two_running, again=(True, False))
+def test_exit_is_seen_without_the_api(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, again: bool
+) -> None:
     """LOOP-01: a container is run again while the API server is silent."""
-    s, web, sandbox, c1, _ = two_running()
     outage(s)
     s.wait(1).exited(c1, 1)
     if again:
         s.run_container(web, sandbox, "c1", 1)
     tell_status(s.wait(30))
 
-    assert s.judge("LOOP-01").verdict is verdict
 
-
-@pytest.mark.parametrize(("servers", "verdict"), [(3, KEPT), (4, BROKEN)])
-def test_resolver_limits_hold(servers: int, verdict: Verdict) -> None:
+@detects("LOOP-21", servers=(3, 4))
+def test_resolver_limits_hold(s: TraceBuilder, servers: int) -> None:
     """LOOP-21: three name servers and no more."""
-    s = TraceBuilder()
     web = s.pod()
     dns = {"servers": [f"10.0.0.{number}" for number in range(servers)]}
     s.run_sandbox(web, config=s.sandbox_config(web, dns_config=dns))
-
-    assert s.judge("LOOP-21").verdict is verdict
 
 
 def test_too_many_search_domains() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from trace_builder import TraceBuilder
+from trace_builder import PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -44,22 +45,20 @@ def test_relist_may_wait_for_its_second_half(*, hangs: bool) -> None:
     assert s.judge("PLEG-01").verdict is (KEPT if hangs else BROKEN)
 
 
-@pytest.mark.parametrize(("restarts", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_failed_listing_is_no_death(*, restarts: bool, verdict: Verdict) -> None:
+@detects("PLEG-01", begin=running, restarts=(False, True))
+def test_failed_listing_is_no_death(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, *, restarts: bool
+) -> None:
     """PLEG-01: what runs is not made again because a listing failed."""
-    s, web, sandbox, _ = running()
     relist(s)
     if restarts:
         s.create(web, sandbox, "c1", 1)
     s.call("ListPodSandbox", {"filter": {"state": {}}}, {})
 
-    assert s.judge("PLEG-01").verdict is verdict
 
-
-@pytest.mark.parametrize(("hook_is_over", "breaks"), [(False, False), (True, True)])
-def test_worker_in_a_hook_deals_with_a_death_later(*, hook_is_over: bool, breaks: bool) -> None:
+@detects("PLEG-04", if_right=Verdict.NOT_EXERCISED, hook_is_over=(False, True))
+def test_worker_in_a_hook_deals_with_a_death_later(s: TraceBuilder, *, hook_is_over: bool) -> None:
     """PLEG-04: a worker that waits for a postStart hook comes to a dead sandbox only after it."""
-    s = TraceBuilder()
     hook = {"postStart": {"exec": {"command": ["x", "0", "40"]}}}
     web = s.pod(containers=[{"name": "c1", "image": "img:1", "lifecycle": hook}])
     sandbox = s.run_sandbox(web)
@@ -73,5 +72,3 @@ def test_worker_in_a_hook_deals_with_a_death_later(*, hook_is_over: bool, breaks
     if not hook_is_over:
         s.end("ExecSync", call_id)
     s.wait(1).stop(c1)
-
-    assert bool(s.judge("PLEG-04").breaks) is breaks

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running
-from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -15,15 +16,14 @@ def removed(s: TraceBuilder, container: ContainerHandle | None, sandbox: Sandbox
     s.record("runtime", op="removed", **ids)
 
 
-@pytest.mark.parametrize(("attempt", "verdict"), [(0, KEPT), (1, BROKEN)])
-def test_pod_without_records_begins_anew(attempt: int, verdict: Verdict) -> None:
+@detects("PLEG-07", begin=running, attempt=(0, 1))
+def test_pod_without_records_begins_anew(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, attempt: int
+) -> None:
     """PLEG-07: a pod of which nothing is left gets its first sandbox again."""
-    s, web, sandbox, _ = running()
     s.wait(10)
     removed(s, None, sandbox)
     s.wait(1).run_sandbox(web, attempt)
-
-    assert s.judge("PLEG-07").verdict is verdict
 
 
 @pytest.mark.parametrize(("waits", "verdict"), [(True, KEPT), (False, BROKEN)])
@@ -40,15 +40,14 @@ def test_blind_kubelet_begins_nothing(*, waits: bool, verdict: Verdict) -> None:
     assert s.judge("PLEG-08").verdict is verdict
 
 
-@pytest.mark.parametrize(("newest", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_newest_record_counts(*, newest: bool, verdict: Verdict) -> None:
+@detects("PLEG-12", begin=running, newest=(True, False))
+def test_newest_record_counts(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, newest: bool
+) -> None:
     """PLEG-12: a status shows the instance that was made last."""
-    s, web, sandbox, c1 = running()
     s.exited(c1, 1)
     again = s.run_container(web, sandbox, "c1", 1)
     shown = again if newest else c1
     s.wait(10).status(
         web, containerStatuses=[{"name": "c1", "containerID": f"fake://{shown.id}", "state": {"running": {}}}]
     )
-
-    assert s.judge("PLEG-12").verdict is verdict

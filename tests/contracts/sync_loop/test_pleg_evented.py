@@ -8,6 +8,7 @@ import pytest
 from pod_status import tell_status
 from running import BROKEN, KEPT
 from trace_builder import NOON, ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -70,27 +71,25 @@ def test_container_is_known_by_its_event(*, received: bool) -> None:
     assert bool(s.judge("RESTART-14").breaks) is not received
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
-def test_what_is_reported_is_handled(waits: float, verdict: Verdict) -> None:
+@detects("PLEG-14", begin=hearing, waits=(1, 60))
+def test_what_is_reported_is_handled(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, waits: float
+) -> None:
     """PLEG-14: the end of a container that the stream tells wakes its pod's worker."""
-    s, web, sandbox, c1 = hearing()
     tell(s, web, sandbox, c1, kind="STOPPED")
     s.wait(waits).create(web, sandbox, "c1", 1)
 
-    assert s.judge("PLEG-14").verdict is verdict
 
-
-@pytest.mark.parametrize(("shown", "verdict"), [("running", KEPT), ("waiting", BROKEN)])
-def test_late_event_is_not_shown(shown: str, verdict: Verdict) -> None:
+@detects("PLEG-16", begin=hearing, shown=("running", "waiting"))
+def test_late_event_is_not_shown(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, shown: str
+) -> None:
     """PLEG-16: what was started is not shown as created because that was reported late."""
-    s, web, sandbox, c1 = hearing()
     tell(s, web, sandbox, c1, kind="STARTED")
     tell(s, web, sandbox, c1, kind="CREATED", late=1)
     s.wait(0.1).status(
         web, containerStatuses=[{"name": "c1", "containerID": f"fake://{c1.id}", "state": {shown: {}}}]
     )
-
-    assert s.judge("PLEG-16").verdict is verdict
 
 
 def test_late_event_makes_no_second_container() -> None:
@@ -103,18 +102,17 @@ def test_late_event_makes_no_second_container() -> None:
     assert s.judge("PLEG-16").verdict is BROKEN
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_sync_that_waits_hears_of_nothing(*, waits: bool) -> None:
+@detects("PLEG-16", if_right=Verdict.NOT_EXERCISED, begin=hearing, waits=(True, False))
+def test_sync_that_waits_hears_of_nothing(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, waits: bool
+) -> None:
     """PLEG-16: a sync that began before goes on with what was known then."""
-    s, web, sandbox, c1 = hearing()
     stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"}) if waits else ""
     tell(s.wait(3), web, sandbox, c1, kind="STARTED")
     tell(s, web, sandbox, c1, kind="CREATED", late=1)
     if waits:
         s.end("StopContainer", stop, error="UNAVAILABLE")
     s.create(web, sandbox, "c1", 1)
-
-    assert bool(s.judge("PLEG-16").breaks) is not waits
 
 
 @pytest.mark.parametrize("contract", ["SYNC-07", "SYNC-20"])

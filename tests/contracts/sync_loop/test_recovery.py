@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from outside_world import api_write, file_pod, start_static
-from running import BROKEN, KEPT
 from trace_builder import PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -29,10 +28,9 @@ def restarted(s: TraceBuilder) -> None:
     s.wait(1).record("kubelet", op="started")
 
 
-@pytest.mark.parametrize(("refused", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_running_pod_is_admitted_anew(verdict: Verdict, *, refused: bool) -> None:
+@detects("RESTARTKUBELET-02", refused=(True, False))
+def test_running_pod_is_admitted_anew(s: TraceBuilder, *, refused: bool) -> None:
     """RESTARTKUBELET-02: a running pod whose port an older one has claimed is refused after the start."""
-    s = TraceBuilder()
     newer = ported(s, "newer", "2026-01-01T00:00:05Z")
     s.run_container(newer, s.run_sandbox(newer))
     ported(s, "older", "2026-01-01T00:00:01Z")
@@ -42,13 +40,10 @@ def test_running_pod_is_admitted_anew(verdict: Verdict, *, refused: bool) -> Non
         s.record("event", uid=newer.uid, type="Warning", reason="NodePorts", message="", count=1)
     s.wait(60)
 
-    assert s.judge("RESTARTKUBELET-02").verdict is verdict
 
-
-@pytest.mark.parametrize(("failures", "verdict"), [(2, KEPT), (1, BROKEN)])
-def test_liveness_is_counted_anew(failures: int, verdict: Verdict) -> None:
+@detects("RESTARTKUBELET-08", failures=(2, 1))
+def test_liveness_is_counted_anew(s: TraceBuilder, failures: int) -> None:
     """RESTARTKUBELET-08: failures before the start do not count."""
-    s = TraceBuilder()
     web = s.pod(containers=[{"name": "c1", "image": "i", "livenessProbe": PROBE}])
     c1 = s.run_container(web, s.run_sandbox(web))
     s.wait(30)
@@ -60,8 +55,6 @@ def test_liveness_is_counted_anew(failures: int, verdict: Verdict) -> None:
         _fail(s, c1)
     s.stop(c1)
     s.wait(60)
-
-    assert s.judge("RESTARTKUBELET-08").verdict is verdict
 
 
 def _fail(s: TraceBuilder, container: Any) -> None:
@@ -89,10 +82,9 @@ def _create(s: TraceBuilder, web: PodHandle, code: int) -> None:
     api_write(s, "create", "mirror" if code == 201 else "", body={"metadata": meta}, code=code)
 
 
-@pytest.mark.parametrize(("is_to_go", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
-def test_mirror_on_its_way_out_is_replaced(verdict: Verdict, *, is_to_go: bool) -> None:
+@detects("RESTARTKUBELET-15", if_right=Verdict.NOT_EXERCISED, begin=mirrored, is_to_go=(True, False))
+def test_mirror_on_its_way_out_is_replaced(s: TraceBuilder, web: PodHandle, *, is_to_go: bool) -> None:
     """RESTARTKUBELET-15: somebody has deleted it before the kubelet starts."""
-    s, web = mirrored()
     annotations = {"kubernetes.io/config.mirror": web.uid}
     meta = {"name": web.name, "namespace": "default", "uid": "mirror", "annotations": annotations}
     if is_to_go:
@@ -104,16 +96,11 @@ def test_mirror_on_its_way_out_is_replaced(verdict: Verdict, *, is_to_go: bool) 
     _create(s, web, 201)
     s.wait(20).record("kubelet", op="stopped")
 
-    assert s.judge("RESTARTKUBELET-15").verdict is verdict
 
-
-@pytest.mark.parametrize(("pause", "verdict"), [(70, KEPT), (12, BROKEN)])
-def test_mirror_that_is_there_is_no_failure(pause: float, verdict: Verdict) -> None:
+@detects("STATIC-14", begin=mirrored, pause=(70, 12))
+def test_mirror_that_is_there_is_no_failure(s: TraceBuilder, web: PodHandle, pause: float) -> None:
     """STATIC-14: that a mirror exists already is no failure of the static pod, to be tried again soon."""
-    s, web = mirrored()
     restarted(s)
     for _ in range(5):
         _create(s, web, 409)
         s.wait(pause)
-
-    assert s.judge("STATIC-14").verdict is verdict

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, probe, running
-from trace_builder import TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -31,15 +32,14 @@ def test_deletion_gives_its_grace(kubernetes: str, grace: int, timeout: int, ver
     assert s.judge("TERM-03").verdict is verdict
 
 
-@pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (7, BROKEN)])
-def test_deletion_wins_over_the_probe(timeout: int, verdict: Verdict) -> None:
+@detects("TERM-04", begin=lambda: running(livenessProbe=LIVENESS), timeout=(5, 7))
+def test_deletion_wins_over_the_probe(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, timeout: int
+) -> None:
     """TERM-04: a failing probe does not lengthen the grace of a deletion."""
-    s, web, _, c1 = running(livenessProbe=LIVENESS)
     probe(s, c1, code=1)
     s.delete(web, 5)
     s.wait(2).stop(c1, timeout)
-
-    assert s.judge("TERM-04").verdict is verdict
 
 
 @pytest.mark.parametrize(("timeout", "verdict"), [(23, KEPT), (30, BROKEN), (17, BROKEN)])
@@ -121,10 +121,9 @@ def test_nobody_waits_for_an_earlier_instance(timeout: int, verdict: Verdict) ->
     assert not s.judge("TERM-05").breaks
 
 
-@pytest.mark.parametrize("again", [True, False])
-def test_nobody_waits_for_a_hook_before_its_start(*, again: bool) -> None:
+@detects("TERM-05", again=(True, False))
+def test_nobody_waits_for_a_hook_before_its_start(s: TraceBuilder, *, again: bool) -> None:
     """TERM-05: a sidecar that was made after a hook of another had begun did not wait for that hook."""
-    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "lifecycle": PRE_STOP}])
     sandbox = s.run_sandbox(web)
@@ -137,14 +136,11 @@ def test_nobody_waits_for_a_hook_before_its_start(*, again: bool) -> None:
         sc = s.run_container(web, s.run_sandbox(web, 1), "sc", 1)
     s.stop(sc, 30)
 
-    assert bool(s.judge("TERM-05").breaks) is not again
 
-
-@pytest.mark.parametrize(("timeout", "verdict"), [(28, KEPT), (30, BROKEN)])
 @pytest.mark.parametrize("hooked", [False, True])
-def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict, *, hooked: bool) -> None:
+@detects("TERM-05", timeout=(28, 30))
+def test_turn_is_taken_off_the_grace(s: TraceBuilder, timeout: int, *, hooked: bool) -> None:
     """TERM-05: a sidecar that waited 2 s for its turn, be it for a hook of another, has 28 of 30 left."""
-    s = TraceBuilder()
     inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     apps = [{"name": "c1", "image": "img:1", **({"lifecycle": PRE_STOP} if hooked else {})}]
     web = s.pod(initContainers=inits, containers=apps)
@@ -155,8 +151,6 @@ def test_turn_is_taken_off_the_grace(timeout: int, verdict: Verdict, *, hooked: 
         hook(s, c1, "drain", takes=2)
     s.stop(c1, 28 if hooked else 30, takes=0.001 if hooked else 2)
     s.stop(sc, timeout)
-
-    assert s.judge("TERM-05").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -180,15 +174,14 @@ def test_hook_that_outlasts_the_grace(kubernetes: str, after: float, timeout: in
     assert s.judge("TERM-06").verdict is verdict
 
 
-@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (23, BROKEN)])
-def test_whole_grace_after_the_hook(timeout: int, verdict: Verdict) -> None:
+@detects("TERM-11", begin=lambda: running("1.26", lifecycle=PRE_STOP), timeout=(30, 23))
+def test_whole_grace_after_the_hook(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, timeout: int
+) -> None:
     """TERM-11: 1.22 to 1.26 give the whole grace once more."""
-    s, web, _, c1 = running("1.26", lifecycle=PRE_STOP)
     s.delete(web, 30)
     hook(s, c1, "drain", takes=7)
     s.stop(c1, timeout)
-
-    assert s.judge("TERM-11").verdict is verdict
 
 
 @pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (30, BROKEN), (60, BROKEN)])
@@ -232,20 +225,18 @@ def test_forced_deletion(*, kubernetes: str, timeout: int, verdict: Verdict, rep
     assert s.judge("WORK-08").verdict is verdict
 
 
-@pytest.mark.parametrize(("error", "verdict"), [(None, KEPT), ("DEADLINE_EXCEEDED", BROKEN)])
-def test_long_stop_is_not_given_up(error: str | None, verdict: Verdict) -> None:
+@detects("TERM-03", begin=lambda: running(grace=200), error=(None, "DEADLINE_EXCEEDED"))
+def test_long_stop_is_not_given_up(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, error: str | None
+) -> None:
     """TERM-03: a stop with a grace of 200 s is not given up after two minutes."""
-    s, web, _, c1 = running(grace=200)
     s.delete(web, 200)
     s.stop(c1, 200, takes=121, error=error)
 
-    assert s.judge("TERM-03").verdict is verdict
 
-
-@pytest.mark.parametrize(("timeout", "verdict"), [(30, KEPT), (5, BROKEN)])
-def test_kill_of_one_is_no_turn(timeout: int, verdict: Verdict) -> None:
+@detects("TERM-03", timeout=(30, 5))
+def test_kill_of_one_is_no_turn(s: TraceBuilder, timeout: int) -> None:
     """TERM-03: a sidecar has not waited for a container whose failed postStart hook ended the pod."""
-    s = TraceBuilder()
     init = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     apps = [{"name": "c1", "image": "img:1", "lifecycle": POST_START}]
     web = s.pod(initContainers=init, containers=apps, restartPolicy="Never")
@@ -254,8 +245,6 @@ def test_kill_of_one_is_no_turn(timeout: int, verdict: Verdict) -> None:
     hook(s, c1, "warm", code=1)
     s.stop(c1, 30, takes=25)
     s.wait(1).stop(sc, timeout)
-
-    assert s.judge("TERM-03").verdict is verdict
 
 
 @pytest.mark.parametrize(("dead", "breaks"), [(True, False), (False, True)])
@@ -288,16 +277,15 @@ def test_forced_deletion_that_was_missed(fault: str, *, missed: bool, timeout: i
     assert (s.judge("WORK-08").verdict is BROKEN) is not missed
 
 
-@pytest.mark.parametrize(("later", "breaks"), [(0.05, False), (2, True)])
-def test_deletion_that_is_forced_at_once(later: float, *, breaks: bool) -> None:
+@detects("WORK-08", if_right=Verdict.NOT_EXERCISED, begin=running, later=(0.05, 2))
+def test_deletion_that_is_forced_at_once(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, later: float
+) -> None:
     """WORK-08: a kill may have begun with the grace that was asked for a moment before."""
-    s, web, _, c1 = running()
     s.delete(web, 60)
     s.delete(web, 0)
     s.unset(web)
     s.wait(later).stop(c1, 60)
-
-    assert bool(s.judge("WORK-08").breaks) is breaks
 
 
 @pytest.mark.parametrize(("policy", "breaks"), [("Never", False), ("Always", True)])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from running import BROKEN, KEPT, POST_START, running, two_running
-from trace_builder import TraceBuilder
+from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-@pytest.mark.parametrize("restarts", [True, False])
-def test_nobody_waits_for_what_a_former_kubelet_asked(*, restarts: bool) -> None:
+@detects("TERM-01", begin=running, restarts=(True, False))
+def test_nobody_waits_for_what_a_former_kubelet_asked(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, restarts: bool
+) -> None:
     """TERM-01: no answer comes to a kubelet that has gone, though the next one begins in that very moment."""
-    s, web, sandbox, c1 = running()
     s.delete(web)
     s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
     if restarts:
@@ -21,27 +25,25 @@ def test_nobody_waits_for_what_a_former_kubelet_asked(*, restarts: bool) -> None
     s.stop(c1)
     s.stop_sandbox(sandbox)
 
-    assert bool(s.judge("TERM-01").breaks) is not restarts
 
-
-@pytest.mark.parametrize(("stopped", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_object_goes_last(*, stopped: bool, verdict: Verdict) -> None:
+@detects("TERM-01", begin=running, stopped=(True, False))
+def test_object_goes_last(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, stopped: bool
+) -> None:
     """TERM-01: the object goes after the sandbox was stopped."""
-    s, web, sandbox, c1 = running()
     s.exited(c1)
     s.delete(web)
     if stopped:
         s.stop_sandbox(sandbox)
     s.deleted(web)
 
-    assert s.judge("TERM-01").verdict is verdict
 
-
-@pytest.mark.parametrize(("goes_on", "verdict"), [(True, KEPT), (False, BROKEN)])
 @pytest.mark.parametrize("rpc", ["StopContainer", "StopPodSandbox"])
-def test_not_found_is_success(*, rpc: str, goes_on: bool, verdict: Verdict) -> None:
+@detects("TERM-10", begin=running, goes_on=(True, False))
+def test_not_found_is_success(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, rpc: str, goes_on: bool
+) -> None:
     """TERM-10: what the runtime does not know is stopped: no second try, and the pod goes."""
-    s, web, sandbox, c1 = running()
     s.delete(web)
     s.stop(c1, error="NOT_FOUND" if rpc == "StopContainer" else None)
     if rpc == "StopPodSandbox":
@@ -53,13 +55,12 @@ def test_not_found_is_success(*, rpc: str, goes_on: bool, verdict: Verdict) -> N
     if goes_on:
         s.wait(1).deleted(web)
 
-    assert s.judge("TERM-10").verdict is verdict
 
-
-@pytest.mark.parametrize(("deletes", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_finished_pod_keeps_its_object(*, deletes: bool, verdict: Verdict) -> None:
+@detects("TERM-20", begin=lambda: running(policy="Never"), deletes=(False, True))
+def test_finished_pod_keeps_its_object(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, deletes: bool
+) -> None:
     """TERM-20: the kubelet deletes no pod that finished by itself."""
-    s, web, sandbox, c1 = running(policy="Never")
     s.exited(c1)
     s.stop_sandbox(sandbox)
     s.status(web, "Succeeded")
@@ -67,33 +68,32 @@ def test_finished_pod_keeps_its_object(*, deletes: bool, verdict: Verdict) -> No
         s.record("api", verb="delete", resource="pods", uid=web.uid, grace=0, precondition=web.uid)
         s.deleted(web)
 
-    assert s.judge("TERM-20").verdict is verdict
 
-
-def test_failed_init_container_ends_a_pod() -> None:
+@detects("TERM-21", stops=(True, False))
+def test_failed_init_container_ends_a_pod(s: TraceBuilder, *, stops: Any) -> None:
     """TERM-21: the sandbox of a pod whose init container failed for good is stopped, too."""
-    for stops, verdict in ((True, KEPT), (False, BROKEN)):
-        s = TraceBuilder()
-        web = s.pod(restartPolicy="Never", initContainers=[{"name": "i1", "image": "img:1"}])
-        sandbox = s.run_sandbox(web)
-        s.exited(s.run_container(web, sandbox, "i1"), 1)
-        if stops:
-            s.stop_sandbox(sandbox)
-
-        assert s.judge("TERM-21").verdict is verdict
+    web = s.pod(restartPolicy="Never", initContainers=[{"name": "i1", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    s.exited(s.run_container(web, sandbox, "i1"), 1)
+    if stops:
+        s.stop_sandbox(sandbox)
 
 
-@pytest.mark.parametrize("fails", [True, False])
-def test_container_whose_hook_failed_is_stopped_alone(*, fails: bool) -> None:
+@detects(
+    "TERM-01",
+    if_right=Verdict.NOT_EXERCISED,
+    begin=lambda: running(policy="OnFailure", lifecycle=POST_START),
+    fails=(True, False),
+)
+def test_container_whose_hook_failed_is_stopped_alone(
+    s: TraceBuilder, c1: ContainerHandle, *, fails: bool
+) -> None:
     """TERM-01: its sandbox stays, though with its end the pod has come to its own."""
-    s, _, _, c1 = running(policy="OnFailure", lifecycle=POST_START)
     call = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
     s.exited(c1, seen=False)
     s.end("ExecSync", call, {"exit_code": int(fails)})
     s.stop(c1)
     s.wait(60).call("Version", {}, {})
-
-    assert bool(s.judge("TERM-01").breaks) is not fails
 
 
 @pytest.mark.parametrize("first", ["died", "stopped"])
@@ -141,10 +141,11 @@ def test_kill_for_a_change_ends_no_pod() -> None:
     assert s.judge("TERM-21").verdict is Verdict.NOT_EXERCISED
 
 
-@pytest.mark.parametrize(("read", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_what_was_read_as_ended_needs_no_stop(*, read: bool, verdict: Verdict) -> None:
+@detects("TERM-01", begin=lambda: two_running(policy="Never"), read=(True, False))
+def test_what_was_read_as_ended_needs_no_stop(
+    s: TraceBuilder, sandbox: SandboxHandle, c1: ContainerHandle, c2: ContainerHandle, *, read: bool
+) -> None:
     """TERM-01: a kill of one container for its probe does not oblige to stop what was read as ended later."""
-    s, _, sandbox, c1, c2 = two_running(policy="Never")
     s.exited(c1, seen=False)
     s.exited(c2, seen=False)
     s.wait(5).stop(c1)
@@ -152,13 +153,18 @@ def test_what_was_read_as_ended_needs_no_stop(*, read: bool, verdict: Verdict) -
         s.container_status(c2, state="CONTAINER_EXITED")
     s.wait(1).stop_sandbox(sandbox)
 
-    assert s.judge("TERM-01").verdict is verdict
 
-
-@pytest.mark.parametrize(("goes_on", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_sync_that_goes_on_kills_no_pod(*, goes_on: bool, verdict: Verdict) -> None:
+@detects("TERM-01", begin=two_running, goes_on=(True, False))
+def test_sync_that_goes_on_kills_no_pod(
+    s: TraceBuilder,
+    web: PodHandle,
+    sandbox: SandboxHandle,
+    c1: ContainerHandle,
+    c2: ContainerHandle,
+    *,
+    goes_on: bool,
+) -> None:
     """TERM-01: a stop just after the deletion that a creation follows was for a change, and of one only."""
-    s, web, sandbox, c1, c2 = two_running()
     s.delete(web)
     s.exited(c2, seen=False)
     s.stop(c1)
@@ -167,8 +173,6 @@ def test_sync_that_goes_on_kills_no_pod(*, goes_on: bool, verdict: Verdict) -> N
     if again is not None:
         s.stop(again)
     s.stop_sandbox(sandbox)
-
-    assert s.judge("TERM-01").verdict is verdict
 
 
 @pytest.mark.parametrize(("fails", "waits", "breaks"), [(True, 2, False), (True, 6, True), (False, 2, True)])
@@ -184,14 +188,18 @@ def test_failed_hook_delays_the_kill_of_its_pod(*, fails: bool, waits: float, br
     assert bool(s.judge("TERM-01").breaks) is breaks
 
 
-@pytest.mark.parametrize("fails", [True, False])
-def test_failed_hook_stops_its_container_alone(*, fails: bool) -> None:
+@detects(
+    "TERM-02",
+    if_right=Verdict.NOT_EXERCISED,
+    begin=lambda: two_running(lifecycle=POST_START),
+    fails=(True, False),
+)
+def test_failed_hook_stops_its_container_alone(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, c2: ContainerHandle, *, fails: bool
+) -> None:
     """TERM-02: the others are stopped with the pod, once the sync has stopped that one for its hook."""
-    s, web, _, c1, c2 = two_running(lifecycle=POST_START)
     call = s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
     s.delete(web)
     s.end("ExecSync", call, {"exit_code": int(fails)})
     s.stop(c1)
     s.wait(2).stop(c2)
-
-    assert bool(s.judge("TERM-02").breaks) is not fails

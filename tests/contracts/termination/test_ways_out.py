@@ -8,6 +8,7 @@ import pytest
 from outside_world import killed, started, tell_status
 from running import PRE_STOP, hook, probe, running
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 ALIVE = {"exec": {"command": ["alive"]}, "failureThreshold": 1, "periodSeconds": 5}
 
@@ -70,10 +71,11 @@ def test_probe_of_one_that_is_killed_already(contract: str, way: str) -> None:
     assert bool(s.judge(contract).breaks) is (way == "")
 
 
-@pytest.mark.parametrize("over", [True, False])
-def test_readiness_of_a_pod_whose_time_is_over(*, over: bool) -> None:
+@detects("PROBE-15", begin=lambda: running(readinessProbe=ALIVE), over=(True, False))
+def test_readiness_of_a_pod_whose_time_is_over(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, over: bool
+) -> None:
     """PROBE-15: nobody probes a pod that has come to its end, and what has no result counts as ready."""
-    s, web, _, c1 = running(readinessProbe=ALIVE)
     s.call("ExecSync", {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}, error="DEADLINE_EXCEEDED")
     shown: dict[str, Any] = {"name": "c1", "containerID": f"fake://{c1.id}", "ready": True}
     shown["state"] = {"running": {}}
@@ -81,13 +83,10 @@ def test_readiness_of_a_pod_whose_time_is_over(*, over: bool) -> None:
     s.wait(1).status(web, containerStatuses=[shown], conditions=[ready])
     s.stop(c1)
 
-    assert bool(s.judge("PROBE-15").breaks) is not over
 
-
-@pytest.mark.parametrize(("retries", "breaks"), [(2, False), (0, True)])
-def test_period_counts_from_the_first_try(retries: int, *, breaks: bool) -> None:
+@detects("PROBE-05", begin=lambda: running(livenessProbe=ALIVE), retries=(2, 0))
+def test_period_counts_from_the_first_try(s: TraceBuilder, c1: ContainerHandle, retries: int) -> None:
     """PROBE-05: what gives no result is tried again in the same tick, which may take its time."""
-    s, _, _, c1 = running(livenessProbe=ALIVE)
     request = {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}
     for _ in range(retries):
         s.call("ExecSync", request, error="INTERNAL", takes=1.5)
@@ -95,21 +94,18 @@ def test_period_counts_from_the_first_try(retries: int, *, breaks: bool) -> None
     probe(s.wait(2), c1, 0)
     s.exited(c1)
 
-    assert bool(s.judge("PROBE-05").breaks) is breaks
 
-
-@pytest.mark.parametrize("stopped", [True, False])
-def test_success_that_nobody_had_read(*, stopped: bool) -> None:
+@detects("SANDBOX-07", begin=lambda: running(policy="OnFailure"), stopped=(True, False))
+def test_success_that_nobody_had_read(
+    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, stopped: bool
+) -> None:
     """SANDBOX-07: what is stopped after its end was not known to have succeeded, and runs again."""
-    s, web, sandbox, c1 = running(policy="OnFailure")
     s.sandbox_died(sandbox)
     s.exited(c1)
     if stopped:
         s.call("StopContainer", {"container_id": c1.id, "timeout": "30"})
     s.stop_sandbox(sandbox)
     s.run_container(web, s.run_sandbox(web, 1), "c1", 1)
-
-    assert bool(s.judge("SANDBOX-07").breaks) is not stopped
 
 
 @pytest.mark.parametrize("contract", ["TERM-05", "SIDECAR-14"])
@@ -158,10 +154,9 @@ def test_sidecar_is_probed_to_its_end(*, own: bool) -> None:
     assert bool(s.judge("TERM-14").breaks) is own
 
 
-@pytest.mark.parametrize("hooked", [True, False])
-def test_stop_that_ends_a_start(*, hooked: bool) -> None:
+@detects("TERM-01", hooked=(True, False))
+def test_stop_that_ends_a_start(s: TraceBuilder, *, hooked: bool) -> None:
     """TERM-01: the stop of one container for its hook is no kill of all that ran then."""
-    s = TraceBuilder()
     warm = {"postStart": {"exec": {"command": ["warm"]}}}
     names = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1", "lifecycle": warm}]
     web = s.pod(containers=names)
@@ -174,8 +169,6 @@ def test_stop_that_ends_a_start(*, hooked: bool) -> None:
     s.stop(c2)
     s.container_status(c1, state="CONTAINER_EXITED")
     s.stop_sandbox(sandbox)
-
-    assert bool(s.judge("TERM-01").breaks) is not hooked
 
 
 @pytest.mark.parametrize("first", [True, False])

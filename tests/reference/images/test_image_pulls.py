@@ -5,37 +5,23 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
 from lightkube.models.core_v1 import Pod, Secret
 from on_loop import run_by
-from runtime_world import RuntimeWorld, a_container, a_pod
+from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api.sync_result import Failure
 from kubelet_reference.images.keyring import secret_credentials
 from kubelet_reference.util.settings import Settings
-
-
-def _play(
-    work: Callable[[RuntimeWorld], Awaitable[None]],
-    *,
-    version: str = "1.32",
-    settings: Settings | None = None,
-) -> None:
-    async def play() -> None:
-        await work(RuntimeWorld(version=version, settings=settings))
-
-    run(play())
 
 
 def _absent(name: str = "new:1", **fields: Any) -> Pod:
     return a_pod(a_container("c1", image=name, **fields))
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_absent_image_is_pulled(w: RuntimeWorld) -> None:
     """It is looked for, pulled, and used by the reference that the pull gave (IMAGE-02, 15, 18)."""
     await w.sync(_absent())
@@ -68,11 +54,11 @@ def test_always_is_not_looked_for() -> None:
 
         assert [call.rpc for call in w.runtime.calls[4:6]] == ["ImageStatus", "PullImage"]
 
-    _play(first)
-    _play(last, version="1.26")
+    in_runtime_world(first)
+    in_runtime_world(last, version="1.26")
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_never(w: RuntimeWorld) -> None:
     """With Never nothing is pulled (IMAGE-02)."""
     result = await w.sync(_absent(imagePullPolicy="Never"))
@@ -82,7 +68,7 @@ async def test_never(w: RuntimeWorld) -> None:
     assert w.events() == [f"ErrImageNeverPull: {text}", "Failed: Error: ErrImageNeverPull"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_inspection(w: RuntimeWorld) -> None:
     """An image that cannot be inspected is not pulled (IMAGE-06)."""
     w.runtime.faults.add("ImageStatus", times=1)
@@ -94,7 +80,7 @@ async def test_failed_inspection(w: RuntimeWorld) -> None:
     assert len(w.events("InspectFailed")) == 1
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_pull_backs_off(w: RuntimeWorld) -> None:
     """Pulls come at 0, 10 and 30 s; in between the refusal tells the error before (IMAGE-07, IMAGE-09)."""
     w.runtime.faults.add("PullImage", message="no route")
@@ -114,7 +100,7 @@ async def test_failed_pull_backs_off(w: RuntimeWorld) -> None:
     ]
 
 
-@run_by(_play, version="1.26")
+@run_by(in_runtime_world, version="1.26")
 async def test_old_texts(w: RuntimeWorld) -> None:
     """Up to 1.26 pull errors kept their wrapper, and the refusal said little (START-03, IMAGE-09)."""
     w.runtime.faults.add("PullImage", message="no route")
@@ -124,7 +110,7 @@ async def test_old_texts(w: RuntimeWorld) -> None:
     assert second.failures[0].message == 'Back-off pulling image "new:1"'
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_known_prefix(w: RuntimeWorld) -> None:
     """Two well-known prefixes of the runtime's text become reasons (IMAGE-10)."""
     w.runtime.faults.add("PullImage", message="RegistryUnavailable: 503")
@@ -135,7 +121,7 @@ async def test_known_prefix(w: RuntimeWorld) -> None:
     assert [(one.reason, one.message) for one in result.failures] == [(Failure.REGISTRY_UNAVAILABLE, text)]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_back_off_is_the_pods(w: RuntimeWorld) -> None:
     """It is shared by the containers of a pod, and no other pod's (IMAGE-08, IMAGE-23)."""
     w.runtime.faults.add("PullImage")
@@ -164,10 +150,10 @@ def test_one_pull_at_a_time(serial: bool, begun: list[int]) -> None:  # noqa: FB
 
         assert [call.t for call in w.calls("PullImage")] == begun
 
-    _play(work, settings=Settings(serialize_image_pulls=serial))
+    in_runtime_world(work, settings=Settings(serialize_image_pulls=serial))
 
 
-@run_by(_play, settings=Settings(serialize_image_pulls=False, max_parallel_image_pulls=2))
+@run_by(in_runtime_world, settings=Settings(serialize_image_pulls=False, max_parallel_image_pulls=2))
 async def test_so_many_pulls_at_a_time(w: RuntimeWorld) -> None:
     """Side by side no more images are pulled than the configuration allows (IMAGE-11)."""
     w.runtime.faults.delay("PullImage", 2)
@@ -180,7 +166,7 @@ async def test_so_many_pulls_at_a_time(w: RuntimeWorld) -> None:
     assert [call.t for call in w.calls("PullImage")] == [0, 0, 2]
 
 
-@run_by(_play, settings=Settings(registry_burst=2))
+@run_by(in_runtime_world, settings=Settings(registry_burst=2))
 async def test_too_many_pulls(w: RuntimeWorld) -> None:
     """Beyond the registry's limit a pull fails at once, without a call (IMAGE-12)."""
     many = [a_container(f"c{number}", image=f"new:{number}") for number in range(3)]
@@ -208,7 +194,7 @@ def test_credentials() -> None:
     assert secret_credentials("gcr.io/app", known) == ()
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_each_credential_is_tried(w: RuntimeWorld) -> None:
     """A refused credential is followed by the next (IMAGE-13)."""
     w.runtime.faults.add("PullImage", times=1)

@@ -13,41 +13,35 @@ def timeouts(world: World) -> list[int]:
 
 
 @pytest.mark.parametrize(("version", "grace"), [("1.26", 1), ("1.32", 2)])
-def test_orphan(version: str, grace: int) -> None:
+@run_by(in_world, takes=("version",))
+async def test_orphan(world: World, grace: int) -> None:
     """What runs and no source wants is killed two seconds after the start, no sooner (CLEANUP-08)."""
+    await world.start()
+    world.api.create(manifest())
+    await world.let(5)
+    await world.crash()
+    world.api.delete("default", "web", 0)
+    await world.start()
+    await world.let(1.5)
+    early = world.changes(since=4)
+    await world.let(3)
 
-    async def work(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        await world.let(5)
-        await world.crash()
-        world.api.delete("default", "web", 0)
-        await world.start()
-        await world.let(1.5)
-        early = world.changes(since=4)
-        await world.let(3)
-
-        assert early == []
-        assert world.changes(since=4)[:2] == ["StopContainer", "StopPodSandbox"]
-        assert timeouts(world) == [grace]
-
-    in_world(work, version=version)
+    assert early == []
+    assert world.changes(since=4)[:2] == ["StopContainer", "StopPodSandbox"]
+    assert timeouts(world) == [grace]
 
 
 @pytest.mark.parametrize(("version", "grace"), [("1.26", 5), ("1.32", 2)])
-def test_forced_deletion(version: str, grace: int) -> None:
+@run_by(in_world, takes=("version",))
+async def test_forced_deletion(world: World, grace: int) -> None:
     """Grace 0 asked for is as short as can be; 1.26 takes the spec's (WORK-08, WORK-33)."""
+    await world.start()
+    world.api.create(manifest())
+    await world.let(3)
+    world.api.delete("default", "web", 0)
+    await world.let(3)
 
-    async def work(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        await world.let(3)
-        world.api.delete("default", "web", 0)
-        await world.let(3)
-
-        assert timeouts(world) == [grace]
-
-    in_world(work, version=version)
+    assert timeouts(world) == [grace]
 
 
 @run_by(in_world)
@@ -70,67 +64,58 @@ async def test_silent_api_server_keeps_its_pods(world: World) -> None:
 
 
 @VERSIONS
-def test_edited_manifest(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_edited_manifest(world: World) -> None:
     """The new version of a static pod starts after the old one is all gone, in at most 16 s (STATIC-18)."""
+    world.write("web", command="run stopdelay=3")
+    await world.start()
+    await world.let(3)
+    world.write("web", command="run")
+    await world.let(20)
+    changes = world.changes(since=2)
+    began = [at for at, rpc, _ in world.tap.calls if rpc == "RunPodSandbox"]
 
-    async def work(world: World) -> None:
-        world.write("web", command="run stopdelay=3")
-        await world.start()
-        await world.let(3)
-        world.write("web", command="run")
-        await world.let(20)
-        changes = world.changes(since=2)
-        began = [at for at, rpc, _ in world.tap.calls if rpc == "RunPodSandbox"]
-
-        assert changes[:2] == ["StopContainer", "StopPodSandbox"]
-        assert timeouts(world) == [5]
-        assert changes[-1] == "StartContainer"
-        assert 6 <= began[1] <= 22
-
-    in_world(work, version=version)
+    assert changes[:2] == ["StopContainer", "StopPodSandbox"]
+    assert timeouts(world) == [5]
+    assert changes[-1] == "StartContainer"
+    assert 6 <= began[1] <= 22
 
 
 @VERSIONS
-def test_manifest_that_comes_back(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_manifest_that_comes_back(world: World) -> None:
     """A static pod with a UID of its own that is removed and put back starts afresh (WORK-22)."""
+    world.write("web", uid="11111111-1111-1111-1111-111111111111", command="run stopdelay=3")
+    await world.start()
+    await world.let(3)
+    world.unlink("web")
+    await world.let(1)
+    world.write("web", uid="11111111-1111-1111-1111-111111111111", command="run stopdelay=3")
+    await world.let(12)
+    sandboxes = world.calls("RunPodSandbox")
+    order = [rpc for rpc in world.changes() if rpc in {"RunPodSandbox", "StopPodSandbox"}]
 
-    async def work(world: World) -> None:
-        world.write("web", uid="11111111-1111-1111-1111-111111111111", command="run stopdelay=3")
-        await world.start()
-        await world.let(3)
-        world.unlink("web")
-        await world.let(1)
-        world.write("web", uid="11111111-1111-1111-1111-111111111111", command="run stopdelay=3")
-        await world.let(12)
-        sandboxes = world.calls("RunPodSandbox")
-        order = [rpc for rpc in world.changes() if rpc in {"RunPodSandbox", "StopPodSandbox"}]
-
-        assert list(dict.fromkeys(order)) == ["RunPodSandbox", "StopPodSandbox"]
-        assert order[-1] == "RunPodSandbox"
-        assert sandboxes[0].config.metadata.uid == sandboxes[1].config.metadata.uid
-
-    in_world(work, version=version)
+    assert list(dict.fromkeys(order)) == ["RunPodSandbox", "StopPodSandbox"]
+    assert order[-1] == "RunPodSandbox"
+    assert sandboxes[0].config.metadata.uid == sandboxes[1].config.metadata.uid
 
 
 @VERSIONS
-def test_deadline(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_deadline(world: World) -> None:
     """A pod past its deadline is stopped within two seconds, and is Failed for that reason (DEADLINE-01)."""
+    await world.start()
+    world.api.create(manifest(activeDeadlineSeconds=5))
+    await world.let(5)
+    early = world.changes()
+    await world.let(5)
+    found = world.api.get("default", "web") or {}
 
-    async def work(world: World) -> None:
-        await world.start()
-        world.api.create(manifest(activeDeadlineSeconds=5))
-        await world.let(5)
-        early = world.changes()
-        await world.let(5)
-        found = world.api.get("default", "web") or {}
-
-        assert "StopContainer" not in early
-        assert world.changes()[-2:] == ["StopContainer", "StopPodSandbox"]
-        assert world.calls("StopContainer")[0].timeout == 5
-        assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "DeadlineExceeded")
-        assert world.reasons().count("DeadlineExceeded") >= 3
-
-    in_world(work, version=version)
+    assert "StopContainer" not in early
+    assert world.changes()[-2:] == ["StopContainer", "StopPodSandbox"]
+    assert world.calls("StopContainer")[0].timeout == 5
+    assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "DeadlineExceeded")
+    assert world.reasons().count("DeadlineExceeded") >= 3
 
 
 @run_by(in_world)
@@ -150,23 +135,20 @@ async def test_deadline_outlives_the_kubelet(world: World) -> None:
 
 
 @VERSIONS
-def test_rejected_pod(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_rejected_pod(world: World) -> None:
     """A pod that cannot run here is Failed without a call, and can be deleted (ADMIT-02, WORK-34)."""
+    await world.start()
+    world.api.create(manifest(nodeSelector={"zone": "elsewhere"}))
+    await world.let(15)
+    found = world.api.get("default", "web") or {}
+    world.api.delete("default", "web")
+    await world.let(15)
 
-    async def work(world: World) -> None:
-        await world.start()
-        world.api.create(manifest(nodeSelector={"zone": "elsewhere"}))
-        await world.let(15)
-        found = world.api.get("default", "web") or {}
-        world.api.delete("default", "web")
-        await world.let(15)
-
-        assert world.changes() == []
-        assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "NodeAffinity")
-        assert world.reasons() == ["NodeAffinity"]
-        assert world.api.get("default", "web") is None
-
-    in_world(work, version=version)
+    assert world.changes() == []
+    assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "NodeAffinity")
+    assert world.reasons() == ["NodeAffinity"]
+    assert world.api.get("default", "web") is None
 
 
 @run_by(in_world, max_pods=1)

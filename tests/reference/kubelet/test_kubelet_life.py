@@ -9,46 +9,40 @@ VERSIONS = pytest.mark.parametrize("version", ["1.26", "1.32"])
 
 
 @VERSIONS
-def test_pod_from_a_file(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_pod_from_a_file(world: World) -> None:
     """A static pod starts, is shown by its mirror, and is gone some seconds after its manifest."""
+    world.write("web")
+    await world.start()
+    await world.let(3)
+    started, phase = world.changes(), world.phase("web-node")
+    world.unlink("web")
+    await world.let(5)
 
-    async def work(world: World) -> None:
-        world.write("web")
-        await world.start()
-        await world.let(3)
-        started, phase = world.changes(), world.phase("web-node")
-        world.unlink("web")
-        await world.let(5)
-
-        assert started == STARTED
-        assert phase == "Running"
-        assert world.changes()[4:6] == ["StopContainer", "StopPodSandbox"]
-        assert world.calls("StopContainer")[0].timeout == 5
-        assert world.api.get("default", "web-node") is None
-
-    in_world(work, version=version)
+    assert started == STARTED
+    assert phase == "Running"
+    assert world.changes()[4:6] == ["StopContainer", "StopPodSandbox"]
+    assert world.calls("StopContainer")[0].timeout == 5
+    assert world.api.get("default", "web-node") is None
 
 
 @VERSIONS
-def test_pod_from_the_api_server(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_pod_from_the_api_server(world: World) -> None:
     """A pod starts, reports Running, and after its deletion is stopped, reported, and deleted for good."""
+    await world.start()
+    world.api.create(manifest())
+    await world.let(3)
+    started, phase = world.changes(), world.phase("web")
+    world.api.delete("default", "web")
+    await world.let(3)
 
-    async def work(world: World) -> None:
-        await world.start()
-        world.api.create(manifest())
-        await world.let(3)
-        started, phase = world.changes(), world.phase("web")
-        world.api.delete("default", "web")
-        await world.let(3)
-
-        assert started == STARTED
-        assert phase == "Running"
-        assert world.changes()[4:6] == ["StopContainer", "StopPodSandbox"]
-        assert world.api.get("default", "web") is None
-        await world.let(120)
-        assert world.changes()[-2:] == ["StopPodSandbox", "RemovePodSandbox"]
-
-    in_world(work, version=version)
+    assert started == STARTED
+    assert phase == "Running"
+    assert world.changes()[4:6] == ["StopContainer", "StopPodSandbox"]
+    assert world.api.get("default", "web") is None
+    await world.let(120)
+    assert world.changes()[-2:] == ["StopPodSandbox", "RemovePodSandbox"]
 
 
 @run_by(in_world, with_api_server=False)
@@ -64,43 +58,37 @@ async def test_pod_without_an_api_server(world: World) -> None:
 
 
 @VERSIONS
-def test_pod_that_ends_by_itself(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_pod_that_ends_by_itself(world: World) -> None:
     """A finished run-once pod is stopped, keeps its object, and never starts again (TERM-20, TERM-21)."""
+    await world.start()
+    world.api.create(manifest(command="exit 0 3", restartPolicy="Never"))
+    await world.let(10)
+    ended = world.changes()
+    await world.crash()
+    await world.start()
+    await world.let(130)
 
-    async def work(world: World) -> None:
-        await world.start()
-        world.api.create(manifest(command="exit 0 3", restartPolicy="Never"))
-        await world.let(10)
-        ended = world.changes()
-        await world.crash()
-        await world.start()
-        await world.let(130)
-
-        assert ended == [*STARTED, "StopPodSandbox"]
-        assert world.phase("web") == "Succeeded"
-        assert "RunPodSandbox" not in world.changes(since=10)
-
-    in_world(work, version=version)
+    assert ended == [*STARTED, "StopPodSandbox"]
+    assert world.phase("web") == "Succeeded"
+    assert "RunPodSandbox" not in world.changes(since=10)
 
 
 @VERSIONS
-def test_crash_changes_nothing(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_crash_changes_nothing(world: World) -> None:
     """A kubelet that ends, and another one that starts, touch no healthy container (RESTARTKUBELET-01)."""
+    world.write("static")
+    await world.start()
+    world.api.create(manifest())
+    await world.let(5)
+    await world.crash()
+    await world.let(5)
+    await world.start()
+    await world.let(120)
 
-    async def work(world: World) -> None:
-        world.write("static")
-        await world.start()
-        world.api.create(manifest())
-        await world.let(5)
-        await world.crash()
-        await world.let(5)
-        await world.start()
-        await world.let(120)
-
-        assert world.changes(since=4) == []
-        assert (world.phase("web"), world.phase("static-node")) == ("Running", "Running")
-
-    in_world(work, version=version)
+    assert world.changes(since=4) == []
+    assert (world.phase("web"), world.phase("static-node")) == ("Running", "Running")
 
 
 @run_by(in_world)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from on_loop import run_by
-from runtime_world import RuntimeWorld, a_container, a_pod
+from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api import names
 from kubelet_reference.api.sync_result import Failure
-
-
-def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
-    async def play() -> None:
-        await work(RuntimeWorld(version=version))
-
-    run(play())
 
 
 def _hook(*command: str) -> dict[str, Any]:
@@ -29,7 +20,7 @@ def _hook(*command: str) -> dict[str, Any]:
     ("rpc", "reason"),
     [("CreateContainer", Failure.CREATE_CONTAINER), ("StartContainer", Failure.RUN_CONTAINER)],
 )
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_step(w: RuntimeWorld, rpc: str, reason: Failure) -> None:
     """Each step has its reason, and the runtime's own words (START-02, START-03)."""
     w.runtime.faults.add(rpc, times=1)
@@ -40,7 +31,7 @@ async def test_failed_step(w: RuntimeWorld, rpc: str, reason: Failure) -> None:
     assert w.events("Failed") == ["Error: injected"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_created_one_is_left(w: RuntimeWorld) -> None:
     """A container that could not be started is not used again; the number goes up (START-04, RESTART-24)."""
     pod = a_pod()
@@ -58,7 +49,7 @@ async def test_created_one_is_left(w: RuntimeWorld) -> None:
     ]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_post_start_is_waited_for(w: RuntimeWorld) -> None:
     """The next container is made when the hook of the first has returned (HOOK-01, HOOK-02)."""
     pod = a_pod(a_container("c1", lifecycle={"postStart": _hook("x", "0", "20")}), a_container("c2"))
@@ -69,7 +60,7 @@ async def test_post_start_is_waited_for(w: RuntimeWorld) -> None:
     assert w.done[2:4] == ["StartContainer c1#0", "ExecSync c1#0 x 0 20"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_post_start(w: RuntimeWorld) -> None:
     """The container is stopped gracefully, its preStop hook first; the message tells why (HOOK-03)."""
     hooks = {"postStart": _hook("x", "1", "0.5"), "preStop": _hook("x", "0", "0.5")}
@@ -87,7 +78,7 @@ async def test_failed_post_start(w: RuntimeWorld) -> None:
     )
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_number_from_the_logs(w: RuntimeWorld) -> None:
     """Without any record the highest log tells the number (RESTART-14)."""
     folder = "/var/log/pods/default_web_u1/c1"
@@ -103,7 +94,7 @@ async def test_number_from_the_logs(w: RuntimeWorld) -> None:
     assert config.log_path == "c1/7.log"
 
 
-@run_by(_play, version="1.26")
+@run_by(in_runtime_world, version="1.26")
 async def test_old_kubelets_misread_logs(w: RuntimeWorld) -> None:
     """Up to 1.26 a foreign file counted too (RESTART-15)."""
     w.disk.make_folder("/var/log/pods/default_web_u1/c1")
@@ -114,7 +105,7 @@ async def test_old_kubelets_misread_logs(w: RuntimeWorld) -> None:
     assert w.done[1] == "CreateContainer c1#10"
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_config(w: RuntimeWorld) -> None:
     """The request has what a real kubelet's has (START-05, START-07, START-14, IMAGE-16, SANDBOX-17)."""
     hook = {"preStop": _hook("x", "0", "0")}
@@ -147,7 +138,7 @@ async def test_config(w: RuntimeWorld) -> None:
     assert config.linux.security_context.HasField("run_as_user")
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_fresh_message_file(w: RuntimeWorld) -> None:
     """Each instance has an empty file of its own for its last words, and a hosts file (START-08, 10)."""
     pod = a_pod(hostAliases=[{"ip": "10.1.2.3", "hostnames": ["a", "b"]}])
@@ -165,7 +156,7 @@ async def test_fresh_message_file(w: RuntimeWorld) -> None:
     assert hosts[-2:] == ["10.88.0.2\tweb", "10.1.2.3\ta\tb"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_new_ip_after_a_new_sandbox(w: RuntimeWorld) -> None:
     """Containers get the IP of the sandbox they are made in (SYNC-12, SYNC-22)."""
     ip = {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -190,7 +181,7 @@ async def test_new_ip_after_a_new_sandbox(w: RuntimeWorld) -> None:
     ],
     ids=["config map", "secret", "volume", "root"],
 )
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_impossible_config(w: RuntimeWorld, fields: dict[str, Any]) -> None:
     """What the spec refers to and is not there fails the config, not the kubelet (START-09, IMAGE-22)."""
     result = await w.sync(a_pod(a_container("c1", **fields)))
@@ -199,7 +190,7 @@ async def test_impossible_config(w: RuntimeWorld, fields: dict[str, Any]) -> Non
     assert w.done == ["RunPodSandbox #0"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_unreadable_image_fails_the_config(w: RuntimeWorld) -> None:
     """The second look at the image must find it (IMAGE-24)."""
     w.runtime.faults.add("ImageStatus", times=1, where=lambda _: len(w.calls("ImageStatus")) > 1)
@@ -209,7 +200,7 @@ async def test_unreadable_image_fails_the_config(w: RuntimeWorld) -> None:
     assert [one.reason for one in result.failures] == [Failure.CONTAINER_CONFIG]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_missing_target(w: RuntimeWorld) -> None:
     """An ephemeral container whose target has never run has no config (EPH-07)."""
     await w.sync(a_pod())
@@ -220,7 +211,7 @@ async def test_missing_target(w: RuntimeWorld) -> None:
     assert [one.message for one in result.failures] == ["unable to find target container nobody"]
 
 
-@run_by(_play, version="1.26")
+@run_by(in_runtime_world, version="1.26")
 async def test_old_kubelets_name_the_image_once(w: RuntimeWorld) -> None:
     """Up to 1.27 the user's name of the image was not sent (IMAGE-16)."""
     await w.sync(a_pod())
@@ -228,7 +219,7 @@ async def test_old_kubelets_name_the_image_once(w: RuntimeWorld) -> None:
     assert w.calls("CreateContainer")[0].request.config.image.user_specified_image == ""
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_last_words(w: RuntimeWorld) -> None:
     """The termination message file tells in the record why the container ended (START-11)."""
     pod = a_pod()

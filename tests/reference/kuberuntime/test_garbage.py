@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lightkube.models.core_v1 import Pod
 from on_loop import run_by
-from runtime_world import RuntimeWorld, a_container, a_pod
+from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
 from kubelet_reference.kuberuntime.container_gc.container_deletor import RecordRemover, superfluous
 from kubelet_reference.util.clock import LoopClock
 
 LOGS = "/var/log/pods/default_web_u1"
-
-
-def _play(work: Callable[[RuntimeWorld], Awaitable[None]]) -> None:
-    async def play() -> None:
-        await work(RuntimeWorld())
-
-    run(play())
 
 
 async def _crashed(w: RuntimeWorld, times: int, *containers: dict[str, Any]) -> Pod:
@@ -35,7 +26,7 @@ async def _crashed(w: RuntimeWorld, times: int, *containers: dict[str, Any]) -> 
     return pod
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_newest_dead_one_stays(w: RuntimeWorld) -> None:
     """Of one container's dead instances all but the newest go, the oldest first (GC-01)."""
     await _crashed(w, 4)
@@ -45,7 +36,7 @@ async def test_newest_dead_one_stays(w: RuntimeWorld) -> None:
     assert w.done == ["RemoveContainer c1#0", "RemoveContainer c1#1", "RemoveContainer c1#2"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_gone_pod(w: RuntimeWorld) -> None:
     """Of a pod that is gone all goes: containers, the sandbox after one more stop, logs (GC-02, 05, 07)."""
     pod = await _crashed(w, 1)
@@ -60,7 +51,7 @@ async def test_gone_pod(w: RuntimeWorld) -> None:
     assert not w.disk.is_folder(LOGS)
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_full_disk(w: RuntimeWorld) -> None:
     """On a full disk pods that have ended keep nothing, though they are not gone (EVICT-01)."""
     await _crashed(w, 2)
@@ -74,7 +65,7 @@ async def test_full_disk(w: RuntimeWorld) -> None:
     assert [one for one in w.done if "c1" in one] == ["RemoveContainer c1#0", "RemoveContainer c1#1"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_sources_not_ready(w: RuntimeWorld) -> None:
     """Before all sources have spoken nobody knows which pods are gone (GC-02, GC-07)."""
     await _crashed(w, 1)
@@ -88,7 +79,7 @@ async def test_sources_not_ready(w: RuntimeWorld) -> None:
     assert w.disk.is_folder(LOGS)
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_running_ones_stay(w: RuntimeWorld) -> None:
     """What runs is never removed, nor is a ready sandbox (GC-09)."""
     await w.sync(a_pod())
@@ -100,7 +91,7 @@ async def test_running_ones_stay(w: RuntimeWorld) -> None:
     assert w.done == []
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_created_ones_go(w: RuntimeWorld) -> None:
     """A container that was never started is garbage too (GC-08)."""
     pod = a_pod()
@@ -114,7 +105,7 @@ async def test_created_ones_go(w: RuntimeWorld) -> None:
     assert w.done == ["RemoveContainer c1#0"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_unknown_one_is_stopped_first(w: RuntimeWorld) -> None:
     """A container in an unknown state is stopped by what its annotations tell (GC-04, TERM-12)."""
     hook = {"preStop": {"exec": {"command": ["x", "0", "2"]}}}
@@ -132,7 +123,7 @@ async def test_unknown_one_is_stopped_first(w: RuntimeWorld) -> None:
     assert w.done[-1] == "RemoveContainer c1#0"
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_log_that_stays_keeps_its_container(w: RuntimeWorld) -> None:
     """Logs go first; without that the container stays for the next round (GC-06)."""
     pod = await _crashed(w, 1)
@@ -149,7 +140,7 @@ async def test_log_that_stays_keeps_its_container(w: RuntimeWorld) -> None:
     assert w.disk.names(f"{LOGS}/c1") == []
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_list(w: RuntimeWorld) -> None:
     """A round whose list fails does nothing, and says so (GC-11)."""
     await _crashed(w, 3)
@@ -193,7 +184,7 @@ def test_deletor_works_in_the_background() -> None:
             async with asyncio.timeout(1):
                 await deletor.run()
 
-    _play(work)
+    in_runtime_world(work)
 
     assert removed == ["a2", "a1", "b1"]
 
@@ -220,6 +211,6 @@ def test_nothing_is_due_twice() -> None:
         await time.sleep(5)
         running.cancel()
 
-    _play(work)
+    in_runtime_world(work)
 
     assert removed == ["a2", "a1", "b1"]

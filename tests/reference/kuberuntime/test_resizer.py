@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 from lightkube.models.core_v1 import Pod
 from on_loop import run_by
-from runtime_world import RuntimeWorld, a_container, a_pod
+from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api.sync_result import Failure
 from kubelet_reference.util.settings import Settings
 
 
 def _play(
-    work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.33", gate: bool | None = None
+    work: Callable[[RuntimeWorld], Coroutine[Any, Any, None]],
+    *,
+    version: str = "1.33",
+    gate: bool | None = None,
 ) -> None:
-    settings = Settings(feature_gates={} if gate is None else {"InPlacePodVerticalScaling": gate})
-
-    async def play() -> None:
-        await work(RuntimeWorld(version=version, settings=settings))
-
-    run(play())
+    gates = {} if gate is None else {"InPlacePodVerticalScaling": gate}
+    in_runtime_world(work, version=version, settings=Settings(feature_gates=gates))
 
 
 def sized(*cores: str, memory: str = "64Mi", **fields: Any) -> Pod:
@@ -117,15 +115,12 @@ async def test_without_the_feature_nothing_is_changed(w: RuntimeWorld) -> None:
 
 
 @pytest.mark.parametrize(("version", "watched"), [("1.30", False), ("1.31", False), ("1.32", True)])
-def test_resized_pods_are_watched_since_1_32(version: str, *, watched: bool) -> None:
+@run_by(_play, takes=("version",), gate=True)
+async def test_resized_pods_are_watched_since_1_32(w: RuntimeWorld, *, watched: bool) -> None:
     """Before that a resize shows with the next sync (PLEG-17); other resources are no other definition."""
+    await w.sync(sized("1"))
+    w.forget()
+    await w.sync(sized("2"))
 
-    async def work(w: RuntimeWorld) -> None:
-        await w.sync(sized("1"))
-        w.forget()
-        await w.sync(sized("2"))
-
-        assert _rpcs(w) == ["UpdateContainerResources"]
-        assert bool(w.watched) is watched
-
-    _play(work, version=version, gate=True)
+    assert _rpcs(w) == ["UpdateContainerResources"]
+    assert bool(w.watched) is watched

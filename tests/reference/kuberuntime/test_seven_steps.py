@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import grpc
 from on_loop import run_by
-from runtime_world import RuntimeWorld, a_container, a_pod
+from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import Failure
 
 
-def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
-    async def play() -> None:
-        await work(RuntimeWorld(version=version))
-
-    run(play())
-
-
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_new_pod(w: RuntimeWorld) -> None:
     """A new pod gets a sandbox, its status is read, and each container is looked up, made and started."""
     result = await w.sync(a_pod(a_container("c1"), a_container("c2")))
@@ -40,7 +30,7 @@ async def test_new_pod(w: RuntimeWorld) -> None:
     ]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_steady_state(w: RuntimeWorld) -> None:
     """Where nothing is to be done nothing is called (SYNC-13)."""
     pod = a_pod()
@@ -54,7 +44,7 @@ async def test_steady_state(w: RuntimeWorld) -> None:
     assert w.runtime.calls == []
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_init_containers_one_a_pass(w: RuntimeWorld) -> None:
     """Each pass starts at most one init container; apps come when all have ended well (INIT-01, INIT-02)."""
     inits = [a_container("i1", "exit", "0", "1"), a_container("i2", "exit", "0", "1")]
@@ -73,7 +63,7 @@ async def test_init_containers_one_a_pass(w: RuntimeWorld) -> None:
     ]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_dead_sandbox_is_replaced(w: RuntimeWorld) -> None:
     """Containers are stopped, then the sandbox; init records go, and all begins anew (SANDBOX-04, 05)."""
     pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
@@ -96,7 +86,7 @@ async def test_dead_sandbox_is_replaced(w: RuntimeWorld) -> None:
     assert w.events("SandboxChanged") == ["Pod sandbox changed, it will be killed and re-created."]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_never_pod_is_not_run_again(w: RuntimeWorld) -> None:
     """Under Never a lost sandbox ends the pod once a container has been made (SANDBOX-06)."""
     pod = a_pod(restartPolicy="Never")
@@ -109,7 +99,7 @@ async def test_never_pod_is_not_run_again(w: RuntimeWorld) -> None:
     assert w.done == ["StopContainer c1#0 30", "StopPodSandbox"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_kill_ends_the_pass(w: RuntimeWorld) -> None:
     """After a failed stop nothing is made in that pass (SYNC-06, SYNC-24)."""
     pod = a_pod(a_container("c1"), a_container("c2"))
@@ -127,7 +117,7 @@ async def test_failed_kill_ends_the_pass(w: RuntimeWorld) -> None:
     )
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_sandbox_is_stopped_after_a_failed_stop(w: RuntimeWorld) -> None:
     """A kill of the whole pod goes on after a failure, and has failed all the same (SANDBOX-26)."""
     pod = a_pod()
@@ -142,7 +132,7 @@ async def test_sandbox_is_stopped_after_a_failed_stop(w: RuntimeWorld) -> None:
     assert [one.reason for one in result.failures] == [Failure.KILL_CONTAINER]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_restart_after_a_probe_is_immediate(w: RuntimeWorld) -> None:
     """Stop and new instance come in one pass, without a back-off (RESTART-11, RESTART-12)."""
     pod = a_pod()
@@ -156,7 +146,7 @@ async def test_restart_after_a_probe_is_immediate(w: RuntimeWorld) -> None:
     assert w.events("Killing") == ["Container c1 failed liveness probe, will be restarted"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_app_keeps_no_other(w: RuntimeWorld) -> None:
     """An app container that cannot be started keeps the next from nothing (SYNC-04)."""
     pod = a_pod(a_container("c1", image=":::"), a_container("c2"))
@@ -167,7 +157,7 @@ async def test_failed_app_keeps_no_other(w: RuntimeWorld) -> None:
     assert [(one.target, one.reason) for one in result.failures] == [("c1", Failure.INVALID_IMAGE_NAME)]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_init_ends_the_pass(w: RuntimeWorld) -> None:
     """After an init container that cannot be started nothing follows (SYNC-05)."""
     pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
@@ -179,7 +169,7 @@ async def test_failed_init_ends_the_pass(w: RuntimeWorld) -> None:
     assert [one.reason for one in result.failures] == [Failure.CREATE_CONTAINER]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_sandbox(w: RuntimeWorld) -> None:
     """A failed RunPodSandbox is reported; nothing else is tried, and the attempt stays 0 (SANDBOX-10)."""
     w.runtime.faults.add("RunPodSandbox", times=1)
@@ -193,7 +183,7 @@ async def test_failed_sandbox(w: RuntimeWorld) -> None:
     assert [one.reason for one in result.failures] == [Failure.CREATE_SANDBOX]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_sandbox_of_an_ending_pod(w: RuntimeWorld) -> None:
     """If the pod is to end anyway, a failed RunPodSandbox is nobody's concern (SYNC-14, SYNC-19)."""
     w.runtime.faults.add("RunPodSandbox", times=1)
@@ -206,7 +196,7 @@ async def test_failed_sandbox_of_an_ending_pod(w: RuntimeWorld) -> None:
     assert w.metrics.registry.get_sample_value("kubelet_started_pods_errors_total") == 0
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_unread_sandbox(w: RuntimeWorld) -> None:
     """Without the new sandbox's status no container is made; the sandbox is used later (SYNC-07, SYNC-20)."""
     pod = a_pod()
@@ -220,7 +210,7 @@ async def test_unread_sandbox(w: RuntimeWorld) -> None:
     assert w.done == ["RunPodSandbox #0", "CreateContainer c1#0", "StartContainer c1#0"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_ephemeral_first_and_once(w: RuntimeWorld) -> None:
     """An ephemeral container starts before others, sees its target, and starts once (EPH-01, 03, 07)."""
     await w.sync(a_pod())
@@ -240,7 +230,7 @@ async def test_ephemeral_first_and_once(w: RuntimeWorld) -> None:
     assert w.runtime.instances[options.target_id] == "c1#0"
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_old_init_instances_go(w: RuntimeWorld) -> None:
     """Of each init container the newest dead instance stays (INIT-14)."""
     pod = a_pod(initContainers=[a_container("i1", "exit", "1", "0")])
@@ -254,7 +244,7 @@ async def test_old_init_instances_go(w: RuntimeWorld) -> None:
     assert w.done == ["RemoveContainer i1#1", "CreateContainer i1#3", "StartContainer i1#3"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_crash_loop(w: RuntimeWorld) -> None:
     """The first restart is immediate, the second waits 10 s from the end, and says so (BACKOFF-01, 06)."""
     pod = a_pod(a_container("c1", "exit", "1", "1"))
@@ -281,7 +271,7 @@ async def test_crash_loop(w: RuntimeWorld) -> None:
     assert count("kubelet_started_containers_total", {"container_type": "container"}) == 3
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_changed_image_starts_at_once(w: RuntimeWorld) -> None:
     """Another image has a back-off of its own (BACKOFF-05)."""
     pod = a_pod(a_container("c1", "exit", "1", "1"))
@@ -295,7 +285,7 @@ async def test_changed_image_starts_at_once(w: RuntimeWorld) -> None:
     assert w.done == ["CreateContainer c1#2", "StartContainer c1#2"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_lists_are_the_same_while_nothing_changes(w: RuntimeWorld) -> None:
     """An unchanged runtime gives the very same tuple of pods."""
     await w.sync(a_pod())

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lightkube.models.core_v1 import Pod
 from on_loop import run_by
-from runtime_world import RuntimeWorld, a_container, a_pod
-
-from kubelet_fakes.clock import run
-
-
-def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
-    async def play() -> None:
-        await work(RuntimeWorld(version=version))
-
-    run(play())
+from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
 
 def _served(*app: str, **sidecar: Any) -> Pod:
@@ -42,7 +32,7 @@ def _stops(w: RuntimeWorld, began: float) -> list[tuple[str, float, int]]:
     return [(name, call.t - began, call.request.timeout) for name, call in zip(names, calls, strict=True)]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_sidecars_go_after_the_apps_and_in_reverse(w: RuntimeWorld) -> None:
     """Each sidecar waits for its turn, taken off its grace; all kills are announced at once (SIDECAR-12)."""
     pod = _served("run", "stopdelay=3")
@@ -54,7 +44,7 @@ async def test_sidecars_go_after_the_apps_and_in_reverse(w: RuntimeWorld) -> Non
     assert sorted(w.events("Killing")) == [f"Stopping container {name}" for name in ("c1", "s1", "s2")]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_turns_are_cut_short_by_the_grace(w: RuntimeWorld) -> None:
     """When the app containers use up the grace, sidecars wait no longer and have 2 s (SIDECAR-14)."""
     pod = _served("run", "stopdelay=60")
@@ -65,7 +55,7 @@ async def test_turns_are_cut_short_by_the_grace(w: RuntimeWorld) -> None:
     assert sorted(_stops(w, began)) == [("c1", 0, 4), ("s1", 4, 2), ("s2", 4, 2)]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_what_does_not_run_holds_up_nobody(w: RuntimeWorld) -> None:
     """A sidecar does not wait for an app container that has ended (SIDECAR-16)."""
     pod = _served("exit", "0", "1")
@@ -78,7 +68,7 @@ async def test_what_does_not_run_holds_up_nobody(w: RuntimeWorld) -> None:
     assert _stops(w, began) == [("s2", 0, 10), ("s1", 1, 9)]
 
 
-@run_by(_play, version="1.28")
+@run_by(in_runtime_world, version="1.28")
 async def test_all_at_one_time_in_1_28(w: RuntimeWorld) -> None:
     """Before 1.29 nobody waits for anybody."""
     pod = _served("run", "stopdelay=3")

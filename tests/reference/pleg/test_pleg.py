@@ -116,16 +116,13 @@ async def test_the_death_of_a_sandbox_is_reported(watch: Watch) -> None:
     assert await watch.relist(listed("u", sandbox="EXITED", c1="RUNNING")) == ["s-u Died"]
 
 
-def test_the_first_relist_inspects_every_pod() -> None:
+@run_by(on_watch, listed("u", c1="RUNNING"), listed("v", c2="EXITED"))
+async def test_the_first_relist_inspects_every_pod(watch: Watch) -> None:
     """After a start nothing is known, so that all pods with records are read (PLEG-18)."""
+    await watch.pleg.relist()
 
-    async def work(watch: Watch) -> None:
-        await watch.pleg.relist()
-
-        assert watch.runtime.calls == ["list", "u", "v"]
-        assert watch.cache.get("v") == records(listed("v", c2="EXITED"))
-
-    on_watch(work, listed("u", c1="RUNNING"), listed("v", c2="EXITED"))
+    assert watch.runtime.calls == ["list", "u", "v"]
+    assert watch.cache.get("v") == records(listed("v", c2="EXITED"))
 
 
 @run_by(on_watch)
@@ -153,22 +150,19 @@ async def test_a_failed_list_changes_nothing(watch: Watch) -> None:
             await watch.cache.get_newer_than("u", 0.5)
 
 
-def test_the_cache_is_written_before_the_event_is_reported() -> None:
+@run_by(on_watch, listed("u", c1="RUNNING"))
+async def test_the_cache_is_written_before_the_event_is_reported(watch: Watch) -> None:
     """The reader of an event finds its cause in the cache (PLEG-05)."""
+    await watch.pleg.relist()
+    watch.runtime.pods = (listed("u", c1="EXITED"),)
+    relisting = asyncio.ensure_future(watch.pleg.relist())
+    await watch.pleg.events.get()
+    died = await watch.pleg.events.get()
 
-    async def work(watch: Watch) -> None:
-        await watch.pleg.relist()
-        watch.runtime.pods = (listed("u", c1="EXITED"),)
-        relisting = asyncio.ensure_future(watch.pleg.relist())
-        await watch.pleg.events.get()
-        died = await watch.pleg.events.get()
-
-        assert died.kind is STARTED
-        assert (await watch.pleg.events.get()).kind is DIED
-        assert watch.cache.get("u").containers[0].has_exited
-        await relisting
-
-    on_watch(work, listed("u", c1="RUNNING"))
+    assert died.kind is STARTED
+    assert (await watch.pleg.events.get()).kind is DIED
+    assert watch.cache.get("u").containers[0].has_exited
+    await relisting
 
 
 @run_by(on_watch)

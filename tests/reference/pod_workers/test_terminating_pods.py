@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from on_loop import run_by
-from runtime_world import RuntimeWorld, a_container, a_pod
+from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
-from kubelet_fakes.clock import run
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import Failure
-
-
-def _play(work: Callable[[RuntimeWorld], Awaitable[None]], *, version: str = "1.32") -> None:
-    async def play() -> None:
-        await work(RuntimeWorld(version=version))
-
-    run(play())
 
 
 def _hook(*command: str) -> dict[str, Any]:
     return {"exec": {"command": list(command)}}
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_order_of_a_kill(w: RuntimeWorld) -> None:
     """All containers are stopped at one time, and the sandbox when the last one has (TERM-01, TERM-02)."""
     pod = a_pod(a_container("c1", "run", "stopdelay=3"), a_container("c2", "run", "stopdelay=1"))
@@ -42,7 +33,7 @@ async def test_order_of_a_kill(w: RuntimeWorld) -> None:
     assert sorted(w.events("Killing")) == ["Stopping container c1", "Stopping container c2"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_hook_is_taken_off_the_grace(w: RuntimeWorld) -> None:
     """The preStop hook runs first, and its time is off the timeout (TERM-05, HOOK-05)."""
     pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "0", "2")}))
@@ -56,7 +47,7 @@ async def test_hook_is_taken_off_the_grace(w: RuntimeWorld) -> None:
     assert w.calls("ExecSync")[0].timeout is None
 
 
-@run_by(_play, version="1.26")
+@run_by(in_runtime_world, version="1.26")
 async def test_whole_grace_after_the_hook_in_old_kubelets(w: RuntimeWorld) -> None:
     """Up to 1.27 a pod's termination gave the whole grace once more (TERM-11)."""
     pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "0", "2")}))
@@ -68,7 +59,7 @@ async def test_whole_grace_after_the_hook_in_old_kubelets(w: RuntimeWorld) -> No
     assert w.done[1] == "StopContainer c1#0 10"
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_hook_that_outlasts_the_grace(w: RuntimeWorld) -> None:
     """It is left at the end of the grace, and the container has two seconds (TERM-06)."""
     pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "1", "60")}))
@@ -83,7 +74,7 @@ async def test_hook_that_outlasts_the_grace(w: RuntimeWorld) -> None:
     assert w.events("FailedPreStopHook") == []
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_no_hook_without_grace(w: RuntimeWorld) -> None:
     """With a grace of 0 there is no time for a hook (TERM-07)."""
     pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "0", "2")}))
@@ -95,7 +86,7 @@ async def test_no_hook_without_grace(w: RuntimeWorld) -> None:
     assert w.done == ["StopContainer c1#0 2", "StopPodSandbox"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failed_hook_changes_nothing(w: RuntimeWorld) -> None:
     """A failed preStop hook is reported without its output, and the stop follows (HOOK-06, EVENTS-04)."""
     pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "1", "0")}))
@@ -109,7 +100,7 @@ async def test_failed_hook_changes_nothing(w: RuntimeWorld) -> None:
     assert w.events("FailedPreStopHook") == ["PreStopHook failed"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_not_found_is_stopped(w: RuntimeWorld) -> None:
     """What the runtime does not know any more counts as stopped (TERM-10)."""
     pod = a_pod()
@@ -120,7 +111,7 @@ async def test_not_found_is_stopped(w: RuntimeWorld) -> None:
     assert (await w.kill(pod)).error is None
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_failures_do_not_spare_the_rest(w: RuntimeWorld) -> None:
     """A failed container and a failed sandbox are both reported (SANDBOX-19, SANDBOX-26)."""
     pod = a_pod()
@@ -139,7 +130,7 @@ async def test_failures_do_not_spare_the_rest(w: RuntimeWorld) -> None:
     )
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_running_ones_only(w: RuntimeWorld) -> None:
     """Containers that have exited are not stopped, nor do they get a hook (TERM-08)."""
     hook = {"preStop": _hook("x", "0", "2")}
@@ -153,7 +144,7 @@ async def test_running_ones_only(w: RuntimeWorld) -> None:
     assert w.done == ["StopContainer c2#0 30", "StopPodSandbox"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_orphan(w: RuntimeWorld) -> None:
     """A pod that only the runtime knows has no hooks and hardly any grace (WORK-24)."""
     pod = a_pod(a_container("c1", lifecycle={"preStop": _hook("x", "0", "2")}))
@@ -168,7 +159,7 @@ async def test_orphan(w: RuntimeWorld) -> None:
     assert w.events("Killing") == ["Stopping container c1"]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_stale_record(w: RuntimeWorld) -> None:
     """A container that the spec does not name cannot be stopped by it: the kill fails (TERM-13)."""
     await w.sync(a_pod(a_container("old")))
@@ -180,7 +171,7 @@ async def test_stale_record(w: RuntimeWorld) -> None:
     assert [(one.target, one.reason) for one in result.failures] == [("old", Failure.KILL_CONTAINER)]
 
 
-@run_by(_play)
+@run_by(in_runtime_world)
 async def test_probes_own_grace(w: RuntimeWorld) -> None:
     """After a failed probe its own grace period holds (TERM-03)."""
     probe = {"exec": {"command": ["x", "1", "0"]}, "terminationGracePeriodSeconds": 5}

@@ -363,17 +363,14 @@ async def test_no_trigger_for_what_is_ready_or_not_started(bench: Bench) -> None
     ("version", "flags"),
     [("1.26", [(None, True), (None, False)]), ("1.32", [(False, True), (True, False)])],
 )
-def test_init_containers_are_ready_once_they_succeeded(
-    version: str, flags: list[tuple[bool | None, bool]]
+@run_by(on_bench, takes=("version",))
+async def test_init_containers_are_ready_once_they_succeeded(
+    bench: Bench, flags: list[tuple[bool | None, bool]]
 ) -> None:
     """An init container is ready with exit code 0; whether it is started is reported from 1.28 on."""
+    ended = shown(state="terminated").containerStatuses or []
+    running = shown().containerStatuses or []
+    status = PodStatus(initContainerStatuses=[*ended, *running])
+    found = bench.prober.update_statuses(probed_pod(), status).initContainerStatuses or []
 
-    async def work(bench: Bench) -> None:
-        ended = shown(state="terminated").containerStatuses or []
-        running = shown().containerStatuses or []
-        status = PodStatus(initContainerStatuses=[*ended, *running])
-        found = bench.prober.update_statuses(probed_pod(), status).initContainerStatuses or []
-
-        assert [(one.started, one.ready) for one in found] == flags
-
-    on_bench(work, version=version)
+    assert [(one.started, one.ready) for one in found] == flags

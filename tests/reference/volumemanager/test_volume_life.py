@@ -100,30 +100,27 @@ async def test_finished_pod_keeps_its_folder(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.32", "1.26"])
-def test_new_life_takes_volumes_over(version: str) -> None:
+@run_by(in_world, takes=("version",))
+async def test_new_life_takes_volumes_over(world: World) -> None:
     """A kubelet that starts leaves the volumes of a running pod as they are, and clears them at its end."""
+    await world.start()
+    pod = world.api.create(wanted(EMPTY, MEMORY))
+    await world.let(3)
+    own = f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/m/own"
+    world.disk.write(own, b"1")
+    await world.crash()
+    await world.start()
+    await world.let(5)
+    kept = world.disk.read(own), len(world.disk.mounts("/"))
+    await world.crash()
+    world.api.delete("default", "web")
+    await world.start()
+    await world.let(20)
 
-    async def work(world: World) -> None:
-        await world.start()
-        pod = world.api.create(wanted(EMPTY, MEMORY))
-        await world.let(3)
-        own = f"{folder_of(pod)}/volumes/kubernetes.io~empty-dir/m/own"
-        world.disk.write(own, b"1")
-        await world.crash()
-        await world.start()
-        await world.let(5)
-        kept = world.disk.read(own), len(world.disk.mounts("/"))
-        await world.crash()
-        world.api.delete("default", "web")
-        await world.start()
-        await world.let(20)
-
-        assert kept == (b"1", 2)
-        assert world.disk.mounts("/") == []
-        assert world.api.get("default", "web") is None
-        assert world.disk.names(PODS) == []
-
-    in_world(work, version=version)
+    assert kept == (b"1", 2)
+    assert world.disk.mounts("/") == []
+    assert world.api.get("default", "web") is None
+    assert world.disk.names(PODS) == []
 
 
 @run_by(in_world)
