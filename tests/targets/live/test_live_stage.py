@@ -26,13 +26,18 @@ from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.server.host.system_clock import WallClock
 
 
-def act(scenario: Callable[[Node], Awaitable[None]], number: int = 1, wait_seconds_max: float = 10) -> Act:
-    """A scenario to be played."""
+def act(
+    scenario: Callable[[Node], Awaitable[None]],
+    number: int = 1,
+    wait_seconds_max: float = 10,
+    **settings: object,
+) -> Act:
+    """A scenario to be played, with these settings of the kubelet's configuration."""
 
     async def on(target: Target) -> None:
         await scenario(Node(target))
 
-    return Act(number, f"mine.scenario_{number}", on, {}, wait_seconds_max)
+    return Act(number, f"mine.scenario_{number}", on, settings, wait_seconds_max)
 
 
 @contextlib.asynccontextmanager
@@ -109,12 +114,20 @@ def test_scenario_alone_restarts_the_kubelet(tmp_path: Path) -> None:
         web.exit(code=1)
         await web.until_running("c1", attempt=1)
 
-    life = played(tmp_path / "s", act(scenario))
+    gates = {"KubeletCrashLoopBackOffMax": True}
+    life = played(
+        tmp_path / "s", act(scenario, feature_gates=gates, registry_burst=3, max_container_restart_period=20)
+    )
 
     assert life.ended[1].report == ""
     assert broken(life, tmp_path) == []
     with Reader(str(tmp_path / "trace.jsonl")) as reader:
         assert reader.header.scenario == "mine.scenario_1"
+        assert reader.header.feature_gates == gates
+        assert reader.header.configuration == {
+            "registryBurst": 3,
+            "crashLoopBackOff": {"maxContainerRestartPeriod": "20s"},
+        }
 
 
 def test_scenarios_that_fail_harm_nobody(tmp_path: Path) -> None:

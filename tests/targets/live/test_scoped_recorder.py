@@ -61,6 +61,8 @@ def test_records_of_other_kinds_reach_their_own_scenario() -> None:
     whole.record("status", uid="u1", namespace=ONE, name="web", status={"phase": "Running"})
     router.know("u2", TWO)
     whole.record("event", uid="u2", **event)
+    item = {"container_id": "c2", "pod_sandbox_status": {"metadata": {"uid": "u2", "namespace": TWO}}}
+    whole.record("message", rpc="GetContainerEvents", id="c1", message=item)
     whole.record("deleted", uid="u1")
     whole.record("event", uid="of nobody", **event)
     views[1].record("expect", awaited="more", met=False)
@@ -69,8 +71,8 @@ def test_records_of_other_kinds_reach_their_own_scenario() -> None:
     assert one.statuses == {"u1": {"phase": "Running"}}
     assert one.deleted == {"u1"}
     assert (len(one.events), len(two.events)) == (0, 1)
-    assert router.owners == ["kcrun-1", "kcrun-1", "kcrun-2", "kcrun-1", "", "kcrun-2", "kcrun-2"]
-    assert [each.t for each in views[1].records] == [0.0] * 3
+    assert router.owners == [*("kcrun-1", "kcrun-1", "kcrun-2", "kcrun-2"), "kcrun-1", "", *["kcrun-2"] * 2]
+    assert [each.t for each in views[1].records] == [0.0] * 4
 
 
 def test_late_view_hears_no_reply_to_a_call_before_it() -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,9 @@ async def test_reference_process_lives_and_leaves_nothing(tmp_path: Path) -> Non
 async def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
     """What a scenario sets goes into the configuration; the manifest URL is served, and can break off."""
     async with bench_in(tmp_path) as bench:
-        node = bench.node(reference_process(), static_pod_url=MANIFEST_URL, http_check_frequency=0.1)
+        target = replace(reference_process(), feature_gates={"Flagged": True})
+        gates = {"SidecarContainers": True}
+        node = bench.node(target, static_pod_url=MANIFEST_URL, http_check_frequency=0.1, feature_gates=gates)
         async with node:
             node.manifests.serve(0, "")
             await node.kubelet.start()
@@ -132,6 +135,8 @@ async def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
             await bench.until(lambda: "Running" in bench.phases())
 
         assert bench.items("pod")[0]["source"] == "http"
+        assert (node.configuration or {})["httpCheckFrequency"] == "0.1s"
+        assert node.feature_gates == {"Flagged": True, **gates}
         assert not node.kubelet.running
 
 

@@ -126,7 +126,8 @@ def test_reference_process_frees_nothing(tmp_path: Path) -> None:
     """However full this machine is: no pod is evicted and no image removed, unless a scenario wants it."""
     places = Places(tmp_path, "node-1", tmp_path / "cri.sock", "1.32", free_ports())
     file = tmp_path / "kubelet.yaml"
-    file.write_text(configuration(reference_process().config, places, {}), encoding="utf-8")
+    written = configuration(reference_process().config, places, {})
+    file.write_text(yaml.safe_dump(written), encoding="utf-8")
     found = load(str(file), {}, Behaviour())
 
     assert (found.eviction_hard, found.eviction_soft, found.image_gc_high_threshold) == ({}, {}, 100)
@@ -143,7 +144,7 @@ def test_configuration_with_what_a_scenario_sets(tmp_path: Path) -> None:
         "max_container_restart_period": 20,
         "max_pods": 2,
     }
-    found = yaml.safe_load(configuration(read_target(file).config, places, settings))
+    found = configuration(read_target(file).config, places, settings)
 
     assert found == {
         "readOnlyPort": places.ports[1],

@@ -232,13 +232,14 @@ class Life:
             channels=self._node.channels,
             kubelet="kubelet_reference" if process is None else process.name,
             kubernetes=around.choice.kubernetes,
-            feature_gates={} if process is None else dict(process.feature_gates),
+            feature_gates=self._node.feature_gates,
             runtime=f"{around.endpoint.name} {around.endpoint.version}",
             started=rfc3339(self._started_ns),
             node=_NODE,
             from_start=True,
             scenario=None if self._shared else self._acts[0].name,
             seed=around.choice.seed,
+            configuration=self._node.configuration,
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 
 from kubelet_conformance.tap.chunks import Chunk
@@ -15,6 +16,7 @@ from kubelet_conformance.tap.events import (
     CallEnded,
     Observation,
     PeerChange,
+    StreamItem,
 )
 from kubelet_conformance.tap.messages import Method, method
 from kubelet_conformance.tap.relay import Relay
@@ -39,7 +41,7 @@ async def tapped(listen: Path, runtime: Path, recorder: Recorder) -> AsyncGenera
 
 
 class _CallRecorder:
-    """Puts the unary calls of the CRI onto the record; of what it does not know nothing is recorded."""
+    """Puts the calls of the CRI onto the record, and what streams send; what it does not know is left out."""
 
     def __init__(self, recorder: Recorder, runtime: Path) -> None:
         self._recorder = recorder
@@ -64,6 +66,8 @@ class _CallRecorder:
                 found = self._open.pop(observation.id, None)
                 if found is not None:
                     self._end(observation, *found)
+            case StreamItem() if observation.id in self._open:
+                self._item(observation, *self._open[observation.id])
             case PeerChange(what=what) if what in _PEERS:
                 self._recorder.record("fault", what=_PEERS[what])
             case PeerChange(what=what) if what.startswith(UNDECODABLE):
@@ -76,13 +80,21 @@ class _CallRecorder:
 
     def _begin(self, observation: CallBegan) -> None:
         known = method(observation.service, observation.rpc)
-        if known is None or known.streams:
+        if known is None:
             return
         try:
             request = known.request.FromString(observation.request)
         except DecodeError:
             return
         self._open[observation.id] = known, self._recorder.call(observation.rpc, request)
+
+    def _item(self, observation: StreamItem, known: Method, call: RecordedCall) -> None:
+        try:
+            item = known.response.FromString(observation.message)
+        except DecodeError:
+            return
+        message = MessageToDict(item, preserving_proto_field_name=True)
+        self._recorder.record("message", rpc=call.rpc, id=call.id, message=message)
 
     def _end(self, observation: Answered | CallEnded, known: Method, call: RecordedCall) -> None:
         if isinstance(observation, CallEnded):

@@ -17,6 +17,7 @@ from kubelet_conformance.targets.in_process.api_server import (
     record_pods,
 )
 from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
+from kubelet_conformance.targets.in_process.machine import configuration
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.recorder import Recorder
@@ -84,6 +85,8 @@ class ReferenceNode:
         disk = cast("Any", RootedDisk(self._disk, folder))
         self.manifests = WrittenManifests(disk, self._url, recorder, path)
         self.kubelet = InProcessKubelet(self._new_kubelet, recorder)
+        self.feature_gates = dict(self._settings.feature_gates)
+        self.configuration = configuration(self._settings)
         self.channels = Channels(cri="full", pods="sent", api="full", events="full")
 
     async def __aenter__(self) -> Self:

@@ -17,6 +17,8 @@ from kubelet_conformance.trace.format.recorder import (
 )
 
 Json = dict[str, Any]
+_WHOSE = {"pod": "pod", "api": "body", "message": "pod_sandbox_status"}
+"""The field of a record that has the metadata of the pod that it is about."""
 
 
 class View(Recorder):
@@ -165,7 +167,9 @@ class Router:
             self._ids[response.container_id] = scope
 
     def _of_item(self, kind: str, fields: dict[str, Any]) -> str:
-        pod: Json = fields.get({"pod": "pod", "api": "body"}.get(kind, "")) or {}
+        if kind == "message":
+            fields = {**fields["message"], **fields}
+        pod: Json = fields.get(_WHOSE.get(kind, "")) or {}
         metadata: Json = pod.get("metadata") or {}
         namespace: str = fields.get("namespace") or metadata.get("namespace") or ""
         uid: str = fields.get("uid") or metadata.get("uid") or ""

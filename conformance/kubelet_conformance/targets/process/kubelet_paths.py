@@ -14,10 +14,12 @@ import yaml
 
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, MANIFEST_URL, NotPossibleError
 
+Json = dict[str, Any]
 ENTRIES = ("etc", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
 """What there may be in the folder of a kubelet."""
 _FIRST_PORT, _LAST_PORT = 20_000, 32_768
 """Above what services have, below what connections are given."""
+_GATES = "featureGates"
 _CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 
@@ -103,8 +105,8 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def configuration(template: str, places: Places, settings: Mapping[str, object]) -> str:
-    """The kubelet's configuration: the template, and over it what a scenario sets.
+def configuration(template: str, places: Places, settings: Mapping[str, object]) -> Json | None:
+    """The kubelet's configuration: the template, and over it what a scenario sets; None without a template.
 
     Raises:
         NotPossibleError: There is no template to set something in, or no such field.
@@ -112,16 +114,17 @@ def configuration(template: str, places: Places, settings: Mapping[str, object])
     if not template:
         if settings:
             raise NotPossibleError("a kubelet with a configuration file: " + ", ".join(settings))
-        return ""
-    found: dict[str, Any] = yaml.safe_load(places.filled(template))
+        return None
+    found: Json = yaml.safe_load(places.filled(template))
     for name, value in settings.items():
         if name not in _FIELDS:
             raise NotPossibleError(f"a kubelet whose {name} can be set")
         field, written = _FIELDS[name]
-        found[field] = written(value, places)
+        given = written(value, places)
+        found[field] = {**(found.get(field) or {}), **given} if field == _GATES else given
     if "maxContainerRestartPeriod" in found.get("crashLoopBackOff", {}):
-        found.setdefault("featureGates", {})["KubeletCrashLoopBackOffMax"] = True
-    return yaml.safe_dump(found, sort_keys=False)
+        found.setdefault(_GATES, {})["KubeletCrashLoopBackOffMax"] = True
+    return found
 
 
 def _plain(value: Any, _: Places) -> Any:  # noqa: ANN401 - whatever the field is
@@ -144,7 +147,7 @@ def _restart_period(value: Any, places: Places) -> dict[str, str]:  # noqa: ANN4
     return {"maxContainerRestartPeriod": _duration(value, places)}
 
 
-_FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], object]]] = {
+_FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], Any]]] = {
     "static_pod_path": ("staticPodPath", _path),
     "static_pod_url": ("staticPodURL", _url),
     "file_check_frequency": ("fileCheckFrequency", _duration),
@@ -158,6 +161,6 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], object]]] = {
     "registry_burst": ("registryBurst", _plain),
     "max_parallel_image_pulls": ("maxParallelImagePulls", _plain),
     "image_pull_credentials_verification_policy": ("imagePullCredentialsVerificationPolicy", _plain),
-    "feature_gates": ("featureGates", _plain),
+    "feature_gates": (_GATES, _plain),
 }
 """The field of KubeletConfiguration for each setting of a scenario."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, cast
 
+import yaml
+
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, NotPossibleError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
@@ -52,6 +54,8 @@ class ProcessNode:
         self._recorder = recorder
         self._node_name = node_name
         self._settings = settings or {}
+        self.configuration: dict[str, Any] | None = None
+        """What the kubelet is started with, None where there is no such file."""
         self._server = ManifestServer()
         self._watching: asyncio.Task[None] | None = None
 
@@ -65,6 +69,11 @@ class ProcessNode:
             api="served" if "statuses" in can else "none",
             events="limited" if "events" in can else "none",
         )
+
+    @property
+    def feature_gates(self) -> dict[str, bool]:
+        """Those that are known to be set: by the target file, in the configuration, or by a scenario."""
+        return {**self._target.feature_gates, **((self.configuration or {}).get("featureGates") or {})}
 
     async def __aenter__(self) -> Self:
         """Prepare its places."""
@@ -87,7 +96,8 @@ class ProcessNode:
             free_ports(),
             self._server.url,
         )
-        config = configuration(self._target.config, places, self._settings)
+        found = self.configuration = configuration(self._target.config, places, self._settings)
+        config = "" if found is None else yaml.safe_dump(found, sort_keys=False)
         path = str(self._settings.get("static_pod_path", MANIFEST_FOLDER))
         disk = RootedDisk(OsDisk(LoopClock(0)), self._folder)
         # The fakes' disk and URL name more methods than are used.
