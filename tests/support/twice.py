@@ -41,8 +41,7 @@ def assert_detects(contract_id: str, tell: Teller, *, kubernetes: str | None = "
 
 
 def detects(
-    contract_id: str,
-    *,
+    *contract_ids: str,
     kubernetes: str | None = "1.32",
     begin: Callable[[], Sequence[Any]] | None = None,
     if_right: Verdict = Verdict.KEPT,
@@ -66,7 +65,8 @@ def detects(
                 chosen = {name: kept if right else broken for name, (kept, broken) in pairs.items()}
                 known = dict(zip(BEGUN, begun, strict=False)) | chosen | {"right": right} | arguments
                 tell(**{name: known[name] for name in parameters})
-                assert_verdict(begun[0], contract_id, right=right, if_right=if_right)
+                for contract_id in contract_ids:
+                    assert_verdict(begun[0], contract_id, right=right, if_right=if_right)
 
         given = [each for each in parameters.values() if each.name not in {*BEGUN, *pairs, "right"}]
         test.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from trace_builder import PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -44,75 +45,48 @@ def run(s: TraceBuilder, web: PodHandle, *devices: str) -> Any:
     return c1
 
 
-def bites(contract_id: str, right: TraceBuilder, wrong: TraceBuilder) -> None:
-    """The one keeps the contract, the other breaks it."""
-    assert right.judge(contract_id).verdict is Verdict.KEPT
-    assert wrong.judge(contract_id).verdict is Verdict.BROKEN
-
-
-@pytest.mark.parametrize("contract_id", ["SYNC-18", "SANDBOX-25"])
-def test_no_sandbox_without_resources(contract_id: str) -> None:
+@detects("SYNC-18", "SANDBOX-25", begin=begin)
+def test_no_sandbox_without_resources(s: TraceBuilder, web: PodHandle, *, right: bool) -> None:
     """SYNC-18 and SANDBOX-25 break when a sandbox is run after a preparation that failed."""
-    reported: list[TraceBuilder] = []
-    for right in (True, False):
-        s, web = begin()
-        prepare(s, error="UNAVAILABLE")
-        s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
-        if right:
-            s.wait(12)
-            prepare(s)
-        run(s, web, DEVICE)
-        reported.append(s)
-
-    bites(contract_id, *reported)
-
-
-def test_failed_preparation_is_reported() -> None:
-    """SYNC-18 breaks when no event tells that resources could not be prepared."""
-    reported: list[TraceBuilder] = []
-    for right in (True, False):
-        s, web = begin()
-        prepare(s, error="UNAVAILABLE")
-        if right:
-            s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
+    prepare(s, error="UNAVAILABLE")
+    s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
+    if right:
         s.wait(12)
         prepare(s)
-        reported.append(s)
-
-    bites("SYNC-18", *reported)
+    run(s, web, DEVICE)
 
 
-def test_container_gets_its_devices() -> None:
+@detects("SYNC-18", begin=begin)
+def test_failed_preparation_is_reported(s: TraceBuilder, web: PodHandle, *, right: bool) -> None:
+    """SYNC-18 breaks when no event tells that resources could not be prepared."""
+    prepare(s, error="UNAVAILABLE")
+    if right:
+        s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
+    s.wait(12)
+    prepare(s)
+
+
+@detects("SYNC-18", begin=begin)
+def test_container_gets_its_devices(s: TraceBuilder, web: PodHandle, *, right: bool) -> None:
     """SYNC-18 breaks when a container is made without the device that it has claimed."""
-    reported: list[TraceBuilder] = []
-    for right in (True, False):
-        s, web = begin()
-        prepare(s)
-        run(s, web, *([DEVICE] if right else []))
-        reported.append(s)
-
-    bites("SYNC-18", *reported)
+    prepare(s)
+    run(s, web, *([DEVICE] if right else []))
 
 
 @pytest.mark.parametrize("wrong", ["too early", "after the status", "never"])
-def test_resources_are_given_back_last(wrong: str) -> None:
+@detects("TERM-27", begin=begin)
+def test_resources_are_given_back_last(s: TraceBuilder, web: PodHandle, wrong: str, *, right: bool) -> None:
     """TERM-27 breaks when resources go before the containers, after the terminal status, or not at all."""
-    reported: list[TraceBuilder] = []
-    for right in (True, False):
-        s, web = begin()
-        prepare(s)
-        c1 = run(s, web, DEVICE)
-        s.wait(5).delete(web)
-        if not right and wrong == "too early":
-            unprepare(s)
-        s.stop(c1)
-        if right:
-            unprepare(s)
-        if right or wrong != "never":
-            s.status(web, "Succeeded")
-        reported.append(s)
-
-    bites("TERM-27", *reported)
+    prepare(s)
+    c1 = run(s, web, DEVICE)
+    s.wait(5).delete(web)
+    if not right and wrong == "too early":
+        unprepare(s)
+    s.stop(c1)
+    if right:
+        unprepare(s)
+    if right or wrong != "never":
+        s.status(web, "Succeeded")
 
 
 def test_gate_opens_the_rules() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from trace_builder import PodHandle, TraceBuilder
-
-from kubelet_conformance.contract.verdicts import Verdict
+from twice import detects
 
 GATES = {"ImageVolume": True}
 MOUNT = {"container_path": "/data", "image": {"image": "sha256:data"}, "readonly": True}
@@ -34,22 +33,18 @@ def waits(s: TraceBuilder, web: PodHandle, reason: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["unmounted", "absent", "silent", "alone"])
-def test_image_volumes(wrong: str) -> None:
+@detects("IMAGE-20", begin=begin)
+def test_image_volumes(s: TraceBuilder, web: PodHandle, wrong: str, *, right: bool) -> None:
     """IMAGE-20 breaks when a container is made without its image, without an event, or while all wait."""
-    for right in (True, False):
-        s, web = begin()
-        sandbox = s.run_sandbox(web)
-        pull(s, web, "NOT_FOUND")
-        if right or wrong != "alone":
-            s.run_container(web, sandbox, "c2")
-        if not right and wrong == "absent":
-            s.create(web, sandbox, "c1", config=s.container_config(web, "c1", mounts=[MOUNT]))
-        waits(s, web, "ErrImagePull" if right or wrong != "silent" else "ContainerCreating")
-        if right or wrong == "unmounted":
-            s.wait(15)
-            pull(s, web)
-            config = s.container_config(web, "c1", mounts=[MOUNT] if right else [])
-            s.create(web, sandbox, "c1", config=config)
-        outcome = s.judge("IMAGE-20")
-
-        assert outcome.verdict is (Verdict.KEPT if right else Verdict.BROKEN), (right, outcome.evidence)
+    sandbox = s.run_sandbox(web)
+    pull(s, web, "NOT_FOUND")
+    if right or wrong != "alone":
+        s.run_container(web, sandbox, "c2")
+    if not right and wrong == "absent":
+        s.create(web, sandbox, "c1", config=s.container_config(web, "c1", mounts=[MOUNT]))
+    waits(s, web, "ErrImagePull" if right or wrong != "silent" else "ContainerCreating")
+    if right or wrong == "unmounted":
+        s.wait(15)
+        pull(s, web)
+        config = s.container_config(web, "c1", mounts=[MOUNT] if right else [])
+        s.create(web, sandbox, "c1", config=config)

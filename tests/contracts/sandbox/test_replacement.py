@@ -11,7 +11,6 @@ from twice import detects
 from kubelet_conformance.contract.verdicts import Verdict
 
 INIT = [{"name": "i1", "image": "img:1"}]
-TWO = [{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}]
 
 
 def initialized(s: TraceBuilder) -> tuple[PodHandle, SandboxHandle, ContainerHandle]:

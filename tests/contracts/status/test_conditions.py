@@ -125,20 +125,16 @@ def test_containers_ready_follows_the_containers(
     assert_condition("COND-03", apps, [right], [wrong], phase=phase, restartPolicy="Never")
 
 
-@pytest.mark.parametrize("contract_id", ["COND-02", "SIDECAR-17"])
-def test_start_of_a_sidecar_is_reported_after_what_follows_from_it(contract_id: str) -> None:
+@detects("COND-02", "SIDECAR-17")
+def test_start_of_a_sidecar_is_reported_after_what_follows_from_it(s: TraceBuilder, *, right: bool) -> None:
     """A sync may know of a startup probe's success before the loop tells `started`, but not for long."""
-
-    def tell(s: TraceBuilder, *, right: bool) -> None:
-        probe = {"tcpSocket": {"port": 8080}}
-        web = s.pod(initContainers=[SIDECAR[0] | {"startupProbe": probe}])
-        for started in (False, right):
-            inits = [runs(name="i1", ready=False, started=started)]
-            tell_status(s, web, "Pending", [waits()], inits=inits, conditions=[condition("Initialized")])
-            s.wait(1)
-        s.wait(10)
-
-    assert_detects(contract_id, tell)
+    probe = {"tcpSocket": {"port": 8080}}
+    web = s.pod(initContainers=[SIDECAR[0] | {"startupProbe": probe}])
+    for started in (False, right):
+        inits = [runs(name="i1", ready=False, started=started)]
+        tell_status(s, web, "Pending", [waits()], inits=inits, conditions=[condition("Initialized")])
+        s.wait(1)
+    s.wait(10)
 
 
 @detects("COND-02", later=(1, 10))

@@ -10,8 +10,6 @@ from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
-PULLING, CRASHING = "Back-off pulling image img:1", "Back-off restarting failed container"
-
 
 @pytest.mark.parametrize(
     ("name", "path", "verdict"),

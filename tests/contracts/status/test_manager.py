@@ -84,29 +84,25 @@ def test_forgotten_status_begins_with_what_the_mirror_reported(s: TraceBuilder, 
     tell_status(s, pod, "Running", [ended(0)], conditions=second)
 
 
-@pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09"])
-def test_static_pod_that_is_back_begins_anew(contract_id: str) -> None:
+@detects("STATUS-08", "STATUS-09")
+def test_static_pod_that_is_back_begins_anew(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-08, STATUS-09: what was reported in a former life is forgotten, but not in the middle of one."""
-
-    def tell(s: TraceBuilder, *, right: bool) -> None:
-        pod = s.pod("web-node-1", source="file", uid="static")
-        first = s.run_sandbox(pod)
-        s.unset(pod)
-        s.wait(1).set(pod)
-        tell_status(s, pod, "Running", [ended(0)], conditions=[condition("Ready", "False")])
-        s.stop_sandbox(first)
-        if right:
-            s.wait(5).run_sandbox(pod, 1)
-        moved = condition("Ready", "False") | {"lastTransitionTime": LATER}
-        for _ in range(2 if right else 1):
-            tell_status(s, pod, "Running", [runs()], conditions=[moved], startTime=LATER)
-        if not right:
-            s.wait(5).run_sandbox(pod, 1)
-            for start in (LATER, "2026-01-01T02:00:00Z"):
-                moved = condition("Ready", "False") | {"lastTransitionTime": start}
-                tell_status(s, pod, "Running", [runs()], conditions=[moved], startTime=start)
-
-    assert_detects(contract_id, tell)
+    pod = s.pod("web-node-1", source="file", uid="static")
+    first = s.run_sandbox(pod)
+    s.unset(pod)
+    s.wait(1).set(pod)
+    tell_status(s, pod, "Running", [ended(0)], conditions=[condition("Ready", "False")])
+    s.stop_sandbox(first)
+    if right:
+        s.wait(5).run_sandbox(pod, 1)
+    moved = condition("Ready", "False") | {"lastTransitionTime": LATER}
+    for _ in range(2 if right else 1):
+        tell_status(s, pod, "Running", [runs()], conditions=[moved], startTime=LATER)
+    if not right:
+        s.wait(5).run_sandbox(pod, 1)
+        for start in (LATER, "2026-01-01T02:00:00Z"):
+            moved = condition("Ready", "False") | {"lastTransitionTime": start}
+            tell_status(s, pod, "Running", [runs()], conditions=[moved], startTime=start)
 
 
 @pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09", "RESTARTKUBELET-11"])
