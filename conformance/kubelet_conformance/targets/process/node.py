@@ -16,6 +16,7 @@ from kubelet_conformance.targets.process.kubelet import ProcessKubelet
 from kubelet_conformance.targets.process.kubelet_paths import ENTRIES, Places, configuration, free_ports
 from kubelet_conformance.targets.process.manifest_api import FolderApi
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
+from kubelet_conformance.targets.process.pod_uids import PodUids
 from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
 from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.trace.format.header import Channels
@@ -108,7 +109,8 @@ class ProcessNode:
         )
         self.api = FolderApi(self.manifests, self._node_name, self._watch.pod)
         if "events" in self._target.capabilities:
-            self.kubelet.on_line.append(LogEvents(self._recorder, self._watch.uid).read_line)
+            uids = PodUids(self._recorder, self._node_name)
+            self.kubelet.on_line.append(LogEvents(self._recorder, uids.of_event).read_line)
         if "statuses" in self._target.capabilities:
             self._watching = asyncio.create_task(self._watch.run(), name="watching pods")
 

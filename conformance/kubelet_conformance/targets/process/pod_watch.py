@@ -36,11 +36,6 @@ class PodWatch:
         """The pod as it was last shown; None if it was not in the last list."""
         return self._pods.get((namespace, name))
 
-    def uid(self, namespace: str, name: str) -> str:
-        """The UID of a pod that was last shown, "" if it was not."""
-        found = self.pod(namespace, name)
-        return "" if found is None else str(found["metadata"].get("uid", ""))
-
     async def run(self) -> None:
         """Look again and again, until cancelled."""
         clock = LoopClock(0)
@@ -104,9 +99,13 @@ def _unquoted(value: str) -> str:
 
 
 class LogEvents:
-    """Puts events in a kubelet's log on the record; `uid_of` knows the UID of a pod, "" for none."""
+    """Puts events in a kubelet's log on the record.
 
-    def __init__(self, recorder: Recorder, uid_of: Callable[[str, str], str]) -> None:
+    `uid_of` knows the UID of the pod that an event is about, "" for none, by the pod's namespace and name and
+    the event's field path.
+    """
+
+    def __init__(self, recorder: Recorder, uid_of: Callable[[str, str, str], str]) -> None:
         self._recorder = recorder
         self._uid_of = uid_of
 
@@ -116,7 +115,8 @@ class LogEvents:
         if fields is None or fields.get("kind") != "Pod":
             return
         namespace, _, name = fields.get("object", "").partition("/")
-        uid = fields.get("uid") or self._uid_of(namespace, name)
+        container = fields.get("fieldPath", "")
+        uid = fields.get("uid") or self._uid_of(namespace, name, container)
         self._recorder.record(
             "event",
             uid=uid or None,
@@ -126,5 +126,5 @@ class LogEvents:
             reason=fields.get("reason", ""),
             message=fields.get("message", ""),
             count=1,
-            container=fields.get("fieldPath") or None,
+            container=container or None,
         )
