@@ -43,13 +43,13 @@ def assert_detects(contract_id: str, tell: Teller, *, kubernetes: str | None = "
 def detects(
     *contract_ids: str,
     kubernetes: str | None = "1.32",
-    begin: Callable[[], Sequence[Any]] | None = None,
+    begin: Callable[[], TraceBuilder | Sequence[Any]] | None = None,
     if_right: Verdict = Verdict.KEPT,
     **pairs: tuple[Any, Any],
 ) -> Callable[[Tell], Tell]:
     """Make a test of a function that writes a trace `s`, `right` or not; see `assert_detects`.
 
-    `begin` gives the trace and, in this order, `web`, `sandbox`, `c1` and `c2`, as far as they are there; the
+    `begin` gives the trace, alone or followed by `web`, `sandbox`, `c1` and `c2`, if there are any; the
     test names those that it needs. Each of `pairs` is a parameter of the test: what it is in the trace that
     keeps the contract, and what it is in the one that breaks it. A right trace may also not exercise the
     contract: then `if_right` says so.
@@ -61,7 +61,8 @@ def detects(
         @wraps(tell)
         def test(**arguments: Any) -> None:
             for right in (True, False):
-                begun = begin() if begin else (TraceBuilder(kubernetes),)
+                first = begin() if begin else TraceBuilder(kubernetes)
+                begun = (first,) if isinstance(first, TraceBuilder) else first
                 chosen = {name: kept if right else broken for name, (kept, broken) in pairs.items()}
                 known = dict(zip(BEGUN, begun, strict=False)) | chosen | {"right": right} | arguments
                 tell(**{name: known[name] for name in parameters})

@@ -206,10 +206,14 @@ def test_hook_that_outlasts_its_pod(uid: str) -> None:
     assert bool(s.judge("HOOK-06").breaks) is (uid == "another")
 
 
-@pytest.mark.parametrize(("limit", "breaks"), [(11, False), (3600, True)])
-def test_deadline_that_passed_while_the_kubelet_was_down(limit: int, *, breaks: bool) -> None:
+@detects(
+    "RESTARTKUBELET-04",
+    if_right=Verdict.NOT_EXERCISED,
+    begin=lambda: TraceBuilder(started=ZERO),
+    limit=(11, 3600),
+)
+def test_deadline_that_passed_while_the_kubelet_was_down(s: TraceBuilder, limit: int) -> None:
     """RESTARTKUBELET-04: a pod whose time is over is not run again."""
-    s = TraceBuilder(started=ZERO)
     job = s.pod(activeDeadlineSeconds=limit)
     sandbox = s.run_sandbox(job)
     c1 = s.run_container(job, sandbox)
@@ -219,19 +223,14 @@ def test_deadline_that_passed_while_the_kubelet_was_down(limit: int, *, breaks: 
     s.record("kubelet", op="started")
     s.wait(1).stop_sandbox(sandbox)
 
-    assert bool(s.judge("RESTARTKUBELET-04").breaks) is breaks
 
-
-@pytest.mark.parametrize(("t", "verdict"), [(5, False), (25, True)])
-def test_kill_lasts_beyond_the_deadline(t: int, *, verdict: bool) -> None:
+@detects("DEADLINE-01", if_right=Verdict.NOT_EXERCISED, begin=lambda: TraceBuilder(started=ZERO), t=(5, 25))
+def test_kill_lasts_beyond_the_deadline(s: TraceBuilder, t: int) -> None:
     """DEADLINE-01: a worker that is at a kill when the pod's time is over ends the pod after that."""
-    s = TraceBuilder(started=ZERO)
     job = s.pod(activeDeadlineSeconds=10)
     c1 = s.run_container(job, s.run_sandbox(job))
     s.status(job, startTime=ZERO)
     s.wait(t).stop(c1, takes=30)
-
-    assert bool(s.judge("DEADLINE-01").breaks) is verdict
 
 
 @detects("STATIC-02", lasts=(True, False))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from running import BROKEN, KEPT, running, two_running
-from trace_builder import TraceBuilder
+from trace_builder import PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -30,16 +31,13 @@ def test_only_the_newest_update_is_carried_out(image: str, verdict: Verdict) -> 
     assert s.judge("WORK-02").verdict is verdict
 
 
-@pytest.mark.parametrize(("waits", "verdict"), [(70, KEPT), (300, BROKEN)])
-def test_healthy_pod_is_synced_again(waits: float, verdict: Verdict) -> None:
+@detects("WORK-15", begin=lambda: running(source="file"), waits=(70, 300))
+def test_healthy_pod_is_synced_again(s: TraceBuilder, web: PodHandle, waits: float) -> None:
     """WORK-15: a mirror pod that could not be made in an outage is made with the next sync."""
-    s, web, *_ = running(source="file")
     s.record("fault", what="the API server is away")
     s.wait(30).record("fault", what="healed: the API server is back")
     mirror = {"metadata": {"name": f"{web.name}-node-1", "namespace": web.namespace}}
     s.wait(waits).record("api", verb="create", resource="pods", uid="m", body=mirror, code=201)
-
-    assert s.judge("WORK-15").verdict is verdict
 
 
 @pytest.mark.parametrize(("does", "verdict"), [("tells", KEPT), ("is silent", BROKEN), ("stops it", BROKEN)])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from running import BROKEN, KEPT
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -87,18 +88,19 @@ def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
     assert s.judge("COND-10").verdict is verdict
 
 
-@pytest.mark.parametrize(("signal", "verdict"), [("SIGUSR1", KEPT), ("", BROKEN)])
-def test_stop_signal(signal: str, verdict: Verdict) -> None:
+@detects(
+    "TERM-28",
+    begin=lambda: TraceBuilder("1.33", featureGates={"ContainerStopSignals": True}),
+    signal=("SIGUSR1", ""),
+)
+def test_stop_signal(s: TraceBuilder, signal: str) -> None:
     """TERM-28: the stop signal reaches the runtime."""
-    s = TraceBuilder("1.33", featureGates={"ContainerStopSignals": True})
     container = {"name": "c1", "image": "img:1", "lifecycle": {"stopSignal": "SIGUSR1"}}
     pod = s.pod(containers=[container])
     sandbox = s.run_sandbox(pod)
     reported: dict[str, Any] = {"stop_signal": signal} if signal else {}
     config = s.container_config(pod, "c1", **reported)
     s.begin("CreateContainer", {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": {}})
-
-    assert s.judge("TERM-28").verdict is verdict
 
 
 @pytest.mark.parametrize(("whose", "verdict"), [("another pod's", KEPT), ("its own", BROKEN)])

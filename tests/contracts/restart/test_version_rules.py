@@ -10,6 +10,7 @@ from outside_world import api_write, event
 from pod_status import condition, tell_status
 from running import BROKEN, KEPT, running
 from trace_builder import PodHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -203,15 +204,12 @@ def test_next_group_waits_for_volumes(version: str, waits: int) -> None:
     assert s.judge("SHUT-03").verdict is (KEPT if is_right else BROKEN)
 
 
-@pytest.mark.parametrize(("opened", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_stream_is_opened(*, opened: bool, verdict: Verdict) -> None:
+@detects("PLEG-14", begin=lambda: TraceBuilder(featureGates={"EventedPLEG": True}), opened=(True, False))
+def test_stream_is_opened(s: TraceBuilder, *, opened: bool) -> None:
     """PLEG-14: a kubelet with the gate hears the runtime's events."""
-    s = TraceBuilder(featureGates={"EventedPLEG": True})
     if opened:
         s.record("call", rpc="GetContainerEvents", id="stream", request={})
     s.wait(60)
-
-    assert s.judge("PLEG-14").verdict is verdict
 
 
 def shows_an_image(s: TraceBuilder) -> PodHandle:
@@ -220,20 +218,18 @@ def shows_an_image(s: TraceBuilder) -> PodHandle:
     return s.pod(containers=[reads], volumes=[{"name": "data", "image": {"reference": "data:1"}}])
 
 
-@pytest.mark.parametrize(("image", "verdict"), [("data:1", KEPT), ("img:1", BROKEN)])
-def test_shown_image_is_asked_for(image: str, verdict: Verdict) -> None:
+@detects(
+    "IMAGE-20", begin=lambda: TraceBuilder(featureGates={"ImageVolume": True}), image=("data:1", "img:1")
+)
+def test_shown_image_is_asked_for(s: TraceBuilder, image: str) -> None:
     """IMAGE-20: the image of a volume is asked for as that of a container is."""
-    s = TraceBuilder(featureGates={"ImageVolume": True})
     s.run_sandbox(shows_an_image(s))
     s.call("ImageStatus", {"image": {"image": image}}, {})
 
-    assert s.judge("IMAGE-20").verdict is verdict
 
-
-@pytest.mark.parametrize(("met", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_preparation_may_be_awaited(*, met: bool, verdict: Verdict) -> None:
+@detects(
+    "SYNC-18", begin=lambda: TraceBuilder(featureGates={"DynamicResourceAllocation": True}), met=(True, False)
+)
+def test_preparation_may_be_awaited(s: TraceBuilder, *, met: bool) -> None:
     """SYNC-18: who knows that there is a plugin says so by a wait."""
-    s = TraceBuilder(featureGates={"DynamicResourceAllocation": True})
     s.record("expect", contract="SYNC-18", awaited="its claim is prepared", by=s.now, met=met)
-
-    assert s.judge("SYNC-18").verdict is verdict

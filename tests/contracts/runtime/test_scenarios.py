@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from runtime_reads import container_record, sandbox_record
 from trace_builder import NOON, ContainerHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -56,10 +57,9 @@ def test_an_expectation_beside_a_kubelet_is_not_of_the_runtime() -> None:
     assert s.judge("CRI-32").verdict is IDLE
 
 
-@pytest.mark.parametrize(("answered", "verdict"), [(1, KEPT), (9, BROKEN)])
-def test_calls_for_other_pods_do_not_wait(answered: float, verdict: Verdict) -> None:
+@detects("CRI-33", begin=direct, answered=(1, 9))
+def test_calls_for_other_pods_do_not_wait(s: TraceBuilder, answered: float) -> None:
     """CRI-33: beside a stop of 9 s another pod's sandbox is run at once, and not when the stop has ended."""
-    s = direct()
     slow, other = s.pod("slow"), s.pod("other")
     c1 = s.run_container(slow, s.run_sandbox(slow))
     stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
@@ -71,8 +71,6 @@ def test_calls_for_other_pods_do_not_wait(answered: float, verdict: Verdict) -> 
     s.wait(answered if answered == 9 else 0).end("StopContainer", stop, {})
     if answered == 9:
         s.wait(0.01).end("RunPodSandbox", run, {"pod_sandbox_id": "new"})
-
-    assert s.judge("CRI-33").verdict is verdict
 
 
 @pytest.mark.parametrize(("contract", "rpc"), [("CRI-01", "Version"), ("CRI-02", "Status")])
@@ -145,17 +143,11 @@ def test_image_is_removed_twice() -> None:
     assert s.judge("CRI-25").verdict is BROKEN
 
 
-@pytest.mark.parametrize(
-    ("message", "verdict"),
-    [("RegistryUnavailable: no answer", KEPT), ("failed to pull: 503", BROKEN)],
-)
-def test_pull_error_has_its_prefix(message: str, verdict: Verdict) -> None:
+@detects("CRI-40", begin=direct, message=("RegistryUnavailable: no answer", "failed to pull: 503"))
+def test_pull_error_has_its_prefix(s: TraceBuilder, message: str) -> None:
     """CRI-40: an absent registry is reported in the word that the kubelet looks for."""
-    s = direct()
     s.record("fault", what="the registry is away")
     refuse(s, "PullImage", {"image": {"image": "two:a"}}, "UNKNOWN", message)
-
-    assert s.judge("CRI-40").verdict is verdict
 
 
 def test_other_pull_errors_need_no_prefix() -> None:

@@ -90,18 +90,20 @@ def test_pod_deleted_meanwhile(*, gone: bool, timeout: int, waits: float, verdic
     assert s.judge("RESTARTKUBELET-06").verdict is verdict
 
 
-@pytest.mark.parametrize(("back", "verdict"), [(True, Verdict.NOT_EXERCISED), (False, BROKEN)])
-def test_manifest_that_is_back(verdict: Verdict, *, back: bool) -> None:
+@detects(
+    "RESTARTKUBELET-07",
+    if_right=Verdict.NOT_EXERCISED,
+    begin=lambda: running(source="file"),
+    back=(True, False),
+)
+def test_manifest_that_is_back(s: TraceBuilder, web: PodHandle, *, back: bool) -> None:
     """RESTARTKUBELET-07: a static pod whose manifest is back at the kubelet's start goes on."""
-    s, web, *_ = running(source="file")
     goes_down(s)
     s.unset(web)
     comes_up(s)
     if back:
         s.set(web)
     s.wait(60).stop_here()
-
-    assert s.judge("RESTARTKUBELET-07").verdict is verdict
 
 
 @detects("RESTARTKUBELET-06", if_right=Verdict.NOT_EXERCISED, begin=running, how=("exits", "runs on"))
