@@ -45,3 +45,17 @@ def test_start_time_stays(time: str, verdict: Verdict) -> None:
     s.wait(4).stop(c1)
 
     assert s.judge("DEADLINE-02").verdict is verdict
+
+
+@pytest.mark.parametrize(("source", "verdict"), [("api", BROKEN), ("file", Verdict.NOT_EXERCISED)])
+def test_time_of_a_static_pod_without_a_mirror_begins_anew(source: str, verdict: Verdict) -> None:
+    """DEADLINE-02: a kubelet that starts again cannot know the startTime that no API server keeps."""
+    s = TraceBuilder(started=ZERO)
+    job = s.pod("job", source=source, activeDeadlineSeconds=10)
+    s.run_container(job, s.run_sandbox(job), "c1")
+    s.status(job, startTime=ZERO)
+    killed(s.wait(6))
+    started(s.wait(1))
+    tell_status(s.wait(60))
+
+    assert s.judge("DEADLINE-02").verdict is verdict

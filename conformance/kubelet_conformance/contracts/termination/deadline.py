@@ -111,8 +111,13 @@ def deadline_is_not_early(m: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 @contract("DEADLINE-02", on=kubelet("started"), needs=(CRI, PODS, STATUS))
 def restart_does_not_move_the_deadline(m: Moment) -> Iterator[Finding]:
-    """A kubelet that starts again ends a pod when its time is over, counted from its first startTime."""
+    """A kubelet that starts again ends a pod when its time is over, counted from its first startTime.
+
+    Only the API server keeps that: a static pod that never had a mirror begins anew.
+    """
     for pod in list(m.world.pods.values()):
+        if pod.static and not pod.mirror_uid:
+            continue
         deadline = _deadline(m, pod, pod.status)
         if deadline is not None and _to_watch(pod):
             yield _is_ended(m, pod, max(deadline, m.t), KUBELET_START)
