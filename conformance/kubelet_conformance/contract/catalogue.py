@@ -30,13 +30,6 @@ class Level(StrEnum):
     MAY = "MAY"
 
 
-class Fate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the suite does about a rule: it is judged, or left out for a stated reason."""
-
-    state: Literal["planned", "excluded"]
-    reason: str = ""
-
-
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One rule of the catalogue.
 
@@ -52,7 +45,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         versions: the Kubernetes versions it was read for, in words.
         source: where it was read; kubelet files are named below `pkg/kubelet`.
         mutant: a plausible wrong implementation that breaks it.
-        fate: what the suite does about it.
+        excluded: why it is left out; "" for one that is judged, or is to be.
     """
 
     id: str
@@ -66,7 +59,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versions: str
     source: str
     mutant: str
-    fate: Fate
+    excluded: str = ""
 
 
 class UnknownContract(LookupError):  # noqa: N818 - named as LookupError is

@@ -39,13 +39,15 @@ class Entry:
 
     @property
     def fate(self) -> Fate:
-        """What is judged is implemented, whatever the catalogue says."""
-        return Fate(self.row.fate.state) if self.contract is None else Fate.IMPLEMENTED
+        """What has a judge is implemented; the rest is excluded for a reason, or planned."""
+        if self.contract is not None:
+            return Fate.IMPLEMENTED
+        return Fate.EXCLUDED if self.row.excluded else Fate.PLANNED
 
     @property
     def reason(self) -> str:
         """Why it is left out."""
-        return self.row.fate.reason if self.fate is Fate.EXCLUDED else ""
+        return self.row.excluded if self.fate is Fate.EXCLUDED else ""
 
 
 @dataclass(frozen=True, slots=True)
