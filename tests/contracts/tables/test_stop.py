@@ -1,4 +1,4 @@
-"""The suite's own table 27.9: how long a container has to stop, row by row."""
+"""The suite's own table of stops: how long a container has to stop, row by row."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def test_life_goes_one_way() -> None:
 
 
 def tell(s: TraceBuilder, web: PodHandle, row: str) -> None:
-    """What leads to this row of table 27.1, if anything does."""
+    """What leads to this row of `REPLACEMENTS`, if anything does."""
     if row == "it has none":
         return
     first = s.run_sandbox(web)

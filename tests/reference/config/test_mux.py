@@ -22,7 +22,7 @@ DELETED = "2030-01-01T00:00:00Z"
 OTHER_SPEC = {"terminationGracePeriodSeconds": 1}
 RUNNING = {"phase": "Running"}
 
-#: Table 27.10: what the source said last, what it says now, and what that means; None is no pod.
+#: The table of changes: what the source said last, what it says now, and what that means; None is no pod.
 TABLE: dict[str, tuple[Pod | None, Pod | None, Op | None]] = {
     "new": (None, a_pod(), Op.ADD),
     "new and being deleted": (None, a_pod(deletionTimestamp=DELETED), Op.ADD),
@@ -55,7 +55,7 @@ TABLE: dict[str, tuple[Pod | None, Pod | None, Op | None]] = {
 
 @pytest.mark.parametrize(("old", "new", "op"), TABLE.values(), ids=TABLE)
 def test_change_is_classified(old: Pod | None, new: Pod | None, op: Op | None) -> None:
-    """Each row of table 27.10 (CONFIG-05, CONFIG-07, CONFIG-08)."""
+    """Each row of the table of changes (CONFIG-05, CONFIG-07, CONFIG-08)."""
     assert classify_change(old, new) is op
 
 

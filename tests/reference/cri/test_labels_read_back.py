@@ -78,7 +78,7 @@ def test_broken_annotations() -> None:
 
 
 def test_sandbox_is_read() -> None:
-    """No network at all is distinguished from a network without an IP (27.1)."""
+    """No network at all is distinguished from a network without an IP."""
     nothing = cri.PodSandboxStatus(id="s1", state=cri.SANDBOX_NOTREADY)
     empty = cri.PodSandboxStatus(id="s1", network=cri.PodSandboxNetworkStatus())
     both = cri.PodSandboxNetworkStatus(ip="10.0.0.1", additional_ips=[cri.PodIP(ip="fd00::1")])

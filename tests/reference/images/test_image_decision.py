@@ -1,4 +1,4 @@
-"""Whether an image is used, pulled or refused: table 27.11; and what an image's name says."""
+"""Whether an image is used, pulled or refused, row by row, and what an image's name says."""
 
 from __future__ import annotations
 

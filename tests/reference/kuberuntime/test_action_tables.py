@@ -1,4 +1,4 @@
-"""Tables 27.1 to 27.3 as objects: every row decides, and what comes before it does so first."""
+"""The tables of sandboxes and apps as objects: every row decides, and what comes before it does so first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 27.3: what is done for a pod whose sandbox stays."""
+"""What is done for a pod whose sandbox stays."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Table 27.4: which init container is next, and what comes of one that failed."""
+"""Which init container is next, and what comes of one that failed."""
 
 import pytest
 from decisions_bench import a_pod, a_record, actions, names, records

@@ -1,4 +1,4 @@
-"""Table 27.2: what is done for a pod whose sandbox has to change."""
+"""What is done for a pod whose sandbox has to change."""
 
 from typing import Any
 

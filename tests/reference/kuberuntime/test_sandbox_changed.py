@@ -1,4 +1,4 @@
-"""Table 27.1: whether a pod needs a new sandbox, its attempt number, and the id of the old one."""
+"""Whether a pod needs a new sandbox, its attempt number, and the id of the old one."""
 
 import pytest
 from decisions_bench import a_pod, a_sandbox, records

@@ -1,4 +1,4 @@
-"""Table 27.5: what is done for each init container of a pod with sidecars.
+"""What is done for each init container of a pod with sidecars.
 
 A container is written as its name (one that begins with "sc" is a sidecar) and its state in a word; a sidecar
 "scp..." has a startup probe.

@@ -1,4 +1,4 @@
-"""How long a container has to stop: table 27.9, row by row."""
+"""How long a container has to stop, row by row."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def answers(worker: Worker | None, *, is_synced: bool = True) -> list[bool]:
     ids=["sync", "asked", "begun", "evicted", "stopped", "deleted", "finished"],
 )
 def test_pod_with_a_worker(worker: Worker, expected: list[bool]) -> None:
-    """Each permission is given when the state is reached that makes it safe, and not before (table 27.6)."""
+    """Each permission is given when the state is reached that makes it safe, and not before."""
     assert answers(worker) == expected
 
 

@@ -1,4 +1,4 @@
-"""Table 27.12: what a probe worker does at one tick, and what it makes of an outcome."""
+"""What a probe worker does at one tick, and what it makes of an outcome."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_tick(kind: ProbeKind, state: ProbeState, facts: ProbeFacts, decision: T
 
 
 def test_every_condition_of_the_table_is_a_row() -> None:
-    """The tables in the code have the conditions of table 27.12 in its order."""
+    """The tables in the code have the conditions that are stated here, in this order."""
     assert [row.condition for row in (*WITHOUT_INSTANCE, *WITH_INSTANCE)] == [
         "no cached status for the pod",
         "pod phase terminal",

@@ -1,4 +1,4 @@
-"""Table 27.8: what the status says of a container, by its records, the status before and its start error.
+"""What the status says of a container, by its records, the status before and its start error.
 
 Rows are texts. Records, newest first: `RUNNING 2` is a running instance that was restarted twice. The
 status before: its state and its restart count. What comes out: state, lastState, restart count.

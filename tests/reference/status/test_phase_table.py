@@ -1,4 +1,4 @@
-"""Table 27.7: the phase that the containers of a pod amount to.
+"""The phase that the containers of a pod amount to.
 
 A container's status is written as a word: missing, empty, running, exit 0, exit 1, waiting, or waiting after
 an exit: again 0, again 1.

@@ -1,4 +1,4 @@
-"""Why a container is stopped, as far as a trace shows, and the grace that follows (decision table 27.9)."""
+"""Why a container is stopped, as far as a trace shows, and the grace that follows."""
 
 import math
 from typing import NamedTuple

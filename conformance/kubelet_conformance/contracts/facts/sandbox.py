@@ -132,7 +132,7 @@ REPLACEMENTS = Table[StandingSeen, Literal["run another", "use it"]](
     Row("address", _has_no_address, "run another", "it has no IP"),
     Row("usable", lambda _: True, "use it", ""),
 )
-"""Whether the pod needs another sandbox than those that stand (27.1)."""
+"""Whether the pod needs another sandbox than those that stand."""
 
 
 def why_replaced(pod: Pod) -> str | None:

@@ -149,7 +149,7 @@ def finished_pod_gets_no_replacement(_: Moment, pod: Pod) -> Findings:
 
 
 _NEVER_RAN_HAS_SUCCEEDED = ByVersion({"<=1.26": True, ">=1.27": False})
-"""Whether a container that was made and never ran counts as one that succeeded (table 27.2)."""
+"""Whether a container that was made and never ran counts as one that succeeded."""
 
 
 def _is_left_to_run(m: Moment, pod: Pod, name: str) -> bool:

@@ -144,7 +144,7 @@ def _state_is_read(m: Moment) -> None:
 
 @state_is_that_of_the_record.clause("as read", on=status())
 def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
-    """The state of a container in a status follows from a state that its record was read in (table 27.8)."""
+    """The state of a container in a status follows from a state that its record was read in."""
     if receives_events(m) or _ends(m) or not m.header.from_start:
         return  # Events of the runtime report states too.
     for entry in statuses.kubelets_entries(m):

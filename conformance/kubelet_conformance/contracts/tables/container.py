@@ -1,4 +1,4 @@
-"""What is done about a container, as far as a trace shows what decides (27.3 to 27.5, 27.11, 27.12)."""
+"""What is done about a container, as far as a trace shows what decides."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ APPS = Table[AppSeen, AppAct](
     Row("B8", lambda _: True, "nothing", "it has had its run"),
     remembered=1024,
 )
-"""What is done about an app container in a sandbox that stays (27.3)."""
+"""What is done about an app container in a sandbox that stays."""
 INITS = Table[InitSeen, InitAct](
     Row("N1", lambda c: c.record == "none", "start", "it has to be created"),
     Row("N2", lambda c: c.record == "created", "start", "it was created and never started"),
@@ -137,7 +137,7 @@ IMAGES = Table[ImageSeen, ImageStep](
     Row("I6", lambda i: i.backing_off, _BACK_OFF, "a pull has just failed"),
     Row("I7", lambda _: True, _PULL, "it is not there for this pod"),
 )
-"""What is done about an image before a container is created from it (27.11)."""
+"""What is done about an image before a container is created from it."""
 TICKS = Table[ProbeSeen, ProbeAct](
     Row("T1", lambda p: p.ended, "wait", "its pod has ended"),
     Row(
@@ -158,4 +158,4 @@ TICKS = Table[ProbeSeen, ProbeAct](
     Row("T7", lambda p: not p.started and p.name != "startup", "wait", "its container has not started yet"),
     Row("T8", lambda _: True, "execute", "nothing speaks against it"),
 )
-"""Whether a probe may be executed now (27.12)."""
+"""Whether a probe may be executed now."""

@@ -1,4 +1,4 @@
-"""What is done about a pod, as far as a trace shows the inputs: tables 27.2, 27.6 and 27.10."""
+"""What is done about a pod, as far as a trace shows the inputs."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -62,7 +62,7 @@ SUCCESSORS = Table[Stopped, Successor](
     Row("A3, A5, A7", lambda s: s.inits, "with the first init container", "initialization starts again"),
     Row("A2, A6", lambda _: True, "with the app containers", "some of them are left to run"),
 )
-"""What is done about a pod whose sandbox cannot be used any more (27.2)."""
+"""What is done about a pod whose sandbox cannot be used any more."""
 STAGES = Table[StageSeen, Stage](
     Row("S1", lambda s: s.runs and (s.asked or not s.wanted), "terminating", "it has to stop first"),
     Row("S2", lambda s: s.runs and s.ended, "terminating", "its run is over, and something is left"),
@@ -70,7 +70,7 @@ STAGES = Table[StageSeen, Stage](
     Row("S4", lambda s: s.asked or s.ended, "terminated", "it is over, and nothing of it runs"),
     Row("S5", lambda _: True, "wanted", "it was not asked to terminate"),
 )
-"""The stage of a pod, as it shows from outside (27.6)."""
+"""The stage of a pod, as it shows from outside."""
 ALLOWED: dict[Stage, frozenset[Act]] = {
     "wanted": frozenset({"make"}),
     "terminating": frozenset(),
@@ -92,7 +92,7 @@ CHANGES = Table[ManifestChange, Change](
     ),
     Row("M7", lambda _: True, "updated", "it means something else"),
 )
-"""The kind of change between a source's last manifest of a pod and its new one (27.10)."""
+"""The kind of change between a source's last manifest of a pod and its new one."""
 
 
 def stage_seen(pod: Pod) -> StageSeen:

@@ -1,4 +1,4 @@
-"""What a status says of a container and of its pod (tables 27.7 and 27.8).
+"""What a status says of a container and of its pod.
 
 The phase is computed in two steps, as the kubelet does (getPhase in kubelet_pods.go): every container of the
 spec counts as something, by its kind and by what its status says, and the counts decide.
@@ -76,7 +76,7 @@ STATES = Table[StateSeen, tuple[Shown, ...]](
     Row("C7", lambda s: s.before == "running", ("lost", "waiting"), "it is not known how it has ended"),
     Row("C8", lambda _: True, ("waiting", "lost"), "its state is not known"),
 )
-"""What a status says of a container (27.8), by its newest record and by what was said."""
+"""What a status says of a container, by its newest record and by what was said."""
 
 
 def said(status: ContainerStatus | None) -> Said:
@@ -129,7 +129,7 @@ COUNTS: tuple[CountRow, ...] = (
     CountRow("app", ("again after 0", "again"), ("stopped",), "ended, and what follows is not known"),
     CountRow("app", ("waiting",), ("waiting",), "was never started"),
 )
-"""What a container counts as (27.7)."""
+"""What a container counts as."""
 _COUNTS = {(row.kind, seen): row.counts for row in COUNTS for seen in row.seen}
 
 
@@ -187,7 +187,7 @@ PHASES = Table[Counts, str](
     Row("P11", lambda c: c.all_stopped, "Running", "what failed will come again"),
     Row("P12", lambda _: True, "Pending", "something is unknown, or there is nothing"),
 )
-"""Which phase the counts amount to (27.7)."""
+"""Which phase the counts amount to."""
 
 
 def seen(status: ContainerStatus | None) -> Seen:

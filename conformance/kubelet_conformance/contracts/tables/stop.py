@@ -1,4 +1,4 @@
-"""How long a container has to stop (decision table 27.9): a row for each situation in which one is killed."""
+"""How long a container has to stop: a row for each situation in which one is killed."""
 
 from __future__ import annotations
 
