@@ -32,6 +32,7 @@ _DATED = _OWNED | {DISRUPTION_TARGET}
 
 POD_COMPLETED, POD_FAILED = "PodCompleted", "PodFailed"
 UNKNOWN_STATUSES = "UnknownContainerStatuses"
+NOT_INITIALIZED = "ContainersNotInitialized"
 
 
 def is_owned(kind: str) -> bool:
@@ -87,11 +88,22 @@ def _initialized(pod: Pod, status: PodStatus, behaviour: Behaviour) -> PodCondit
     if not (unknown or incomplete) or (app_was_up and behaviour.app_proves_initialized):
         return PodCondition(type=INITIALIZED, status="True")
     message = _message(unknown, "incomplete", incomplete)
-    return _false(INITIALIZED, "ContainersNotInitialized", message)
+    return _false(INITIALIZED, NOT_INITIALIZED, message)
 
 
 def _is_initialized(container: AnyContainer, status: ContainerStatus) -> bool:
     return bool(status.started) if pods.is_sidecar(container) else status.ready
+
+
+def lasting_initialized(
+    found: Sequence[PodCondition], before: Iterable[PodCondition] | None, behaviour: Behaviour
+) -> list[PodCondition]:
+    """The conditions, where a pod that was initialized stays so whatever its containers do (COND-02)."""
+    now, then = condition(found, INITIALIZED), condition(before, INITIALIZED)
+    if not behaviour.restarts_all_containers or now is None or now.reason != NOT_INITIALIZED:
+        return list(found)
+    was_initialized = then is not None and then.status == "True"
+    return put(found, PodCondition(type=INITIALIZED, status="True")) if was_initialized else list(found)
 
 
 def containers_ready(pod: Pod, status: PodStatus) -> PodCondition:

@@ -189,13 +189,42 @@ class ContainerStatusRules:
     def recorded(
         self, now: StatusInput, container: AnyContainer, before: ContainerStatus | None
     ) -> ContainerStatus:
-        """The newest record gives the state, the one before it lastState (CSTAT-03, CSTAT-14)."""
+        """The newest record gives the state, the one before it lastState (CSTAT-03, CSTAT-14).
+
+        Where a container may restart its whole pod, the status before speaks for records that are gone.
+        """
         records = [record for record in now.records.containers if record.name == container.name]
         if not records:
             return self.without_record(now.pod, container, before)
-        status = self.of_record(now.runtime, records[0], before)
-        last = self.of_record(now.runtime, records[1], before).state if len(records) > 1 else State()
-        return replace(status, lastState=last)
+        status = replace(self.of_record(now.runtime, records[0], before), lastState=State())
+        if before is not None and now.behaviour.restarts_all_containers:
+            status = self.carried_on(status, before)
+        if len(records) > 1:
+            return replace(status, lastState=self.of_record(now.runtime, records[1], before).state)
+        return status
+
+    def carried_on(self, status: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
+        """The count does not fall and lastState stays, though the records they are from are gone (CSTAT-14).
+
+        A new instance after an end counts as a restart. An end that was not observed was counted with it, and
+        no more once the container is there again.
+        """
+        is_next, ended = before.containerID != status.containerID, _end(before.state)
+        was_lost = ended is not None and ended.reason == STATUS_UNKNOWN
+        count = before.restartCount - (was_lost and not is_next)
+        if (
+            is_next
+            and ended
+            and not was_lost
+            and status.state is not None
+            and status.state.running is not None
+        ):
+            count += 1
+        last = before.state if is_next and ended else before.lastState
+        end = _end(last)
+        if last is None or (end is not None and end.containerID == status.containerID):
+            last = State()
+        return replace(status, restartCount=max(count, status.restartCount), lastState=last)
 
     def refused(self, now: StatusInput, container: AnyContainer, status: ContainerStatus) -> ContainerStatus:
         """A container that is due to start, and could not, waits for that reason (CSTAT-04)."""
@@ -277,6 +306,10 @@ def _to_be_created(pod: Pod, container: AnyContainer) -> ContainerStatus:
 def unknown_end(message: str) -> State:
     """The state of a container that must have ended, though its end was not observed (CSTAT-02, TERM-17)."""
     return State(terminated=ContainerStateTerminated(exitCode=KILLED, reason=STATUS_UNKNOWN, message=message))
+
+
+def _end(state: State | None) -> ContainerStateTerminated | None:
+    return state.terminated if state is not None else None
 
 
 def _state(runtime: str, record: ContainerRecord) -> State:

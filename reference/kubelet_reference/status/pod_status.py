@@ -137,6 +137,7 @@ def generate_pod_status(
     status = _with_addresses(status, context, pod, records, before)
     usable = not decide.sandbox_changed(pod, records).changed
     found = decide.pod_conditions(pod, status, context.behaviour, sandbox_usable=usable)
+    found = conditions.lasting_initialized(found, before.conditions, context.behaviour)
     status = replace(status, conditions=[*(status.conditions or ()), *found])
     if not context.behaviour.resizes_in_place:
         return status

@@ -54,6 +54,39 @@ def test_started_app_proves_initialization(kubernetes: str, *, stays: bool) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("kubernetes", "restarts", "stays"), [("1.35", False, False), ("1.36", False, True), ("1.36", True, None)]
+)
+@pytest.mark.parametrize("contract_id", ["COND-02", "INIT-15"])
+def test_pod_that_was_initialized_stays_so(
+    contract_id: str, kubernetes: str, *, restarts: bool, stays: bool | None
+) -> None:
+    """COND-02, INIT-15: from 1.36 on, unless a new kubelet cannot know that it was initialized."""
+    for told in (True, False):
+        s = TraceBuilder(kubernetes)
+        web = s.pod("web-node-1", source="file", uid="static", initContainers=INITS)
+        s.run_sandbox(web)
+        tell_status(
+            s,
+            web,
+            "Pending",
+            inits=[DONE, ended(0, name="i2", ready=True)],
+            conditions=[condition("Initialized")],
+        )
+        if restarts:
+            s.wait(1).record("kubelet", op="killed")
+            s.record("kubelet", op="started")
+        tell_status(
+            s,
+            web,
+            "Pending",
+            inits=[DONE, GOES_ON],
+            conditions=[condition("Initialized") if told else NAMES_LEFT],
+        )
+
+        assert bool(s.judge(contract_id).breaks) is (stays is not None and told is not stays)
+
+
 def test_app_that_waited_proves_nothing_at_the_end() -> None:
     """COND-02: what waits in back-off is reported as lost with its pod, and Initialized stays as it was."""
     s = TraceBuilder()

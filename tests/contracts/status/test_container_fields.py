@@ -50,6 +50,50 @@ def test_restart_count_may_be_that_of_a_record_that_just_went(count: int) -> Non
     assert s.judge("CSTAT-07").verdict.words == ("broken" if count else "kept")
 
 
+@pytest.mark.parametrize(
+    ("kubernetes", "count", "verdict"),
+    [
+        ("1.36", 2, "kept"),
+        ("1.36", 1, "kept"),
+        ("1.36", 0, "broken"),
+        ("1.36", 3, "broken"),
+        ("1.35", 1, "broken"),
+    ],
+)
+def test_restarts_whose_records_are_gone_count(kubernetes: str, count: int, verdict: str) -> None:
+    """CSTAT-07: init containers of a new sandbox begin anew with 0, and from 1.36 on their count does not."""
+    s = TraceBuilder(kubernetes)
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    for attempt in range(3):
+        i1 = s.run_container(web, s.run_sandbox(web, attempt), "i1")
+        if attempt < 2:
+            s.exited(i1, 1)
+            said = ended(1, i1, restartCount=attempt if kubernetes == "1.36" else 0)
+            tell_status(s, web, "Pending", inits=[said])
+            s.remove(i1)
+    tell_status(s, web, "Pending", inits=[runs(i1, restartCount=count)])
+
+    assert s.judge("CSTAT-07").verdict.words == verdict
+
+
+@pytest.mark.parametrize(("found", "verdict"), [(True, "kept"), (False, "broken")])
+def test_lost_container_that_is_found_did_not_restart(verdict: str, *, found: bool) -> None:
+    """CSTAT-07: the count of an end that was not observed may be taken back, and no other."""
+    s, web, _, c1 = running("1.36")
+    said = ended(137, c1, restartCount=1)
+    if found:
+        s.container_status(c1, state="CONTAINER_UNKNOWN")
+        said["state"]["terminated"]["reason"] = "ContainerStatusUnknown"
+        tell_status(s, web, "Running", [said])
+        s.container_status(c1, state="CONTAINER_RUNNING")
+        said = runs(c1)
+    else:
+        said = runs(c1, restartCount=1)
+    tell_status(s, web, "Running", [said])
+
+    assert s.judge("CSTAT-07").verdict.words == verdict
+
+
 @detects("CSTAT-07", if_right=Verdict.NOT_EXERCISED, goes=(True, False))
 def test_pod_that_is_back_counts_anew(s: TraceBuilder, *, goes: bool) -> None:
     """CSTAT-07: a static pod whose file went and is back has no restarts yet, but one that stayed has."""

@@ -9,7 +9,12 @@ import pytest
 from decisions_bench import BEHAVIOUR, a_pod
 from lightkube.models.core_v1 import Pod, PodCondition
 
-from kubelet_reference.status.conditions import condition, pod_conditions, with_transition_times
+from kubelet_reference.status.conditions import (
+    condition,
+    lasting_initialized,
+    pod_conditions,
+    with_transition_times,
+)
 from kubelet_reference.util.versions import Behaviour
 
 NOW, THEN = datetime(2023, 11, 14, 12, tzinfo=UTC), datetime(2023, 11, 14, 11, tzinfo=UTC)
@@ -135,6 +140,20 @@ def test_app_proves_nothing_to_an_old_kubelet() -> None:
     pod = with_status("Running", UP, [DONE, WAITS], inits=("i1", "i2"))
 
     assert said(pod, "Initialized", behaviour=Behaviour.of("1.26"))[0] == "False"
+
+
+@pytest.mark.parametrize(("version", "status"), [("1.36", "True"), ("1.35", "False")])
+def test_initialized_pod_stays_so(version: str, status: str) -> None:
+    """From 1.36 on a pod that was initialized stays so while its init containers run again (COND-02)."""
+    pod, behaviour = with_status("Pending", [], [DONE, WAITS], inits=("i1", "i2")), Behaviour.of(version)
+    assert pod.status is not None
+    found = pod_conditions(pod, pod.status, behaviour, sandbox_usable=True)
+    before = [PodCondition(type="Initialized", status="True")]
+    lasting = condition(lasting_initialized(found, before, behaviour), "Initialized")
+
+    assert lasting is not None
+    assert lasting.status == status
+    assert lasting_initialized(found, None, behaviour) == found, "it was not initialized before"
 
 
 @pytest.mark.parametrize(

@@ -39,13 +39,16 @@ BEFORE: dict[str, dict[str, Any]] = {
 }
 
 
-def reported(pod: Pod, *known: ContainerRecord, error: str = "", failed: str = "c1") -> ContainerStatuses:
+def reported(
+    pod: Pod, *known: ContainerRecord, error: str = "", failed: str = "c1", version: str = "1.32"
+) -> ContainerStatuses:
     """The statuses that come out, `error` being why the last start of the container failed."""
+    behaviour = Behaviour.of(version)
     reasons = ReasonCache()
     if error:
         reasons.add("u1", failed, error, "no luck")
     assert pod.status is not None
-    return container_statuses(StatusInput(pod, records(*known), pod.status, reasons, "fake", Behaviour()))
+    return container_statuses(StatusInput(pod, records(*known), pod.status, reasons, "fake", behaviour))
 
 
 def with_before(before: str, *, count: int = 4, **more: Any) -> Pod:
@@ -232,3 +235,74 @@ def test_order() -> None:
     lists = (found.init, found.app, found.ephemeral)
 
     assert [[one.name for one in one_list] for one_list in lists] == [["z", "a"], ["a1", "z1"], ["a2", "z2"]]
+
+
+ANOTHER, OWN = "fake://another", f"fake://{a_record('c1', 'RUNNING').id}"
+LOST_END: dict[str, Any] = {"exitCode": 137, "reason": "ContainerStatusUnknown"}
+
+
+@pytest.mark.parametrize(
+    ("known", "shown", "expected"),
+    [
+        pytest.param(
+            [a_record("c1", "RUNNING")],
+            {"state": {"terminated": END}, "containerID": ANOTHER, "restartCount": 1},
+            ("Running", T3, 2),
+            id="next-runs",
+        ),
+        pytest.param(
+            [a_record("c1", "EXITED", code=1)],
+            {"state": {"terminated": END}, "containerID": ANOTHER, "restartCount": 1},
+            (T1, T3, 1),
+            id="next-has-ended",
+        ),
+        pytest.param(
+            [a_record("c1", "RUNNING")],
+            {
+                "state": {"running": {}},
+                "lastState": {"terminated": END},
+                "containerID": OWN,
+                "restartCount": 1,
+            },
+            ("Running", T3, 1),
+            id="the-same",
+        ),
+        pytest.param(
+            [N_RUNNING, OLDER],
+            {"state": {"terminated": END}, "containerID": ANOTHER, "restartCount": 1},
+            ("Running", T2, 7),
+            id="older-record",
+        ),
+        pytest.param(
+            [N_RUNNING],
+            {"state": {"terminated": LOST_END}, "containerID": ANOTHER, "restartCount": 7},
+            ("Running", LOST, 7),
+            id="next-after-lost",
+        ),
+        pytest.param(
+            [a_record("c1", "RUNNING")],
+            {"state": {"terminated": LOST_END}, "containerID": OWN, "restartCount": 1},
+            ("Running", "-", 0),
+            id="lost-is-there-again",
+        ),
+        pytest.param(
+            [a_record("c1", "EXITED", code=1)],
+            {
+                "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                "lastState": {"terminated": {**END, "containerID": OWN}},
+                "containerID": OWN,
+                "restartCount": 0,
+            },
+            (T1, "-", 0),
+            id="waited-no-more",
+        ),
+    ],
+)
+def test_status_before_speaks_for_records_that_are_gone(
+    known: list[ContainerRecord], shown: dict[str, Any], expected: tuple[str, str, int]
+) -> None:
+    """CSTAT-07, CSTAT-14: from 1.36 on the count goes on, each restart once, and lastState stays."""
+    status = {"name": "c1", "image": "", "imageID": "", "ready": False, "lastState": {}} | shown
+    pod = a_pod(status={"containerStatuses": [status]})
+
+    assert words(reported(pod, *known, version="1.36").app[0]) == expected

@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, another_i
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_come_back
 from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.status.conditions import stays_initialized
 from kubelet_conformance.contracts.tables.container import INITS, InitAct, InitSeen
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodStatus
@@ -206,13 +207,16 @@ _UNSEEN_FAILURES = frozenset(
 
 
 def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
-    """What the Initialized condition must say; None where the app containers only ran before."""
+    """What the Initialized condition must say; None where that is not known, as if apps only ran before."""
     apps = now.container_statuses or ()
     if _STAYS_INITIALIZED.at(m.kubernetes):
         if [one for one in apps if one.state.running or one.state.terminated]:
             return True
         if [one for one in apps if one.last_state.terminated]:
             return None
+    stays = stays_initialized(m, pod)
+    if stays is not False:
+        return stays
     ready = {one.name: one.ready for one in _init_statuses(pod, now)}
     return all(ready.get(spec.name, False) for spec in containers.regular_inits(pod))
 
@@ -225,7 +229,8 @@ def _init_statuses(pod: Pod, now: PodStatus) -> list[ContainerStatus]:
 def ready_by_exit_code(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """A regular init container that ended is ready when its exit code is 0.
 
-    Initialized is True when all are ready, and until then False with reason ContainersNotInitialized.
+    Initialized is True when all are ready, and until then False with reason ContainersNotInitialized. From
+    1.36 on it stays True.
     """
     for reported in _init_statuses(pod, status):
         ended = reported.state.terminated

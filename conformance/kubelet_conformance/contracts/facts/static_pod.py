@@ -222,6 +222,17 @@ def status_may_be_forgotten(m: Moment, pod: Pod) -> bool:
     return run is None or run.t < back_t or pod.status_t < run.t
 
 
+def is_forgotten(m: Moment, pod: Pod) -> bool:
+    """A new kubelet reads the last status of an API pod from its object, and has none of a static pod.
+
+    A static pod whose file is back starts without one.
+    """
+    started_t = m.node.started_t
+    if pod.wanted and status_may_be_forgotten(m, pod):
+        return True
+    return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
+
+
 Json = dict[str, Any]
 CREATED = 201
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
-from kubelet_conformance.contract.applicability import ByVersion
+from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_all, status
 from kubelet_conformance.contracts.facts.timing import REACTION
@@ -49,6 +49,14 @@ FINAL_PHASES_SINCE = (1, 27)
 
 _CONTAINERS_REMEMBERED = 256
 _NO_SPEC: tuple[Kind, None] = "unknown", None
+
+
+def carries_on(m: Moment) -> bool:
+    """A status carries on what the one before said: of initialization, and of records that are gone.
+
+    From 1.36 on the gate that lets a container restart its whole pod does so for every pod.
+    """
+    return is_on(RESTART_ALL_GATE, m.header.feature_gates, m.kubernetes)
 
 
 def are_sampled(m: Moment) -> bool:

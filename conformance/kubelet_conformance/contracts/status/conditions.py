@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.facts.container import may_have_started, side
 from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
+from kubelet_conformance.contracts.facts.static_pod import is_forgotten
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerState, ContainerStatus, PodStatus
@@ -97,14 +98,20 @@ def _initialized(
         return _TRUE
     if not now.status.init_container_statuses:
         return Expected("False", "UnknownContainerStatuses")
-    return _not_so(
-        "ContainersNotInitialized", _list_of(unknown, "unknown"), _list_of(incomplete, "incomplete")
-    )
+    return _not_so(_NOT_INITIALIZED, _list_of(unknown, "unknown"), _list_of(incomplete, "incomplete"))
 
 
 def _started(said: ContainerStatus, before: PodStatus | None) -> bool:
     old = (one for one in before.init_container_statuses or () if one.name == said.name) if before else ()
     return bool(next(iter(old), said).started)
+
+
+def stays_initialized(m: Moment, pod: Pod) -> bool | None:
+    """The pod was reported as initialized and stays so; None where the kubelet may have forgotten it."""
+    before = pod.status.condition("Initialized") if pod.status is not None else None
+    if before is None or before.status != "True" or not statuses.carries_on(m):
+        return False
+    return None if is_forgotten(m, pod) else True
 
 
 def _waited(said: ContainerStatus | None) -> bool:
@@ -125,6 +132,7 @@ def _is_ended_with_its_pod(m: Moment, now: statuses.Written) -> bool:
     return any(one.name not in now.pod.containers or _waited(before.get(one.name)) for one in now.lost)
 
 
+_NOT_INITIALIZED = "ContainersNotInitialized"
 APP_MEANS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
 """An app container that has started proves that the init containers were done."""
 
@@ -133,19 +141,23 @@ APP_MEANS_INITIALIZED = ByVersion({"<=1.26": False, ">=1.28": True})
 def initialized_follows_the_init_containers(m: Moment) -> Findings:
     """Initialized is True once every init container is done and every sidecar started, else False with names.
 
-    From 1.28 on it is also True once an app container has started. A pod that has succeeded has the reason
-    PodCompleted.
+    From 1.28 on it is also True once an app container has started, and from 1.36 on it stays True. A pod that
+    has succeeded has the reason PodCompleted.
     """
     now = statuses.written(m)
     if now is None or _is_ended_with_its_pod(m, now):
         return None
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
     views = _views(m, now) if m.pod is not None and sidecars(m.pod) else (None,)
-    expected = (
+    expected = [
         _initialized(now, phase, app_suffices=app_suffices, before=view)
         for phase in now.phases
         for view in views
-    )
+    ]
+    stays = stays_initialized(m, now.pod)
+    if stays is not False:
+        stayed = [_TRUE if one.reason == _NOT_INITIALIZED else one for one in expected]
+        expected = stayed if stays else expected + stayed
     found = _judged(now, "Initialized", expected)
     late = may_have_started(now.pod, now.status) if found is not KEPT else None
     if not late:

@@ -6,11 +6,14 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, 
 from kubelet_conformance.contract.applicability import STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import call, done, status
-from kubelet_conformance.contracts.facts.static_pod import is_without_a_past, status_may_be_forgotten
+from kubelet_conformance.contracts.facts.container import asked
+from kubelet_conformance.contracts.facts.static_pod import is_forgotten, is_without_a_past
 from kubelet_conformance.contracts.facts.status import (
     END_SHOWN,
     Entry,
+    carries_on,
     is_late,
+    is_lost,
     kubelets_entries,
     record_with,
 )
@@ -25,9 +28,13 @@ STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 
 
 class _Counted(Note):
-    """The restart counts of the last status, by name, and its seq; those of removed records, by id."""
+    """The restart counts of the last status, by name, and its seq; those of removed records, by id.
+
+    `created` says how many containers of each name were created for the pod.
+    """
 
     counts: dict[str, int] = {}
+    created: dict[str, int] = {}
     removed: dict[str, str] = {}
     seq: int = 0
 
@@ -36,7 +43,8 @@ class _Counted(Note):
 def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding]:
     """RestartCount is the number that the newest record carries in its annotation.
 
-    Without a record it does not fall.
+    Without a record it does not fall. From 1.36 on it never falls, and the restarts whose records are gone
+    may count too.
     """
     counted = pod.note(_Counted)
     for entry in kubelets_entries(m):
@@ -46,13 +54,14 @@ def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding
         record = container.record if container else None
         noted = _number(container) if container else counted.removed.get(said.runtime_id, "")
         if not noted.isdecimal():
-            is_forgotten = _is_forgotten(m, pod) or is_without_a_past(pod, said.name)
-            if said.restart_count < before and not is_forgotten:
+            is_new = is_forgotten(m, pod) or is_without_a_past(pod, said.name)
+            if said.restart_count < before and not is_new:
                 yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
             continue
         # A container that is lost while it runs counts as restarted before there is a new record.
         lost = record is not None and record.state == "CONTAINER_UNKNOWN"
-        if said.restart_count != int(noted) and not (lost and said.restart_count == int(noted) + 1):
+        counts = _counts(m, pod, entry, int(noted), before)
+        if said.restart_count not in counts and not (lost and said.restart_count - 1 in counts):
             made = container.create.seq if container and container.create else None
             yield broken(
                 f"restartCount of {said.name} is {said.restart_count}, its record says {noted}", made
@@ -60,6 +69,25 @@ def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding
         else:
             yield KEPT
     counted.seq = m.seq
+
+
+@observer(on=done("CreateContainer"))
+def _one_more(m: Moment, pod: Pod) -> None:
+    """Count the containers of each name that were created for the pod."""
+    created, name = pod.note(_Counted).created, asked(m).metadata.name
+    created[name] = created.get(name, 0) + 1
+
+
+def _counts(m: Moment, pod: Pod, entry: Entry, noted: int, before: int) -> range:
+    """The restart counts that a status may say, by the number in the record and the count before."""
+    if not carries_on(m):
+        return range(noted, noted + 1)
+    if is_forgotten(m, pod):
+        before = 0
+    elif entry.before is not None and is_lost(entry.before):
+        before -= 1  # It may be there again.
+    least = max(noted, before)
+    return range(least, max(least + 1, pod.note(_Counted).created.get(entry.status.name, 0)))
 
 
 def _number(container: Container) -> str:
@@ -81,17 +109,6 @@ def _number_goes(m: Moment) -> None:
         removed[m.container.id] = _number(m.container)
         if len(removed) > _REMOVED_REMEMBERED:
             del removed[next(iter(removed))]
-
-
-def _is_forgotten(m: Moment, pod: Pod) -> bool:
-    """A new kubelet reads the last status of an API pod from its object, and has none of a static pod.
-
-    A static pod whose file is back starts without one.
-    """
-    started_t = m.node.started_t
-    if pod.wanted and status_may_be_forgotten(m, pod):
-        return True
-    return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
 
 
 @contract("CSTAT-08", on=status(), needs=NEEDS)

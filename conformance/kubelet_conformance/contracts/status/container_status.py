@@ -4,12 +4,16 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodSpec, Terminated
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import KEPT, broken, contract, observer
+from kubelet_conformance.contract.definition import KEPT, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import read_as, status
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import read_as_unknown
 from kubelet_conformance.contracts.facts.kubelet import receives_events
-from kubelet_conformance.contracts.facts.static_pod import end_is_made_up, ended_since_its_file_went
+from kubelet_conformance.contracts.facts.static_pod import (
+    end_is_made_up,
+    ended_since_its_file_went,
+    is_forgotten,
+)
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.container import Recorded
 from kubelet_conformance.contracts.tables.status import may_be_shown, said, shown
@@ -270,8 +274,23 @@ def vanished_record_leaves_its_trace(m: Moment, pod: Pod) -> Iterator[Finding]:
 def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
     """LastState is of a record: it goes with that record once the status is built from the remaining one.
 
-    The same holds for the end that was invented for a vanished record. restartCount stays.
+    The same holds for the end that was invented for a vanished record. restartCount stays. From 1.36 on
+    lastState outlives its record, until there is an older record again.
     """
+    for entry, older, removed_t in _last_states_without_record(m):
+        name, last = entry.status.name, entry.status.last_state.terminated
+        if statuses.carries_on(m):
+            if last is not None or m.pod is None or not is_forgotten(m, m.pod):
+                yield kept_if(last is not None, f"lastState of {name} has gone with its record")
+        elif last is None or last.container_id != older.container_id:
+            yield KEPT
+        elif m.t - removed_t > REACTION and not kubelet_view(m).api_was_away(removed_t):
+            seq = m.pod.status_seq if m.pod else None
+            yield broken(f"lastState of {name} is of a record that is gone", seq)
+
+
+def _last_states_without_record(m: Moment) -> Iterator[tuple[statuses.Entry, Terminated, float]]:
+    """Containers whose lastState was of a record that is gone: the entry, that state, and since when."""
     for entry in statuses.kubelets_entries(m):
         said, container, old = entry.status, entry.container, entry.before
         older = old.last_state.terminated if old is not None else None
@@ -283,19 +302,12 @@ def last_state_goes_with_its_record(m: Moment) -> Iterator[Finding]:
             continue  # The rest of it stays as it was.
         if statuses.shows_probes_only(m) or statuses.shows_its_sandbox_only(m):
             continue
-        last = said.last_state.terminated
         gone = statuses.record_with(m, older.runtime_id)
         removed_t = (
             container.created_t if older.reason == statuses.UNKNOWN_END else gone.removed_t if gone else None
         )
-        if removed_t is None or container.removed_t is not None:
-            continue
-        if last is None or last.container_id != older.container_id:
-            yield KEPT
-        elif m.t - removed_t > REACTION and not kubelet_view(m).api_was_away(removed_t):
-            yield broken(
-                f"lastState of {said.name} is of a record that is gone", m.pod.status_seq if m.pod else None
-            )
+        if removed_t is not None and container.removed_t is None:
+            yield entry, older, removed_t
 
 
 @contract("CSTAT-15", on=status(), needs=NEEDS)
