@@ -93,7 +93,6 @@ OF_PODS: list[Row] = [
     ("spec.dnsConfig", {"options": [{"value": "2"}]}, ".options[0].name"),
     ("spec.preemptionPolicy", "Always", ""),
     ("spec.preemptionPolicy", "", ""),
-    ("spec.terminationGracePeriodSeconds", -1, ""),
     ("spec.activeDeadlineSeconds", 0, ""),
     ("spec.activeDeadlineSeconds", 2**31, ""),
     ("spec.priority", 2**31, ""),

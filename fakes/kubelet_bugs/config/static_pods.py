@@ -140,7 +140,7 @@ class ClaimsAreNothing(FileSource):
         try:
             return super()._pod(path)
         except ManifestError as error:
-            if error.subject is None or any("resourceClaims" not in each.field for each in error.errors):
+            if any("resourceClaims" not in each.field for each in error.errors):
                 raise
             raw = msgspec.yaml.decode(self._disk.read(path))
             return self.make(msgspec.convert({**raw, "spec": _without_claims(raw["spec"])}, Pod), path)

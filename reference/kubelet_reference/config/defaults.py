@@ -32,6 +32,9 @@ def with_defaults(pod: JsonObject) -> JsonObject:
     for kind in ("initContainers", "containers"):
         if kind in spec:
             spec[kind] = [_container(one, host_network=spec.get("hostNetwork", False)) for one in spec[kind]]
+    # A negative grace is an old mistake that stays allowed, and counts as 1.
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     if "volumes" in spec:
         spec["volumes"] = [_volume(one) for one in spec["volumes"]]
     return {**pod, "spec": spec}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import cast
 
 import msgspec
-from lightkube.models.core_v1 import Pod
 
 _SHOWN_LENGTH = 60
 
@@ -24,14 +23,10 @@ class FieldError:
 
 
 class ManifestError(Exception):
-    """A manifest is refused, for one reason or several.
+    """A manifest is refused, for one reason or several."""
 
-    `subject` is the pod by its name, as far as the manifest has one: an event can then be recorded about it.
-    """
-
-    def __init__(self, errors: Iterable[FieldError], subject: Pod | None = None) -> None:
+    def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors = tuple(errors)
-        self.subject = subject
         super().__init__("; ".join(map(str, self.errors)))
 
 

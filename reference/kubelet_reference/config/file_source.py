@@ -69,7 +69,7 @@ class FileSource:
             self._pods = {}
         except (OSError, ManifestError) as error:
             # A single manifest that turned bad leaves its pod in force, a folder we cannot list all of them.
-            self._reporter.report(Source.FILE, self._path, error)
+            self._reporter.report(self._path, error)
             return
         self._read = {path: read for path, read in self._read.items() if path in self._pods}
         self._send()
@@ -85,7 +85,7 @@ class FileSource:
                 if self._is_manifest(name):
                     found[path] = self._pod(path)
             except (OSError, ManifestError) as error:
-                self._reporter.report(Source.FILE, path, error)
+                self._reporter.report(path, error)
         return found
 
     def _is_manifest(self, name: str) -> bool:
@@ -147,6 +147,6 @@ class FileSource:
             if self._pods.pop(path, None) is None:
                 return
         except (OSError, ManifestError) as error:
-            self._reporter.report(Source.FILE, path, error)
+            self._reporter.report(path, error)
             return
         self._send()

@@ -2,8 +2,6 @@
 
 import logging
 
-from lightkube.models.core_v1 import Pod
-
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pods
 from kubelet_reference.config.mux import Mux
@@ -67,15 +65,9 @@ class HttpSource:
         try:
             found = read_pods(body, self._behaviour)
         except ManifestError as error:
-            self._reporter.report(Source.HTTP, self._url, error)
+            # One pod of a list that is wrong has the whole list refused (CONFIG-13).
+            self._reporter.report(self._url, error)
             return
-        wanted: list[Pod] = []
-        for index, pod in enumerate(found):
-            origin = f"{self._url} items[{index}]" if len(found) > 1 else self._url
-            # One that is refused does not keep the others from running.
-            if isinstance(pod, ManifestError):
-                self._reporter.report(Source.HTTP, origin, pod)
-            else:
-                self._reporter.forget(origin)
-                wanted.append(static_pod(pod, Source.HTTP, self._url, self._node_name))
+        self._reporter.forget(self._url)
+        wanted = [static_pod(pod, Source.HTTP, self._url, self._node_name) for pod in found]
         self._mux.set_pods(Source.HTTP, wanted)

@@ -24,16 +24,16 @@ def read_pod(content: bytes, behaviour: Behaviour = _USUAL) -> Pod:
     return _pod(parse(content), behaviour)
 
 
-def read_pods(content: bytes, behaviour: Behaviour = _USUAL) -> tuple[Pod | ManifestError, ...]:
+def read_pods(content: bytes, behaviour: Behaviour = _USUAL) -> tuple[Pod, ...]:
     """The pods of a body that is a pod or a list of pods (CONFIG-14).
 
-    A pod of a list that is refused is its error; a body that is neither pod nor list raises `ManifestError`.
+    Raises `ManifestError` for a body that is neither, and for a list with a pod that is refused.
     """
     raw = parse(content)
     items = _items(raw)
     if items is None:
         return (_pod(raw, behaviour),)
-    return tuple(_pod_or_error(item, behaviour) for item in items)
+    return tuple(_pod(item, behaviour) for item in items)
 
 
 def _items(raw: object) -> list[object] | None:
@@ -51,22 +51,15 @@ def _as_pod(raw: object) -> object:
     return {"apiVersion": "v1", "kind": "Pod", **cast("JsonObject", raw)} if isinstance(raw, dict) else raw
 
 
-def _pod_or_error(raw: object, behaviour: Behaviour) -> Pod | ManifestError:
-    try:
-        return _pod(raw, behaviour)
-    except ManifestError as error:
-        return error
-
-
 def _pod(raw: object, behaviour: Behaviour) -> Pod:
     place = FieldPath([])
     data = _read(raw, place)
     if place.errors:
-        raise ManifestError(place.errors, _subject(raw))
+        raise ManifestError(place.errors)
     pod = msgspec.convert(with_defaults(data), Pod)
     errors = validate(pod, behaviour)
     if errors:
-        raise ManifestError(errors, _subject(raw))
+        raise ManifestError(errors)
     return pod
 
 
@@ -86,14 +79,3 @@ def _read(raw: object, place: FieldPath) -> JsonObject:
     if data.get("spec") is None:
         place.field("spec").wrong("missing")
     return read_object(Pod, data, place)
-
-
-def _subject(raw: object) -> Pod | None:
-    """The refused pod by its name and namespace, if it has a name."""
-    match raw:
-        case {"kind": "Pod", "metadata": {"name": str(name)}} if name:
-            namespace = cast("JsonObject", raw)["metadata"].get("namespace")
-            identity = {"name": name, "namespace": namespace if isinstance(namespace, str) else "default"}
-            return msgspec.convert({"metadata": identity}, Pod)
-        case _:
-            return None

@@ -8,7 +8,6 @@ import msgspec
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import names, pods
-from kubelet_reference.api.events import Reason, Recorder
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.validation.fields import JsonObject
 
@@ -56,14 +55,15 @@ _LOG = logging.getLogger("kubelet_reference.config")
 
 
 class ManifestErrorReporter:
-    """Reports what is wrong with manifests, once for as long as it stays the same."""
+    """Logs what is wrong with manifests, once for as long as it stays the same.
 
-    def __init__(self, events: Recorder, node_name: str) -> None:
-        self._events = events
-        self._node_name = node_name
+    No event says so: a pod that cannot be read is none that an event could be about.
+    """
+
+    def __init__(self) -> None:
         self._reported: dict[str, str] = {}
 
-    def report(self, source: Source, origin: str, error: ManifestError | OSError) -> None:
+    def report(self, origin: str, error: ManifestError | OSError) -> None:
         """Say that the manifest at `origin`, a path or URL, is refused."""
         text = str(error)
         if self._reported.get(origin) == text:
@@ -74,10 +74,6 @@ class ManifestErrorReporter:
             return
         for problem in error.errors:
             _LOG.error("%s: %s", origin, problem)
-        if error.subject is not None:
-            pod = static_pod(error.subject, source, origin, self._node_name)
-            message = f"The pod {pods.key(pod)} from {origin} is refused: {text}"
-            self._events.warning(pod, Reason.FAILED_VALIDATION, message)
 
     def forget(self, origin: str) -> None:
         """The manifest is fine, or gone: the next error in it is reported again."""

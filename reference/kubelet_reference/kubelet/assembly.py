@@ -87,7 +87,7 @@ class Assembly:
         parts, ports, settings = self._parts, self._ports, self._settings
         self.mux = parts.mux(self.recorder, ports.clock, self._source_names(), parts.classify_change)
         self.manager = parts.pod_manager()
-        reporter = ManifestErrorReporter(self.recorder, settings.node_name)
+        reporter = ManifestErrorReporter()
         clock, mux = ports.clock, self.mux
         arguments = clock, mux, reporter, settings, self._behaviour
         if settings.static_pod_path:

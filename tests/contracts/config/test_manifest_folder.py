@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from outside_world import event, file_pod, killed, start_static, started, static_config, tell_status
 from running import BROKEN, KEPT
@@ -25,6 +27,35 @@ def test_folder_that_appears_is_read(waits: float, verdict: Verdict) -> None:
 
     assert s.judge("STATIC-08").verdict is verdict
     assert s.judge("STATIC-09").verdict.words == "not exercised"
+
+
+_C1 = {"name": "c1", "image": "img:1"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"containers": []},
+        {"containers": [_C1, _C1]},
+        {"containers": [_C1], "initContainers": [_C1]},
+        {"containers": [_C1], "resourceClaims": [{"name": "gpu"}]},
+        {"containers": [_C1], "ephemeralContainers": [{"name": "e"}]},
+        {"containers": [{**_C1, "imagePullPolicy": "Maybe"}]},
+        {"containers": [{**_C1, "livenessProbe": {"periodSeconds": -1}}]},
+        {"containers": [_C1]},
+    ],
+    ids=["none", "twice", "init too", "claims", "ephemeral", "policy", "period", "valid"],
+)
+def test_invalid_manifest_need_not_start(spec: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    """STATIC-09, SANDBOX-01: a manifest that is invalid is refused in the log only; a valid one starts."""
+    s = TraceBuilder()
+    s.call("ListContainers", {"filter": {}}, {"containers": []})
+    file_pod(s, **spec)
+    s.wait(60).call("ListContainers", {"filter": {}}, {"containers": []})
+
+    expected = BROKEN if request.node.callspec.id == "valid" else Verdict.NOT_EXERCISED
+    assert s.judge("STATIC-09").verdict is expected
+    assert s.judge("SANDBOX-01").verdict is expected
 
 
 @detects("STATIC-19", runs=("c3", "c2"))

@@ -10,6 +10,27 @@ from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
+GRACE = "io.kubernetes.pod.terminationGracePeriod"
+
+
+@pytest.mark.parametrize(
+    ("version", "noted", "verdict"),
+    [("1.32", "1", KEPT), ("1.32", "-5", BROKEN), ("1.26", "-5", Verdict.NOT_EXERCISED)],
+)
+@pytest.mark.parametrize("contract", ["START-05", "START-06"])
+def test_negative_grace_counts_as_one_second(
+    contract: str, version: str, noted: str, verdict: Verdict
+) -> None:
+    """START-05, START-06: a negative grace is noted as 1, and before 1.27 it may be noted as it is."""
+    s = TraceBuilder(version)
+    web = s.pod(terminationGracePeriodSeconds=-5)
+    config = s.container_config(web, "c1")
+    config["annotations"][GRACE] = noted
+    s.create(web, s.run_sandbox(web), config=config)
+
+    assert s.judge(contract).verdict is verdict
+
+
 HOOK = {"io.kubernetes.container.preStopHandler": "{}"}
 
 

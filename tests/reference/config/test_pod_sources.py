@@ -47,7 +47,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.mux = Mux(self.events.recorder, self.clock, tuple(Source))
-        self.reporter = ManifestErrorReporter(self.events.recorder, "n1")
+        self.reporter = ManifestErrorReporter()
 
     def files(self, path: str = FOLDER) -> FileSource:
         """The file source of that path."""
@@ -129,7 +129,7 @@ async def test_changes_are_noticed_at_once() -> None:
 async def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCaptureFixture) -> None:
     """A manifest that turned bad runs on until the next listing; others never notice (STATIC-07).
 
-    The log names file and field, once, and the pod has an event.
+    The log names file and field, once, and no event does.
     """
     caplog.set_level(logging.ERROR)
     world = World()
@@ -144,7 +144,7 @@ async def test_bad_manifest_is_absent_at_the_next_listing(caplog: pytest.LogCapt
         assert await world.after(2) == [("REMOVE", ["web-n1"])]
         await world.after(60)
 
-    assert world.events.reported == [("Warning", "FailedValidation", "default/web-n1")]
+    assert world.events.reported == []
 
     field, message = (
         "spec.containers[0].imagePullPolicy",
@@ -246,17 +246,21 @@ async def test_empty_body_is_read() -> None:
 
 
 @in_virtual_time
-async def test_list_at_the_url_runs_all_that_is_good() -> None:
-    """Every good pod of a list runs; a refused one has its event (CONFIG-14)."""
+async def test_list_at_the_url_is_run_as_a_whole() -> None:
+    """Every pod of a list runs (CONFIG-14); one that is wrong has the whole list refused (CONFIG-13)."""
     world = World()
-    items = [json.loads(manifest("a")), json.loads(manifest("b", image="")), json.loads(manifest("c"))]
-    world.web.serve(URL, json.dumps({"apiVersion": "v1", "kind": "PodList", "items": items}).encode())
+    a, b, wrong = (json.loads(each) for each in (manifest("a"), manifest("b"), manifest("c", image="")))
+    good, bad = (
+        json.dumps({"apiVersion": "v1", "kind": "PodList", "items": items}).encode()
+        for items in ([a, b], [a, wrong])
+    )
+    world.web.serve(URL, good)
 
     async with running(world.http().run()):
-        assert await world.after(50) == [("ADD", ["a-n1", "c-n1"])]
+        assert await world.after(50) == [("ADD", ["a-n1", "b-n1"])]
         assert world.web.fetched == 3
-
-    assert world.events.reported == [("Warning", "FailedValidation", "default/b-n1")]
+        world.web.serve(URL, bad)
+        assert await world.after(50) == []
 
 
 @in_virtual_time

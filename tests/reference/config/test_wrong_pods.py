@@ -42,8 +42,6 @@ KINDS: dict[str, list[Saying]] = {
 }
 """Everything that is wrong, by what it is about."""
 WRONG = [one for kind in KINDS.values() for one in kind]
-NAMED = [one for one in WRONG if one.place != ("metadata", "name") or one.value]
-"""What is wrong with pods that have a name: about a pod without one no event can be recorded."""
 
 NODE: Json = {
     "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -254,18 +252,14 @@ def test_several_mistakes_in_one_pod(wrong: list[Saying]) -> None:
 
 
 #: Every kind of mistake comes as often as any other, however many rows it has.
-MISTAKES = (
-    st.sampled_from(sorted(KINDS))
-    .flatmap(lambda kind: st.sampled_from(KINDS[kind]))
-    .filter(NAMED.__contains__)
-)
+MISTAKES = st.sampled_from(sorted(KINDS)).flatmap(lambda kind: st.sampled_from(KINDS[kind]))
 
 
 @settings(max_examples=100)
 @given(st.lists(MISTAKES, min_size=1, max_size=5), st.integers(1, 3))
 @run_by(in_world)
 async def test_the_rest_of_the_node_goes_on(world: World, wrong: list[Saying], good: int) -> None:
-    """A kubelet refuses each wrong pod with an event that names the field, and runs the others."""
+    """A kubelet runs none of the wrong pods and all of the others."""
     for number, one in enumerate(wrong):
         world.disk.write(f"{MANIFESTS}/wrong-{number}.yaml", json.dumps(one.put(POD)).encode())
     for number in range(good):
@@ -273,9 +267,5 @@ async def test_the_rest_of_the_node_goes_on(world: World, wrong: list[Saying], g
     await world.start()
     await world.let(30)
 
-    refusals = [event.message for event in world.events if event.reason == "FailedValidation"]
-    for number, one in enumerate(wrong):
-        reported = [text for text in refusals if f"wrong-{number}.yaml is refused" in text]
-        assert [f"{one.field}: " in text for text in reported] == [True], one
     assert [world.phase(f"good-{number}-node") for number in range(good)] == ["Running"] * good
     assert len(world.calls("RunPodSandbox")) == good

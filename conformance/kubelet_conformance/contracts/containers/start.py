@@ -176,6 +176,16 @@ def _wrong_hook(reported: str | None, hook: Handler | None) -> str | None:
     return None if handler.exec == hook.exec else f"the preStop handler is {reported}"
 
 
+_NEGATIVE_GRACE_IS_ONE_SINCE = (1, 27)
+
+
+def is_negative_grace_unknown(m: Moment, pod: Pod) -> bool:
+    """The pod's grace is negative: up to 1.26 a kubelet may note it as it is (apis/core/v1/conversion.go)."""
+    grace = pod.spec.termination_grace_period_seconds if pod.spec is not None else None
+    early = m.kubernetes is not None and m.kubernetes < _NEGATIVE_GRACE_IS_ONE_SINCE
+    return early and grace is not None and grace < 0
+
+
 @contract("START-05", on=call("CreateContainer"), needs=(CRI, PODS))
 def container_is_labelled_and_annotated(m: Moment) -> Findings:
     """A container has the labels of its pod's name, namespace and UID and of its own name.
@@ -187,7 +197,7 @@ def container_is_labelled_and_annotated(m: Moment) -> Findings:
     if config.labels != expected:
         return broken(_wrong_label(config.labels, expected))
     spec = pod.container_spec(config.metadata.name) if pod is not None else None
-    if pod is None or spec is None:
+    if pod is None or spec is None or is_negative_grace_unknown(m, pod):
         return None
     wrong = _wrong_annotation(config.annotations, spec, pod)
     return broken(f"{spec.name}: {wrong}", pod.set_seq) if wrong else KEPT

@@ -1,11 +1,14 @@
 """Pods: what happens to them as patterns, what keeps them from running, and which are new."""
 
+import re
+
 import msgspec
 
 from kubelet_conformance.contract import (
     Answered,
     Container,
     Execution,
+    Manifest,
     Moment,
     Node,
     Pattern,
@@ -29,6 +32,7 @@ from kubelet_conformance.contract.patterns import (
 from kubelet_conformance.contracts.facts.timing import FILE_POLL
 from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.format import bodies
+from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import ApiWrite, Disk, Event, Fault, PodChange
 from kubelet_conformance.trace.world.disruption import REFUSALS, is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -505,7 +509,43 @@ def can_start_once_received(m: Moment, pod: NewPod) -> bool:
         return False
     if pod.source == "api" and (known.api_away_t is not None or known.node_gone):
         return False
+    if pod.source != "api" and is_invalid(manifest):
+        return False
     return not manifest.spec.volumes and manifest.spec.runtime_class_name is None and not _waits(m, pod)
+
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_PULL_POLICIES = {None, "", "Always", "IfNotPresent", "Never"}
+
+
+def is_invalid(manifest: Manifest) -> bool:
+    """The manifest is none that a kubelet runs as a static pod (config/common.go tryDecodeSinglePod).
+
+    No API server has validated it. The kubelet does, and reports what is wrong in its log only.
+    """
+    spec = manifest.spec
+    every = [*spec.containers, *(spec.init_containers or ())]
+    if not spec.containers or len({one.name for one in every}) < len(every):
+        return True
+    if spec.resource_claims or spec.ephemeral_containers or not _NAME.fullmatch(manifest.metadata.name):
+        return True
+    return any(map(_has_invalid_fields, every))
+
+
+def _has_invalid_fields(spec: ContainerSpec) -> bool:
+    probes = filter(None, (spec.liveness_probe, spec.readiness_probe, spec.startup_probe))
+    numbers = (
+        number
+        for probe in probes
+        for number in (
+            probe.initial_delay_seconds,
+            probe.period_seconds,
+            probe.timeout_seconds,
+            probe.success_threshold,
+            probe.failure_threshold,
+        )
+    )
+    return spec.image_pull_policy not in _PULL_POLICIES or any(number < 0 for number in numbers)
 
 
 def _waits(m: Moment, pod: NewPod) -> bool:

@@ -110,7 +110,7 @@ def _name(pod: Json) -> str:
 
 
 def _pods(text: str) -> list[Json]:
-    """The pods of a manifest; none where it is not one that a kubelet could read."""
+    """The pods of a manifest; none where it, or one pod of its list, is not one that a kubelet could read."""
     try:
         found = _parsed(text)
     except yaml.YAMLError:
@@ -119,7 +119,7 @@ def _pods(text: str) -> list[Json]:
         return []
     value = cast("Json", found)
     items: list[Any] = value.get("items", []) if value.get("kind") in {"PodList", "List"} else [value]
-    return [each for each in items if _is_pod(each)]
+    return items if all(map(_is_pod, items)) else []
 
 
 def _parsed(text: str) -> Any:  # noqa: ANN401 - what a file holds

@@ -263,9 +263,11 @@ class PodSpec(ApiObject, frozen=True, dict=True, gc=True):
 
     @property
     def grace_seconds(self) -> int:
-        """The pod's grace period, with the API's default."""
+        """The pod's grace period, with the API's default; a negative one counts as 1."""
         given = self.termination_grace_period_seconds
-        return DEFAULT_GRACE_SECONDS if given is None else given
+        if given is None:
+            return DEFAULT_GRACE_SECONDS
+        return given if given >= 0 else 1
 
     @once
     def entries(self) -> dict[str, tuple[Kind, ContainerSpec]]:

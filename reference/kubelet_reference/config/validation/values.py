@@ -182,7 +182,6 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.PodSpec, "restartPolicy"): optional(_RESTART_POLICY),
     (v1.PodSpec, "dnsPolicy"): optional(one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     (v1.PodSpec, "preemptionPolicy"): one_of("PreemptLowerPriority", "Never"),
-    (v1.PodSpec, "terminationGracePeriodSeconds"): NOT_NEGATIVE,
     (v1.PodSpec, "activeDeadlineSeconds"): _SOME,
     (v1.PodSpec, "priority"): between(-(2**31), 2**31 - 1),
     (v1.PodSpec, "hostname"): optional(DNS_LABEL),
