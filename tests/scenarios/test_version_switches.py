@@ -79,6 +79,7 @@ SHOWN: dict[str, Shown] = {
     "streams_container_events": Shown("pleg_evented.events_drive_the_workers", "1.32", "PLEG-14"),
     "has_restart_rules": Shown("restart_rules.own_policy_overrides_that_of_the_pod", "1.35", "RESTART-19"),
     "restarts_all_containers": Shown("restart_rules.exit_code_restarts_the_whole_pod", "1.36", "RESTART-22"),
+    "refuses_api_references": Shown("static_pods.static_pod_may_not_refer_to_the_api", "1.34", "STATIC-22"),
     "sends_stop_signals": Shown("restart_rules.stop_signal_of_its_own", "1.36", "TERM-28"),
     "prepares_resources": Shown("devices.claimed_device_is_prepared_and_given_back", "1.34", "SYNC-18"),
     "mounts_images": Shown("image_volumes.image_is_mounted", "1.35", "IMAGE-20"),

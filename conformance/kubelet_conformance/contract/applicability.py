@@ -148,6 +148,9 @@ def since(version: str) -> ByVersion[bool]:
 RESTART_ALL_GATE = "RestartAllContainersOnContainerExits"
 """With it a container may restart its whole pod, and statuses keep what they said before."""
 
+STATIC_GATE = "PreventStaticPodAPIReferences"
+"""With it a static pod that refers to objects of the API server is refused."""
+
 ON_SINCE: Mapping[str, Version] = {
     "ContainerRestartRules": (1, 35),
     "DynamicResourceAllocation": (1, 34),
@@ -159,6 +162,7 @@ ON_SINCE: Mapping[str, Version] = {
     "PodObservedGenerationTracking": (1, 34),
     "PodReadyToStartContainersCondition": (1, 29),
     RESTART_ALL_GATE: (1, 36),
+    STATIC_GATE: (1, 34),
     "SidecarContainers": (1, 29),
 }
 """Since which version a feature gate is on by default; one that is not named is off."""

@@ -32,6 +32,7 @@ GATES: Mapping[str, Gate] = {
     "PodLifecycleSleepAction": Gate(29, on_since=30),
     "PodObservedGenerationTracking": Gate(33, on_since=34),
     "PodReadyToStartContainersCondition": Gate(28, on_since=29),
+    "PreventStaticPodAPIReferences": Gate(34, on_since=34),
     "ReduceDefaultCrashLoopBackOffDecay": Gate(33),
     "RestartAllContainersOnContainerExits": Gate(35, on_since=36),
     "SidecarContainers": Gate(28, on_since=29),
@@ -140,6 +141,8 @@ class Behaviour:
     """RESTART-19, gate ContainerRestartRules."""
     restarts_all_containers: bool = False
     """RESTART-22, gate RestartAllContainersOnContainerExits."""
+    refuses_api_references: bool = False
+    """STATIC-22, gate PreventStaticPodAPIReferences."""
     sends_stop_signals: bool = False
     """TERM-28, gate ContainerStopSignals."""
     prepares_resources: bool = False
@@ -205,6 +208,7 @@ class Behaviour:
             streams_container_events=on("EventedPLEG"),
             has_restart_rules=on("ContainerRestartRules"),
             restarts_all_containers=on("RestartAllContainersOnContainerExits"),
+            refuses_api_references=on("PreventStaticPodAPIReferences"),
             sends_stop_signals=on("ContainerStopSignals"),
             prepares_resources=on("DynamicResourceAllocation"),
             mounts_images=on("ImageVolume"),

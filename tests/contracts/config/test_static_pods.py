@@ -183,3 +183,45 @@ def test_mirror_adds_no_ephemeral_container(s: TraceBuilder, *, runs: bool) -> N
     if runs:
         s.create(web, sandbox, "debugger")
     s.wait(5).stop_here()
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "spec", "refused"),
+    [
+        ("1.34", {"imagePullSecrets": [{"name": "s"}]}, True),
+        ("1.34", {"serviceAccountName": "robot"}, True),
+        ("1.33", {"serviceAccountName": "robot"}, False),
+        ("1.33", {"resourceClaims": [{"name": "gpu"}]}, True),
+        ("1.34", {}, False),
+    ],
+)
+def test_static_pod_refers_to_no_api_object(kubernetes: str, spec: dict[str, Any], *, refused: bool) -> None:
+    """STATIC-22: from 1.34 on such a pod must not run; SANDBOX-01 and STATIC-09 do not wait for it."""
+    waits, runs = TraceBuilder(kubernetes), TraceBuilder(kubernetes)
+    for s in (waits, runs):
+        web = file_pod(s.wait(5), **spec)
+        if s is runs:
+            s.run_sandbox(web, config=static_config(s, web))
+        s.wait(60).record("kubelet", op="killed")
+
+    assert bool(runs.judge("STATIC-22").breaks) is refused
+    assert bool(waits.judge("SANDBOX-01").breaks) is not refused
+    assert bool(waits.judge("STATIC-09").breaks) is not refused
+
+
+@pytest.mark.parametrize(
+    ("where", "refers"),
+    [
+        ({"env": [{"name": "E", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}]}, True),
+        ({"env": [{"name": "E", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}, False),
+        ({"envFrom": [{"secretRef": {"name": "s"}}]}, True),
+    ],
+)
+def test_variables_of_a_static_pod_refer_to_no_api_object(where: dict[str, Any], *, refers: bool) -> None:
+    """STATIC-22: variables count too, but not those of the pod's own fields."""
+    s = TraceBuilder("1.34")
+    web = file_pod(s, containers=[{"name": "c1", "image": "img:1", **where}])
+    s.run_sandbox(web, config=static_config(s, web))
+    s.record("kubelet", op="killed")
+
+    assert bool(s.judge("STATIC-22").breaks) is refers

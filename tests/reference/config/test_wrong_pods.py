@@ -234,6 +234,42 @@ def test_later_release_takes_more(said: Saying, last: str, first: str) -> None:
     assert read_pod(json.dumps(pod).encode(), Behaviour.of(first))
 
 
+@pytest.mark.parametrize(
+    ("field", "spec"),
+    [
+        ("spec.serviceAccountName", {"serviceAccountName": "robot"}),
+        ("spec.imagePullSecrets", {"imagePullSecrets": [{"name": "s"}]}),
+        (
+            "spec.containers[0].envFrom[0].configMapRef",
+            {"containers": [{**CONTAINER, "envFrom": [{"configMapRef": {"name": "m"}}]}]},
+        ),
+        (
+            "spec.containers[0].env[0].valueFrom.secretKeyRef",
+            {
+                "containers": [
+                    {
+                        **CONTAINER,
+                        "env": [{"name": "E", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+                    }
+                ]
+            },
+        ),
+        ("spec.volumes[0].secret", {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}),
+        (
+            "spec.volumes[0].projected.sources[0].configMap",
+            {"volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": "m"}}]}}]},
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_static_pod_refers_to_no_api_object(field: str, spec: Json) -> None:
+    """From 1.34 on a manifest that refers to an object of the API server is refused (STATIC-22)."""
+    pod = in_specs(spec, field).put(POD)
+
+    assert field in refused_fields(pod, "1.34")
+    assert read_pod(json.dumps(pod).encode(), Behaviour.of("1.33"))
+
+
 def test_the_pod_without_a_mistake_is_taken() -> None:
     """The pod that all mistakes are put into is fine by itself."""
     assert read_pod(json.dumps(POD).encode())

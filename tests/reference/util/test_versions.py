@@ -43,6 +43,7 @@ SINCE: dict[str, int] = {
     "resizes_in_place": 33,
     "tells_resize_by_condition": 33,
     "prepares_resources": 34,
+    "refuses_api_references": 34,
     "reports_observed_generation": 34,
     "checks_pull_credentials": 35,
     "has_restart_rules": 35,
@@ -74,6 +75,7 @@ GATED: dict[str, tuple[str, int]] = {
     "restarts_sooner": ("ReduceDefaultCrashLoopBackOffDecay", 33),
     "sends_stop_signals": ("ContainerStopSignals", 33),
     "has_restart_rules": ("ContainerRestartRules", 34),
+    "refuses_api_references": ("PreventStaticPodAPIReferences", 34),
     "restarts_all_containers": ("RestartAllContainersOnContainerExits", 35),
 }
 """What opens it, and the first minor version that has the gate."""

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kubelet import sees_its_runtime
-from kubelet_conformance.contracts.facts.pod import FAULT, of, runs_post_start
+from kubelet_conformance.contracts.facts.pod import FAULT, may_not_refer, of, runs_post_start
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
@@ -201,9 +201,12 @@ def _manifest_goes(m: Moment) -> None:
 
 @contract("STATIC-22", on=pod_set(), needs=(CRI, PODS), versions=since("1.32"))
 def manifest_with_claims_is_refused(m: Moment) -> Findings:
-    """A manifest with resource claims is refused: a static pod may not have any."""
+    """A manifest with resource claims is refused, from 1.34 on one that refers to any object of the API."""
     name = static_pods.sent_static(m)
-    if name is None or not isinstance(m.record, PodChange) or b'"resourceClaims"' not in bytes(m.record.pod):
+    if name is None or not isinstance(m.record, PodChange):
+        return None
+    refers = m.manifest is not None and may_not_refer(m, m.manifest)
+    if not refers and b'"resourceClaims"' not in bytes(m.record.pod):
         return None
 
     def is_run(n: Moment) -> bool:

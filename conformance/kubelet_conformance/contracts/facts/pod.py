@@ -16,6 +16,7 @@ from kubelet_conformance.contract import (
     PodStatus,
     Predicate,
     Sandbox,
+    applicability,
 )
 from kubelet_conformance.contract.definition import answered
 from kubelet_conformance.contract.patterns import (
@@ -509,13 +510,27 @@ def can_start_once_received(m: Moment, pod: NewPod) -> bool:
         return False
     if pod.source == "api" and (known.api_away_t is not None or known.node_gone):
         return False
-    if pod.source != "api" and is_invalid(manifest):
+    if pod.source != "api" and is_refused(m, manifest):
         return False
     return not manifest.spec.volumes and manifest.spec.runtime_class_name is None and not _waits(m, pod)
 
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _PULL_POLICIES = {None, "", "Always", "IfNotPresent", "Never"}
+
+
+def is_refused(m: Moment, manifest: Manifest) -> bool:
+    """A kubelet of this version does not run the manifest as a static pod."""
+    return is_invalid(manifest) or may_not_refer(m, manifest)
+
+
+def may_not_refer(m: Moment, manifest: Manifest) -> bool:
+    """The manifest of a static pod refers to objects of the API server, and the kubelet refuses that.
+
+    Volumes that do so are left out here.
+    """
+    is_on = applicability.is_on(applicability.STATIC_GATE, m.header.feature_gates, m.kubernetes)
+    return is_on and manifest.spec.refers_to_the_api
 
 
 def is_invalid(manifest: Manifest) -> bool:

@@ -19,7 +19,7 @@ from kubelet_conformance.contract.patterns import (
     sandbox_died,
 )
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
-from kubelet_conformance.contracts.facts.pod import NOBODY, TERMINATION_ASKED, is_invalid, of, to_run
+from kubelet_conformance.contracts.facts.pod import NOBODY, TERMINATION_ASKED, is_refused, of, to_run
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
 from kubelet_conformance.trace.format.records import PodChange
@@ -75,7 +75,7 @@ def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
     if node.listing_failed or not _is_new(m, names) or not _waits_for_nothing(manifest):
         return None
     static = isinstance(m.record, PodChange) and m.record.source != "api"
-    if static and is_invalid(manifest):
+    if static and is_refused(m, manifest):
         return None
 
     def is_this(n: Moment) -> bool:

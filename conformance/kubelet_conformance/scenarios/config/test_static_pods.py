@@ -191,6 +191,17 @@ async def test_static_pod_may_not_claim_devices(node: Node) -> None:
     await node.wait(25)
 
 
+@witness("STATIC-22", kubernetes=(1, 34))
+async def test_static_pod_may_not_refer_to_the_api(node: Node) -> None:
+    """A manifest that refers to objects of the API server is refused, and another one is not."""
+    node.want_static(pod(container(envFrom=[{"configMapRef": {"name": "settings"}}]), name="settings"))
+    node.want_static(pod(name="secrets", imagePullSecrets=[{"name": "registry"}]))
+    node.want_static(pod(name="account", serviceAccountName="robot"))
+    web = node.want_static(pod(name="plain"))
+    await web.until_phase("Running", within=40)
+    await node.wait(5)
+
+
 @witness("STATIC-08", static_pod_path="/etc/kubernetes/later")
 async def test_folder_that_appears_later_is_read(node: Node) -> None:
     """A manifest folder that is made while the kubelet runs is found, and its pods are run."""

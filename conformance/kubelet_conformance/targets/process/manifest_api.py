@@ -11,6 +11,12 @@ from kubelet_conformance.targets.controls import ApiControl, Manifests, no_api_s
 Json = dict[str, Any]
 SOURCE = "kubernetes.io/config.source"
 """The annotation by which a kubelet says where a pod came from."""
+_OF_PODS = ("serviceAccountName", "imagePullSecrets", "resourceClaims")
+_OF_VARIABLES = ("configMapKeyRef", "secretKeyRef")
+_OF_ENVIRONMENTS = ("configMapRef", "secretRef")
+_OF_VOLUMES = ("configMap", "secret", "csi", "glusterfs", "persistentVolumeClaim", "ephemeral", "azureFile")
+_OF_PROJECTIONS = ("configMap", "secret", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
+"""The fields that refer to an object of the API server, which a static pod cannot."""
 
 
 class FolderApi(ApiControl):
@@ -30,6 +36,9 @@ class FolderApi(ApiControl):
 
     def create(self, manifest: Json) -> Json:
         """Write the pod's manifest; what the kubelet is to make of it comes back."""
+        named = references_of(manifest["spec"])
+        if named:
+            raise no_api_server(f"a pod that refers to its objects ({', '.join(named)})")
         given: Json = manifest["metadata"]
         uid = given.get("uid") or f"{self._life}-0000-4000-8000-{next(self._numbers):012x}"
         metadata: Json = {**given, "namespace": given.get("namespace", "default"), "uid": uid}
@@ -94,6 +103,23 @@ class FolderApi(ApiControl):
         annotations = {**metadata.get("annotations", {}), SOURCE: "file"}
         name = metadata["name"] + self._suffix
         return {**pod, "metadata": {**metadata, "name": name, "annotations": annotations}}
+
+
+def references_of(spec: Json) -> list[str]:
+    """The fields of a pod's spec that refer to objects of the API server."""
+    containers: list[Json] = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    variables = [one.get("valueFrom") or {} for each in containers for one in each.get("env") or ()]
+    environments = [one for each in containers for one in each.get("envFrom") or ()]
+    volumes: list[Json] = spec.get("volumes") or []
+    projections = [one for each in volumes for one in (each.get("projected") or {}).get("sources") or ()]
+    parts: tuple[tuple[tuple[str, ...], list[Json]], ...] = (
+        (_OF_PODS, [spec]),
+        (_OF_VARIABLES, variables),
+        (_OF_ENVIRONMENTS, environments),
+        (_OF_VOLUMES, volumes),
+        (_OF_PROJECTIONS, projections),
+    )
+    return sorted({name for names, found in parts for name in names for one in found if one.get(name)})
 
 
 def _file(key: tuple[str, str]) -> str:

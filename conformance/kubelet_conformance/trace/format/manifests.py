@@ -258,6 +258,7 @@ class PodSpec(ApiObject, frozen=True, dict=True, gc=True):
     volumes: list[dict[str, Any]] | None = None
     security_context: PodSecurityContext | None = None
     image_pull_secrets: list[ObjectRef] | None = None
+    service_account_name: str = ""
     host_aliases: list[HostAlias] | None = None
     resource_claims: list[ResourceClaim] | None = None
 
@@ -268,6 +269,19 @@ class PodSpec(ApiObject, frozen=True, dict=True, gc=True):
         if given is None:
             return DEFAULT_GRACE_SECONDS
         return given if given >= 0 else 1
+
+    @property
+    def refers_to_the_api(self) -> bool:
+        """The pod, or a variable of a container, refers to an object of the API server, besides volumes."""
+        if self.service_account_name or self.image_pull_secrets or self.resource_claims:
+            return True
+        containers = (*self.containers, *(self.init_containers or ()))
+        if any(
+            one.get("configMapRef") or one.get("secretRef") for c in containers for one in c.env_from or ()
+        ):
+            return True
+        sources = [one.value_from for c in containers for one in c.env or () if one.value_from is not None]
+        return any(one.config_map_key_ref or one.secret_key_ref for one in sources)
 
     @once
     def entries(self) -> dict[str, tuple[Kind, ContainerSpec]]:

@@ -1,4 +1,4 @@
-"""What later releases of Kubernetes have come to allow."""
+"""What later releases of Kubernetes have come to allow, or to forbid."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ _ANY_VARIABLE, _MORE = 32, 33
 
 
 def version_rules(behaviour: Behaviour) -> Iterator[Rule]:
-    """The rules of this version that a later one has dropped."""
+    """The rules that only some versions have: what later ones allow, and what they forbid."""
+    if behaviour.refuses_api_references:
+        yield no_api_objects
     if behaviour.minor < _ANY_VARIABLE:
         yield plain_variables
     if behaviour.minor < _MORE:
@@ -26,6 +28,33 @@ def version_rules(behaviour: Behaviour) -> Iterator[Rule]:
         yield whole_images
     if behaviour.minor < _MORE or not behaviour.resizes_in_place:
         yield no_resize_of_inits
+
+
+_VOLUMES = ("configMap", "secret", "csi", "glusterfs", "persistentVolumeClaim", "ephemeral", "azureFile")
+_PROJECTIONS = ("configMap", "secret", "serviceAccountToken", "podCertificate")
+
+
+def no_api_objects(pod: Pod, place: FieldPath) -> None:
+    """A pod from a manifest refers to no object of the API server (STATIC-22, since 1.34)."""
+    spec = pods.spec(pod)
+    _nothing_of(spec, ("serviceAccountName", "imagePullSecrets"), place)
+    for one, where in containers(pod, place):
+        for i, variable in enumerate(one.env or ()):
+            at = where.field("env").item(i).field("valueFrom")
+            _nothing_of(variable.valueFrom, ("configMapKeyRef", "secretKeyRef"), at)
+        for i, whole in enumerate(one.envFrom or ()):
+            _nothing_of(whole, ("configMapRef", "secretRef"), where.field("envFrom").item(i))
+    for i, volume in enumerate(spec.volumes or ()):
+        at = place.field("volumes").item(i)
+        _nothing_of(volume, _VOLUMES, at)
+        for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
+            _nothing_of(source, _PROJECTIONS, at.field("projected").field("sources").item(j))
+
+
+def _nothing_of(part: object, names: tuple[str, ...], place: FieldPath) -> None:
+    for name in names:
+        if getattr(part, name, None):
+            place.field(name).wrong("not allowed in a manifest")
 
 
 def plain_variables(pod: Pod, place: FieldPath) -> None:
