@@ -40,6 +40,23 @@ def test_pod_that_left_its_source_is_killed(wrong: str) -> None:
     assert s.judge("CONFIG-04").verdict is (BROKEN if wrong else KEPT)
 
 
+@detects("CONFIG-04", sidecar=(True, False))
+def test_sidecar_is_stopped_after_the_apps(s: TraceBuilder, *, sidecar: bool) -> None:
+    """CONFIG-04, STATIC-07: the apps have the pod's grace first; another app is stopped with them."""
+    own = file_pod(
+        s,
+        "own",
+        containers=[{"name": "c1", "image": "img:1"}, *[{"name": "s1", "image": "img:1"}] * (not sidecar)],
+        initContainers=[{"name": "s1", "image": "img:1", "restartPolicy": "Always"}] * sidecar,
+    )
+    sandbox, c1 = start_static(s, own)
+    s1 = s.run_container(own, sandbox, "s1")
+    remove_file(s.wait(5), own)
+    s.wait(1).stop(c1)
+    s.wait(30).stop(s1)
+    s.stop_here()
+
+
 @pytest.mark.parametrize(
     ("changes", "waits", "verdict"),
     [({}, 0.1, BROKEN), ({}, 12, KEPT), ({"a": "b"}, 0.1, KEPT), ({"a": "b"}, 12, BROKEN)],

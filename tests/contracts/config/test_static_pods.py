@@ -128,6 +128,20 @@ def test_bad_manifest_disturbs_no_other(wrong: str) -> None:
     assert s.judge("STATIC-07").verdict is (BROKEN if wrong else KEPT)
 
 
+@detects("STATIC-07", ended=(True, False))
+def test_pod_that_ended_by_itself_goes(s: TraceBuilder, *, ended: bool) -> None:
+    """STATIC-07: the sandbox of a pod that has come to its end is stopped, whatever goes elsewhere."""
+    tell_status(s)
+    web, (_, c1), _, (sandbox, c2) = two_static(s)
+    remove_file(s.wait(5), web)
+    s.wait(1).stop(c1)
+    if ended:
+        s.exited(c2, seen=False)
+    s.stop_sandbox(sandbox)
+    tell_status(s.wait(30))
+    s.stop_here()
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
     """STATIC-07: a deadline that passes ends its own pod, whatever becomes of the other manifests."""

@@ -224,6 +224,15 @@ def test_sync_may_follow_the_image_of_before(s: TraceBuilder, since: float) -> N
     s.wait(since).create(web, sandbox, config=config)
 
 
+@detects("IMAGE-24", image=("busybox", "busybox:1"))
+def test_tag_goes_without_saying(s: TraceBuilder, image: str) -> None:
+    """IMAGE-24: an image may be asked for once more as the manifest names it, and by no other name."""
+    web, sandbox = begun(s, image="busybox")
+    ask(s, image="busybox:latest")
+    ask(s, image=image)
+    s.create(web, sandbox)
+
+
 @pytest.mark.parametrize("pulled", [False, True])
 @pytest.mark.parametrize("wrong", ["not asked", "failed", "absent"])
 @detects("IMAGE-24")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from outside_world import heal, outage
+from outside_world import heal, killed, outage, started
 from running import running
-from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from trace_builder import FULL_CHANNELS, ContainerHandle, PodHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -177,6 +177,26 @@ def test_finished_pod_is_let_be(s: TraceBuilder, wrong: str, *, right: bool, rep
         s.run_sandbox(web, attempt=1)
     if not right and not reported:
         s.status(web, "Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("api", "removed", "is_broken"), [("served", True, False), ("served", False, True), ("full", True, True)]
+)
+def test_end_without_a_record_is_forgotten(api: str, *, removed: bool, is_broken: bool) -> None:
+    """SYNC-08: where no API server has its status, an ended pod is known by its records alone."""
+    s = TraceBuilder(channels=FULL_CHANNELS | {"api": api})
+    web = s.pod(restartPolicy="Never")
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox)
+    s.exited(c1)
+    if removed:
+        s.remove(c1)
+    killed(s)
+    started(s.wait(1))
+    s.create(web, sandbox, attempt=1)
+    s.status(web, "Succeeded")
+
+    assert (s.judge("SYNC-08").verdict is Verdict.BROKEN) is is_broken
 
 
 @detects("SANDBOX-08", if_right=Verdict.NOT_EXERCISED, ended=(True, False))

@@ -9,7 +9,7 @@ import pytest
 from outside_world import api_write, file_pod, start_static
 from pod_status import condition, end_of, ended, runs, tell_status, waits
 from running import BROKEN, running
-from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from trace_builder import FULL_CHANNELS, ContainerHandle, PodHandle, TraceBuilder
 from twice import assert_detects, detects
 
 IP: dict[str, Any] = {"podIP": "10.88.0.2", "podIPs": [{"ip": "10.88.0.2"}]}
@@ -56,6 +56,18 @@ def test_new_sandbox_moves_the_time_of_its_condition(s: TraceBuilder, *, right: 
         s.run_sandbox(pod, 1)
     moved = ready_to_start | {"lastTransitionTime": LATER}
     tell_status(s, pod, "Running", [runs()], conditions=[condition("Ready"), moved])
+
+
+@pytest.mark.parametrize(("api", "is_broken"), [("served", False), ("full", True)])
+def test_polled_statuses_may_miss_a_flip(api: str, *, is_broken: bool) -> None:
+    """STATUS-09: between two samples a condition may flip and come back."""
+    s = TraceBuilder(channels=FULL_CHANNELS | {"api": api})
+    pod = s.pod()
+    tell_status(s, pod, "Running", [runs()], conditions=[condition("Ready")])
+    moved = condition("Ready") | {"lastTransitionTime": LATER}
+    tell_status(s, pod, "Running", [runs()], conditions=[moved])
+
+    assert (s.judge("STATUS-09").verdict is BROKEN) is is_broken
 
 
 @pytest.mark.parametrize("probed", [True, False])

@@ -85,6 +85,14 @@ def test_status_is_polled(s: TraceBuilder, gap: int) -> None:
     s.stop_here()
 
 
+@detects("LOOP-05", gap=(18, 20))
+def test_first_poll_starts_what_needs_a_runtime(s: TraceBuilder, gap: int) -> None:
+    """LOOP-05: after the first good answer the kubelet has as long as its start takes, and 5 s more."""
+    tell_status(s)
+    tell_status(s.wait(gap))
+    s.stop_here()
+
+
 @detects("LOOP-08", begin=running, early=(False, True))
 def test_silent_source_keeps_its_pods(s: TraceBuilder, c1: ContainerHandle, *, early: bool) -> None:
     """LOOP-08: while the API server is silent no pod of its is killed."""

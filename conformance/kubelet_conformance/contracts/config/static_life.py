@@ -8,7 +8,7 @@ from msgspec import field
 from kubelet_conformance.contract import Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contract.patterns import call, done, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
@@ -58,10 +58,10 @@ class _Trouble(Note):
     seen: bool = False
 
 
-@observer(on=done("ContainerStatus").where(lambda m: not m.reply.same))
+@observer(on=done("ContainerStatus").where(lambda m: not m.reply.same).either(exited()))
 def _container_has_ended(m: Moment, pod: Pod) -> None:
-    """Record that a container has ended."""
-    if m.exit is not None:
+    """Record that a container has ended, other than by a stop that is under way."""
+    if m.exit is not None and not ("fact:exited" in m.keys and m.exit.commanded):
         pod.note(_Trouble).seen = True
 
 

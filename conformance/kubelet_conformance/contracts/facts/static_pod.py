@@ -51,7 +51,12 @@ def is_sent_for(pod: Pod) -> Predicate:
 
 
 def stops_after_removal(m: Moment, pod: Pod, text: Callable[[Container], str]) -> Iterator[Finding]:
-    """Each running container of a static pod is stopped soon after its manifest was removed."""
+    """Each running container of a static pod is stopped soon after its manifest was removed.
+
+    A sidecar is stopped when the app containers have ended, for which they have the pod's grace.
+    """
+    grace = pod.spec.grace_seconds if pod.spec is not None else 0
+    runs_apps = any(c.state == "running" for c in pod.of_kind("app"))
     if sent_static(m) is None or not pod.static or not pod.born or not is_informed(m):
         return
     for container in pod.every_container():
@@ -59,7 +64,7 @@ def stops_after_removal(m: Moment, pod: Pod, text: Callable[[Container], str]) -
             kills = call("StopContainer", "ExecSync").where(about(container))
             yield answered(
                 by=kills.either(call("StopPodSandbox").where(of(pod))),
-                within=FILE_POLL + REACTION,
+                within=FILE_POLL + REACTION + (grace if runs_apps and container.kind == "sidecar" else 0),
                 unless=FAULT.either(pod_set().where(is_sent_for(pod))),
                 whole_node=True,
                 text=text(container),

@@ -64,12 +64,13 @@ def containers_of(pod: Pod, image: str) -> list[ContainerSpec]:
 class _Use:
     """The image of a container that is created: how it was looked up since the pod's last creation."""
 
-    __slots__ = ("answers", "image", "known", "name", "policy", "pulled", "since")
+    __slots__ = ("answers", "given", "image", "known", "name", "policy", "pulled", "since")
 
     def __init__(self, m: Moment, pod: Pod, spec: ContainerSpec) -> None:
         self.name = spec.name
         self.policy = spec.pull_policy
-        self.image = reference(asked(m).image.user_specified_image or spec.image)
+        self.given = asked(m).image.user_specified_image or spec.image
+        self.image = reference(self.given)
         self.since = pod.create.seq if pod.create is not None else 0
         self.known = m.world.images.get(self.image) or ImageKnown()
         self.pulled = self.known.pulled_seq > self.since
@@ -357,9 +358,10 @@ def image_is_asked_once_more_for_its_user(m: Moment) -> Findings:
     use = _use(m)
     if use is None or not (use.answers or use.pulled):
         return None
-    by_id = m.world.images.get(use.known.id) if use.known.id != use.image else None
-    answers = by_id.answers if by_id is not None else ()
-    later = use.answers + [answer for answer in answers if answer.seq > use.since]
+    # It may be asked for by its id, or as the manifest names it, without a tag that goes without saying.
+    names = {use.known.id, use.given} - {use.image}
+    others = [m.world.images[name].answers for name in names if name in m.world.images]
+    later = use.answers + [answer for answers in others for answer in answers if answer.seq > use.since]
     after = (
         [answer for answer in later if answer.seq > use.known.pulled_seq] if use.pulled else sorted(later)[1:]
     )

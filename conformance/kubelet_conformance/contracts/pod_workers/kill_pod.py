@@ -44,7 +44,15 @@ class _End(Note):
     """The end after which nothing of a pod is left to run, and what was begun for the pod after it."""
 
     seq: int = 0
+    t: float = 0.0
     begun: Call | None = None
+
+
+def _is_forgotten(m: Moment, pod: Pod, end: _End) -> bool:
+    """A kubelet without an API server has started since, and found no record of the pod's app containers."""
+    if m.header.channels.api != "served" or m.node.started_t is None or m.node.started_t < end.t:
+        return False
+    return all(container.state == "removed" for container in pod.of_kind("app"))
 
 
 @contract("SYNC-08", on=FINISHED, needs=(CRI, PODS, STATUS))
@@ -71,7 +79,8 @@ def _a_container_ended(m: Moment, pod: Pod, container: Container, ended: Exit) -
         return
     # One that is killed for its probe or for a change may be made again, whatever its exit code.
     if not ended.commanded and pods.at_its_end(pod, container, ended.code) and pods.to_run(m):
-        pod.note(_End).seq = m.seq
+        end = pod.note(_End)
+        end.seq, end.t = m.seq, m.t
 
 
 def _is_of_an_ephemeral(m: Moment) -> bool:
@@ -86,6 +95,8 @@ def _is_of_an_ephemeral(m: Moment) -> bool:
 @observer(on=pods.starts_or_creates())
 def _something_is_begun(m: Moment, pod: Pod) -> None:
     end = pod.note(_End)
+    if _is_forgotten(m, pod, end):
+        end.seq = 0
     if not end.seq or end.begun is not None or _is_of_an_ephemeral(m):
         return
     if not revives_a_sidecar(m):

@@ -14,7 +14,7 @@ from kubelet_conformance.contract.patterns import done, exited, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, reported_ips
 from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
-from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, being_read
+from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, are_sampled, being_read
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import ApiWrite, Status
@@ -117,6 +117,8 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             yield KEPT
         elif old.status == "False" and old.type in _READY and _is_probed(pod, now):
             yield _was_ready_between(pod, old.type)
+        elif are_sampled(m):
+            continue  # It may have flipped and come back between two samples.
         elif not _may_have_flipped(old.type, pod, before, now) and not status_may_be_forgotten(m, pod):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from kubelet_conformance.contract import Answered, Finding, Moment, Note, Pod, PodSpec, PodStatus
-from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
+from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, kubelet, status
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, worker_is_busy
@@ -109,7 +109,7 @@ def deadline_is_not_early(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     )
 
 
-@contract("DEADLINE-02", on=kubelet("started"), needs=(CRI, PODS, STATUS))
+@contract("DEADLINE-02", on=kubelet("started"), needs=(CRI, PODS, STORED_STATUS))
 def restart_does_not_move_the_deadline(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts again ends a pod when its time is over, counted from its first startTime.
 

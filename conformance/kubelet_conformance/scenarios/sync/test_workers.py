@@ -189,7 +189,7 @@ async def test_removed_manifest_leaves_the_grace(node: Node) -> None:
 async def test_static_pod_comes_back_after_its_end(node: Node) -> None:
     """A static pod whose manifest comes back while it ends is run afresh when it has ended."""
     manifest = pod(
-        container("c1", "run stopdelay=8"), metadata={"uid": "11111111-2222-3333-4444-555555555555"}
+        container("c1", "run stopdelay=8"), metadata={"uid": "33333333-2222-3333-4444-555555555555"}
     )
     web = node.want_static(manifest)
     await web.until_running("c1")
