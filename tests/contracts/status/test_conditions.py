@@ -182,6 +182,15 @@ def test_initialized_follows_with_the_next_sync(s: TraceBuilder, later: int) -> 
         s.wait(later)
 
 
+@detects("COND-03", begin=lambda: TraceBuilder(started="2026-01-01T00:00:00.900Z"), after=(5.2, 5.0))
+def test_deadline_counts_from_the_fraction_of_a_second(s: TraceBuilder, after: float) -> None:
+    """COND-03: past its deadline a pod that still runs is not ready, by the trace's clock to the fraction."""
+    web = s.pod(activeDeadlineSeconds=5)
+    failed = condition("ContainersReady", "False", "PodFailed")
+    start = "2026-01-01T00:00:01Z"
+    tell_status(s.wait(after), web, "Running", [runs()], conditions=[failed], startTime=start)
+
+
 READY = [condition("ContainersReady"), condition("Ready")]
 SHUT = [condition("ContainersReady"), condition("Ready", "False", "ReadinessGatesNotReady", "gate")]
 GATES: dict[str, Any] = {"readinessGates": [{"conditionType": "example.com/up"}]}

@@ -278,7 +278,7 @@ def _is_past_its_deadline(m: Moment, pod: Pod, status: PodStatus) -> bool:
     spec = pod.spec
     if spec is None or spec.active_deadline_seconds is None:
         return False
-    begun, origin = seconds(status.start_time), seconds(m.header.started)
+    begun, origin = seconds(status.start_time), _timestamp(m.header.started)
     return begun is None or origin is None or begun - origin + spec.active_deadline_seconds <= m.t
 
 
@@ -297,10 +297,16 @@ def _held(pod: Pod, m: Moment) -> set[str]:
 @lru_cache(maxsize=1024)
 def seconds(stamp: str | None) -> int | None:
     """A time of the API's as whole seconds since the epoch; None where it is absent or no time."""
+    found = _timestamp(stamp)
+    return None if found is None else int(found)
+
+
+def _timestamp(stamp: str | None) -> float | None:
+    """The same with the fraction of a second, which the beginning of a trace has."""
     if not stamp:
         return None
     try:
-        return int(datetime.fromisoformat(stamp).timestamp())
+        return datetime.fromisoformat(stamp).timestamp()
     except ValueError:
         return None
 
