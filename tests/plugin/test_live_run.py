@@ -47,6 +47,32 @@ async def test_with_fixture(node: Node, code: int) -> None:
         container("c1", f"exit {code} 0")], "restartPolicy": "Never"}})
     await web.until_phase("Failed")
 '''
+#: A kubelet that ends when a manifest of a pod called bad is there.
+MORTAL = """
+import http.server, os, sys, threading, time
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers()
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answers)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+while not any("bad" in open(os.path.join(sys.argv[2], each)).read() for each in os.listdir(sys.argv[2])):
+    time.sleep(0.05)
+print("panic: no bad pods\\n\\tof all")
+sys.exit(2)
+"""
+DEADLY = '''
+async def test_deadly(node: Node) -> None:
+    """A pod that ends the kubelet."""
+    await node.wait(0.2)
+    node.want_static(pod(name="bad"), file="bad.yaml")
+    await node.wait(8)
+'''
+BESIDE = '''
+async def test_beside(node: Node) -> None:
+    """Nothing, for a while."""
+    await node.wait(2)
+'''
 
 
 @pytest.fixture
@@ -99,6 +125,40 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
         "mine.scripted": "needs a scripted runtime: set_conditions",
     }
     assert found["totals"]["kept"] > 50
+
+
+@pytest.mark.slow
+def test_kubelet_that_ends_by_itself_has_failed(play: Any) -> None:
+    """The scenario that ends it alone is named with the last lines of its log; the others are played."""
+    script = Path("mortal.py")
+    script.write_text(MORTAL, encoding="utf-8")
+    command = ["{python}", "-S", str(script.absolute()), "{healthz_port}", "{pods}"]
+    Path("k.toml").write_text(f"[kubelet]\ncommand = {command}\ncapabilities = []\n", encoding="utf-8")
+    ended = play(
+        (DEADLY, BESIDE, BESIDE.replace("beside", "after")),
+        *("--kc-kubelet=k.toml", "--kc-record=kept", "--kc-format=json", "--kc-concurrency=2"),
+    )
+    found = json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))
+    died = {each["name"]: each["died"].splitlines() for each in found["scenarios"]}
+    traces = {each.name for each in Path("kept", "traces").iterdir()}
+
+    assert ended.ret == 1
+    ended.assert_outcomes(passed=2, failed=1)
+    assert died == {
+        "mine.after": [],
+        "mine.beside": [],
+        "mine.deadly": [
+            "kubelet ended by itself with code 2; it wrote:",
+            *("  panic: no bad pods", "      of all"),
+        ],
+    }
+    assert {"node.jsonl", "node-2.jsonl", "mine.deadly.jsonl", "mine.beside.jsonl"} == traces
+    assert {each["scenario"] for each in evidence(found, "LOOP-22")} == {"mine.deadly"}
+
+
+def evidence(report: dict[str, Any], contract: str) -> list[dict[str, Any]]:
+    """What breaks a contract."""
+    return [one for each in report["contracts"] if each["id"] == contract for one in each["evidence"]]
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ TEXT_CHARS_MAX = 2000
 """The evidence text of a break is cut at this length: it may quote names of any length."""
 
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
-_KUBELET_GONE = frozenset({"kubelet:killed", "kubelet:stopped"})
+_KUBELET_GONE = frozenset({"kubelet:ended", "kubelet:killed", "kubelet:stopped"})
 _REMOVED = ("pod:remove",)
 _REACHABILITY_KEYS = _KUBELET_GONE | {"fault", "done:Status"}
 """The records that may end an obligation, or defer it."""

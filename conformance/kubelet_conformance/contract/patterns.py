@@ -131,7 +131,7 @@ def event(*reasons: str) -> Pattern:
 
 
 def kubelet(*ops: str) -> Pattern:
-    """The kubelet process started, stopped or was killed."""
+    """The kubelet process started, stopped, was killed, or ended by itself."""
     return _named("kubelet", ops)
 
 

@@ -19,7 +19,7 @@ from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
 from kubelet_conformance.reports.played_run import LeftOut, Played
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
-from kubelet_conformance.targets.controls import NotPossibleError, Target
+from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended
 
@@ -108,6 +108,8 @@ class LiveRun:
             self._runner.run(self._live(lives, ended))
             for life in lives:
                 self._judge(life)
+            for life in lives:
+                self._name_suspects(life)
         if name in self._missing:
             return self._leave_out(name, self._missing[name])
         return self._played[name]
@@ -137,13 +139,32 @@ class LiveRun:
         """Play lives of nodes, as many at a time as the stage has runtimes for."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                for life in lives:
-                    tasks.create_task(self._live_one(life, ended))
+                for life in tuple(lives):
+                    tasks.create_task(self._live_and_go_on(life, lives, ended))
         except* TraceNotWrittenError as group:
             raise TraceNotWrittenError(*group.exceptions[0].args) from None
         errors = [life.error for life in lives if isinstance(life.error, TargetError)]
         if errors and not any(life.error is None for life in lives):
             raise errors[0]
+
+    async def _live_and_go_on(self, life: _Life, lives: list[_Life], ended: Callable[[str], None]) -> None:
+        """Play a life of a node, and where its kubelet ended by itself what is left, on new nodes.
+
+        What was being played then is played again alone, so that it is known which scenario ends the kubelet.
+        """
+        await self._live_one(life, ended)
+        if not (life.shared and life.died):
+            return
+        life.again = [_Life([act]) for act in life.acts if act.number in life.alive]
+        rest = [act for act in life.acts if act.number not in life.ended]
+        more = [*life.again]
+        if rest:
+            more.append(_Life(rest, shared=True, number=life.number + 1))
+        life.acts = [act for act in life.acts if act.number in life.ended and act.number not in life.alive]
+        lives += more
+        async with asyncio.TaskGroup() as tasks:
+            for each in more:
+                tasks.create_task(self._live_and_go_on(each, lives, ended))
 
     async def _live_one(self, life: _Life, ended: Callable[[str], None]) -> None:
         try:
@@ -159,14 +180,15 @@ class LiveRun:
                 act.number: Ended(error, "".join(traceback.format_exception(error))) for act in life.acts
             }
             return
-        life.path = self._folder / f"{_SHARED if life.shared else life.acts[0].name}.jsonl"
+        life.path = self._folder / f"{life.name}.jsonl"
         write_trace(life.path, played.trace)
         by_number = {act.number: act.name for act in life.acts}
         life.owners = [None if each is None else by_number.get(each) for each in played.owners]
-        life.ended = played.ended
+        life.ended, life.died, life.alive = played.ended, played.died, played.alive
+        life.died_seq = played.died_seq
 
     def _judge(self, life: _Life) -> None:
-        first = life.acts[0].name
+        first = "" if life.shared else life.acts[0].name
         if life.error is not None:
             for act in life.acts:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
@@ -176,22 +198,38 @@ class LiveRun:
         contracts = [each for each in self._contracts if each.id not in exempt]
         whole, wrong = judge(life.path, contracts, None if life.shared else first)
         shares = {first: whole}
+        killers = [each.acts[0].name for each in life.again if each.died]
+        if killers:
+            life.owners[life.died_seq - 1] = killers[0]
         if life.shared:
             whole, shares = shared_out(whole, life.owners, [act.name for act in life.acts])
         self.lives.append(whole)
         for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
 
+    def _name_suspects(self, life: _Life) -> None:
+        """Name all scenarios that were being played when a kubelet ended that none of them ends alone."""
+        if not life.again or any(each.died for each in life.again):
+            return
+        names = " ".join(sorted(each.acts[0].name for each in life.again))
+        text = f"{life.died}\nbeing played then, and none of them ends it alone: {names}"
+        for each in life.again:
+            name = each.acts[0].name
+            if name in self._played:
+                self._played[name] = replace(self._played[name], died=text)
+
     def _take(self, act: Act, ended: Ended, judged: Judged, wrong: str) -> None:
         """What came of one scenario of a life that was judged, or why that failed."""
         if isinstance(ended.error, NotPossibleError):
             self._missing[act.name] = f"needs {ended.error}"
         scenario = self._scenarios[act.name]
-        unmet = failed = ""
-        if ended.error is not None:
+        unmet = failed = died = ""
+        if isinstance(ended.error, KubeletEndedError):
+            died = str(ended.error)
+        elif ended.error is not None:
             unmet, failed = classify_failure(ended.error, ended.report, scenario.function)
         self._played[act.name] = Played(
-            act.name, judged, unmet, wrong or failed, scenario.named.place, scenario.named.file
+            act.name, judged, unmet, wrong or failed, scenario.named.place, scenario.named.file, died
         )
 
     def _acts(self, names: Iterable[str], arguments: Mapping[str, Any] | None = None) -> list[Act]:
@@ -231,11 +269,27 @@ class _Life:
 
     acts: list[Act]
     shared: bool = False
+    number: int = 1
+    """Which of the nodes that scenarios share: one whose kubelet ended by itself is followed by another."""
     path: Path = field(default_factory=Path)
     owners: list[str | None] = field(default_factory=list[str | None])
     ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])
     error: Exception | None = None
     """What ended it before there was a trace."""
+    died: str = ""
+    """How its kubelet ended, if it did by itself."""
+    died_seq: int = 0
+    alive: frozenset[int] = frozenset()
+    """The acts that were being played then."""
+    again: list[_Life] = field(default_factory=list["_Life"])
+    """The lives in which each of these is played alone."""
+
+    @property
+    def name(self) -> str:
+        """What its trace is called."""
+        if not self.shared:
+            return self.acts[0].name
+        return _SHARED if self.number == 1 else f"{_SHARED}-{self.number}"
 
 
 def shared_out(

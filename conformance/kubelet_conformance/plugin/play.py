@@ -16,7 +16,7 @@ from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.targets.controls import ScenarioError, Target
+from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 
 
@@ -35,7 +35,7 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a stage, judges, and where the
     write_trace(path, done.trace)
     exempt = scenario_of(function).exempt
     judged, wrong = judge(path, [each for each in contracts if each.id not in exempt], name)
-    return Played(name, judged, done.unmet, wrong or done.failed)
+    return Played(name, judged, done.unmet, wrong or done.failed, died=done.died)
 
 
 class TraceNotWrittenError(Exception):
@@ -54,11 +54,15 @@ def write_trace(path: Path, trace: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """What came of a scenario: its trace, the wait that timed out, what went wrong in the suite itself."""
+    """What came of a scenario: its trace, the wait that timed out, what went wrong in the suite itself.
+
+    `died` says how the kubelet ended, if it did by itself.
+    """
 
     trace: bytes
     unmet: str = ""
     failed: str = ""
+    died: str = ""
 
 
 def perform(  # noqa: PLR0913, PLR0917 - a scenario, a stage, and how it is played
@@ -83,6 +87,8 @@ def perform(  # noqa: PLR0913, PLR0917 - a scenario, a stage, and how it is play
     try:
         return Performed(stage.play(on, name, dict(declared.settings), version or declared.nearest()))
     except ScenarioError as error:
+        if isinstance(error.__cause__, KubeletEndedError):
+            return Performed(error.trace, died=str(error.__cause__))
         return Performed(error.trace, *classify_failure(error.__cause__ or error, error.report, function))
 
 

@@ -91,7 +91,7 @@ class Session:
         """Why a scenario failed: what it broke that counts and is not known, and how it ended; or nothing."""
         wrong = self._wrong(played)
         broken = f"broken: {' '.join(wrong)}" if wrong else ""
-        return "\n".join(part for part in (broken, played.unmet, played.failed) if part)
+        return "\n".join(part for part in (broken, played.died, played.unmet, played.failed) if part)
 
     def _wrong(self, played: Played) -> list[str]:
         """The ids of the contracts that it broke, where that counts, and of those whose judge failed."""

@@ -22,6 +22,8 @@ def as_junit(run: PlayedRun) -> str:
             _judged(_new_case(suite, result.contract.id), result, run)
         _count(suite)
     ends = ET.SubElement(suites, "testsuite", name="scenarios")
+    for played in run.died:
+        _say(_new_case(ends, played.scenario), "failure", "the kubelet ended by itself", played.died)
     for played in (*run.failed, *run.unexplained):
         _say(_new_case(ends, played.scenario), "error", *_ended(played))
     for left_out in run.left_out:

@@ -33,6 +33,10 @@ def _lines(run: PlayedRun) -> Iterator[str]:
         yield ""
         yield "## Stale in the baseline: exercised and never broken, remove them"
         yield from _code([str(each) for each in stale])
+    for played in run.died:
+        yield ""
+        yield f"## The kubelet ended by itself: {safe(played.scenario)}"
+        yield from _code(played.died.splitlines())
     for played in (*run.failed, *run.unexplained):
         yield ""
         what = "The suite failed" if played.failed else "Timed out or failed an assertion"

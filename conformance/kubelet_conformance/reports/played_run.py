@@ -25,6 +25,7 @@ class Played:
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
         place: its number in the order in which the scenarios were found.
         file: where it stands, for one that is not of this package.
+        died: how the kubelet ended, if it did by itself; what it wrote last follows in further lines.
     """
 
     scenario: str
@@ -33,6 +34,7 @@ class Played:
     failed: str = ""
     place: int = 0
     file: str = ""
+    died: str = ""
 
     @property
     def broken(self) -> list[str]:
@@ -149,10 +151,16 @@ class PlayedRun:
         """Scenarios that timed out or failed an assertion although no contract is broken in their trace."""
         return [played for played in self.scenarios if played.unmet and not played.broken]
 
+    @property
+    def died(self) -> list[Played]:
+        """Scenarios in which the kubelet ended by itself."""
+        return [played for played in self.scenarios if played.died]
+
     def conclusion(self) -> Exit:
-        """How the run ends: the gravest of what happened."""
+        """How the run ends: the gravest of what happened. A kubelet that ends by itself has failed."""
         return gravest(
             concluded(self.check, self.options),
+            Exit.FAILED if self.died else Exit.OK,
             Exit.INTERNAL_ERROR if self.failed else Exit.OK,
             Exit.INCONCLUSIVE if self.unexplained else Exit.OK,
             Exit.BAD_INPUT if self.unwritten else Exit.OK,
@@ -175,6 +183,7 @@ class PlayedRun:
                 "broken": played.broken,
                 "unmet": played.unmet,
                 "failed": played.failed,
+                "died": played.died,
             }
             for played in self.scenarios
         ]

@@ -15,6 +15,7 @@ from kubelet_conformance.reports.safe import counted, in_shell, safe
 from kubelet_conformance.reports.trace_text.breaks import Break, chosen, lines_of
 
 WIDTH_MAX = 110
+_LOG_CHARS_MAX = 400
 _STYLES = {
     Verdict.KEPT: "green",
     Verdict.BROKEN: "bold red",
@@ -250,6 +251,7 @@ class RunReport(TerminalReport):
 
     def _waits(self) -> None:
         run = self._played
+        self._deaths(run.died)
         self._scenarios(
             "timed out or failed an assertion, and no broken contract explains it",
             [(played.scenario, played.unmet) for played in run.unexplained],
@@ -259,6 +261,18 @@ class RunReport(TerminalReport):
         )
         for found in run.found:
             self._history(found)
+
+    def _deaths(self, died: list[Played]) -> None:
+        """How the kubelet ended by itself, once for all scenarios that are told the same."""
+        told: dict[str, list[str]] = {}
+        for played in died:
+            told.setdefault(played.died, []).append(played.scenario)
+        if told:
+            self._heading("the kubelet ended by itself", len(told), "bold red")
+        for text, scenarios in told.items():
+            self._wrapped(" ".join(map(safe, scenarios)), "    ", "bold")
+            for line in text.splitlines():
+                self._line(f"      {safe(line, _LOG_CHARS_MAX)}")
 
     def _history(self, found: HistoryFound) -> None:
         self._line()

@@ -90,6 +90,10 @@ class NotPossibleError(Exception):
     """A target cannot do what a scenario asks of it; the text says what is missing, to follow "needs"."""
 
 
+class KubeletEndedError(Exception):
+    """The kubelet ended by itself; the text says how, and in further lines what it wrote last."""
+
+
 def _not_scripted(control: str) -> NotPossibleError:
     return NotPossibleError(f"a scripted runtime: {control}")
 

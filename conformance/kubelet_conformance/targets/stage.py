@@ -56,9 +56,14 @@ class Ended:
 class PlayedLife:
     """One life of a node: its trace, whose each record is (by `Act.number`, or None), and how the acts ended.
 
-    The first of `owners` is that of the record with seq 1.
+    The first of `owners` is that of the record with seq 1. A kubelet that ends by itself ends the life:
+    `died` says how, `died_seq` is the record of it, and `alive` are the acts that were being played; those
+    not begun are not in `ended`.
     """
 
     trace: bytes
     owners: Sequence[int | None]
     ended: Mapping[int, Ended]
+    died: str = ""
+    died_seq: int = 0
+    alive: frozenset[int] = frozenset()

@@ -176,3 +176,18 @@ class AsksForNoConfig(RuntimeState):
 
     async def ask_config(self) -> None:
         """Ask for nothing."""
+
+
+@bug("MUT-LOOP-22", breaks="LOOP-22")
+class KnowsTheOldContainers(PodHandlers):
+    """An edit that gives a pod a container of another name ends the kubelet."""
+
+    def update(self, changed: Iterable[Pod]) -> None:
+        changed = list(changed)
+        for pod in changed:
+            old = self.manager.by_uid(pods.uid(pod))
+            if old is not None:
+                before = {each.name: each for each in pods.spec(old).containers}
+                for each in pods.spec(pod).containers:
+                    before[each.name]
+        super().update(changed)

@@ -19,7 +19,7 @@ from kubelet_command import Machine, on_machine
 from on_loop import on_loop
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.controls import MANIFEST_URL, NotPossibleError
+from kubelet_conformance.targets.controls import MANIFEST_URL, KubeletEndedError, NotPossibleError
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.cleanup import clear, mounts_below
 from kubelet_conformance.targets.process.node import ProcessNode
@@ -190,8 +190,13 @@ async def test_kubelet_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
         node.kubelet.raise_if_failed()
         os.kill(node.kubelet.pid, signal.SIGTERM)
         await node.kubelet.over()
-        with pytest.raises(TargetError, match="odd ended by itself with signal SIGTERM"):
+        with pytest.raises(KubeletEndedError, match="odd ended by itself with signal SIGTERM"):
             node.kubelet.raise_if_failed()
+        await node.kubelet.kill()
+
+        assert node.kubelet.died.is_set()
+        assert [each["op"] for each in bench.items("kubelet")] == ["started", "ended"]
+        assert bench.items("kubelet")[1]["signal"] == "SIGTERM"
 
 
 @on_loop

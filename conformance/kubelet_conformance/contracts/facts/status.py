@@ -339,7 +339,9 @@ _INSPECTIONS = frozenset({"PodSandboxStatus", "ContainerStatus"})
 _IMAGES = "ImageStatus"
 """This call names no pod. It keeps a worker waiting, and it is not known whose."""
 _READING = LISTS | _INSPECTIONS | {_IMAGES}
-READS: Pattern = failed(*sorted(_READING)).either(late(*sorted(_READING)), kubelet("killed", "stopped"))
+READS: Pattern = failed(*sorted(_READING)).either(
+    late(*sorted(_READING)), kubelet("ended", "killed", "stopped")
+)
 
 
 class Reads(Note):

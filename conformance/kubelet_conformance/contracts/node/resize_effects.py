@@ -34,7 +34,7 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")
-_OVER = kubelet("killed", "stopped").either(END)
+_OVER = kubelet("ended", "killed", "stopped").either(END)
 """A kubelet instance ends, or the trace ends."""
 _READING_FAILED = failed("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
 _MILLICORE = 100

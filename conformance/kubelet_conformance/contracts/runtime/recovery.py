@@ -54,7 +54,7 @@ class _WentDown(Note):
     seq: int = 0
 
 
-@observer(on=kubelet("killed", "stopped"))
+@observer(on=kubelet("ended", "killed", "stopped"))
 def _kubelet_went_down(m: Moment) -> None:
     m.node.note(_WentDown).seq = m.seq
 

@@ -127,7 +127,7 @@ def _(m: Moment) -> None:
         stops.ended.append((begun[0].t, m.t, begun[1].uid, m.seq))
 
 
-@observer(on=kubelet("killed", "stopped"))
+@observer(on=kubelet("ended", "killed", "stopped"))
 def _(m: Moment) -> None:
     """Their ends are no longer observed."""
     m.node.note(_Stops).open.clear()

@@ -22,7 +22,7 @@ from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.world.disruption import is_ended_by_the_kubelet
 from kubelet_conformance.trace.world.in_flight import is_the_workers
 
-LIFE_ENDS: Pattern = pods.END.either(kubelet("killed", "stopped"))
+LIFE_ENDS: Pattern = pods.END.either(kubelet("ended", "killed", "stopped"))
 _SETTLED = 5.0
 """A kubelet has had its first relist and its first syncs after this long."""
 

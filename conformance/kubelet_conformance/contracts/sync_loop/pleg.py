@@ -122,7 +122,7 @@ def _is_in_the_middle(m: Moment) -> bool:
     return any(one.request.view(bodies.ListContainersRequest).everything for one in in_flight)
 
 
-@observer(on=failed("ListPodSandbox", "ListContainers").either(kubelet("killed", "stopped")))
+@observer(on=failed("ListPodSandbox", "ListContainers").either(kubelet("ended", "killed", "stopped")))
 def relist_is_given_up(m: Moment) -> None:
     """A failing listing ends the relist; the next one begins anew."""
     m.node.note(_Relist).t = None

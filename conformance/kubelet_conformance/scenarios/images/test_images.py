@@ -186,7 +186,7 @@ async def test_each_credential_is_tried(node: Node) -> None:
     await bare.until_running("c1")
 
 
-@witness("IMAGE-14")
+@witness("IMAGE-14", "LOOP-22")
 async def test_missing_secret_keeps_nothing_from_being_pulled(node: Node) -> None:
     """A pod that names a pull secret that is not there is started all the same."""
     app = container(image="registry/app:1", imagePullPolicy="Always")

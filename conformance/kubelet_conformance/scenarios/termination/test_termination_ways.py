@@ -18,7 +18,7 @@ async def test_record_without_a_pod_is_stopped_by_its_annotations(node: Node) ->
     await node.until(lambda: not web.containers(), "its record is removed", within=150)
 
 
-@witness("TERM-13")
+@witness("TERM-13", "LOOP-22")
 async def test_stranger_to_the_spec_cannot_be_stopped_by_it(node: Node) -> None:
     """The end of a pod of which a container runs that its spec does not name fails at first."""
     web = node.want_static(pod(container("c1"), metadata={"uid": _UID}))

@@ -1,12 +1,16 @@
 """The reference kubelet as a process within this one: started, stopped and killed like one."""
 
 import asyncio
+import traceback
 from collections.abc import Callable
 
-from kubelet_conformance.targets.controls import KubeletControl
+from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError
 from kubelet_conformance.targets.in_process.ordering import Orders
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.kubelet.kubelet import Kubelet
+
+_CRASHED = 2
+"""The exit code of a Go program that panics."""
 
 
 class InProcessKubelet(KubeletControl):
@@ -21,6 +25,9 @@ class InProcessKubelet(KubeletControl):
         self._orders = orders
         self._kubelet: Kubelet | None = None
         self._task: asyncio.Task[None] | None = None
+        self._ending: KubeletEndedError | None = None
+        self.died = asyncio.Event()
+        """It ended by itself."""
 
     @property
     def running(self) -> bool:
@@ -34,6 +41,17 @@ class InProcessKubelet(KubeletControl):
         self._kubelet = self._make()
         self._recorder.record("kubelet", op="started")
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet")
+        self._task.add_done_callback(self._note_end)
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        """An error that nothing caught ends a kubelet, as it ends a process."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._ending = KubeletEndedError(
+                f"the kubelet ended by itself: {error!r}\n{''.join(traceback.format_exception(error))}"
+            )
+            self._recorder.record("kubelet", op="ended", code=_CRASHED)
+            self.died.set()
 
     async def stop(self) -> None:
         """Ask it to end; containers go on."""
@@ -52,10 +70,10 @@ class InProcessKubelet(KubeletControl):
         if task is None:
             return
         await asyncio.wait([task])
-        self._recorder.record("kubelet", op=how)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            raise error
+        if not task.cancelled() and task.exception() is not None:
+            self.raise_if_failed()
+        else:
+            self._recorder.record("kubelet", op=how)
 
     async def over(self) -> None:
         """Wait until it no longer runs, whatever the reason."""
@@ -63,11 +81,9 @@ class InProcessKubelet(KubeletControl):
             await asyncio.wait([self._task])
 
     def raise_if_failed(self) -> None:
-        """Raise what made it end by itself, if anything did."""
-        if self._task is not None and self._task.done() and not self._task.cancelled():
-            error = self._task.exception()
-            if error is not None:
-                raise error
+        """Raise `KubeletEndedError` if it ended by itself."""
+        if self._ending is not None:
+            raise self._ending
 
     def metrics(self) -> str:
         """What its /metrics says."""

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import ApiControl, NotPossibleError, RuntimeControl, Target
+from kubelet_conformance.targets.controls import (
+    ApiControl,
+    KubeletEndedError,
+    NotPossibleError,
+    RuntimeControl,
+    Target,
+)
 from kubelet_conformance.targets.cri_endpoint import Endpoint
 from kubelet_conformance.targets.in_process.machine import NoMachine
 from kubelet_conformance.targets.live.cri_control import CriRuntimeControl, RuntimeState
@@ -25,7 +31,7 @@ from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header
-from kubelet_conformance.trace.format.recorder import RecordedReply, Recorder, Seen
+from kubelet_conformance.trace.format.recorder import Item, RecordedReply, Recorder, Seen
 from kubelet_fakes.api.objects import rfc3339
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.server.host.system_clock import WallClock
@@ -74,6 +80,8 @@ class Life:
         self._clock = WallClock()
         self._started_ns = self._clock.wall_ns()
         self._ended_at: float | None = None
+        self._died = ""
+        self._alive: set[int] = set()
         self._recorder = Recorder(self.now)
         self._router = Router(self._recorder)
         self._state = RuntimeState(around.endpoint.services)
@@ -127,33 +135,38 @@ class Life:
     # The acts.
 
     async def _all(self, concurrency: int, ended: Callable[[Act], None]) -> dict[int, Ended]:
-        """Play all acts; a kubelet that ends by itself ends them all."""
+        """Play all acts; a kubelet that ends by itself ends those that have begun, and no other begins."""
         slots = asyncio.Semaphore(concurrency)
+        outcomes: dict[int, Ended] = {}
 
-        async def one(act: Act) -> tuple[int, Ended]:
+        async def one(act: Act) -> None:
             async with slots:
-                outcome = await self._play(act)
+                self._alive.add(act.number)
+                outcomes[act.number] = await self._play(act)
+                self._alive.remove(act.number)
             ended(act)
-            return act.number, outcome
 
         playing = asyncio.ensure_future(asyncio.gather(*map(one, self._acts)))
         async with _going_on(self._watch()) as watched:
             try:
                 either: set[asyncio.Future[Any]] = {playing, watched}
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-                if not playing.done():
-                    self._node.kubelet.raise_if_failed()
-                return dict(await playing)
+                if playing.done():
+                    await playing
+                alive = frozenset(self._alive)
             finally:
                 playing.cancel()
                 await asyncio.gather(playing, return_exceptions=True)
+        try:
+            self._node.kubelet.raise_if_failed()
+        except KubeletEndedError as error:
+            self._died, self._alive = str(error), set(alive)
+            outcomes.update((number, Ended(error)) for number in alive)
+        return outcomes
 
     async def _watch(self) -> None:
-        """Return when the kubelet has ended; one that a scenario restarts is that scenario's affair."""
-        if self._shared:
-            await self._node.kubelet.over()
-        else:
-            await asyncio.Event().wait()
+        """Return when the kubelet has ended by itself."""
+        await self._node.kubelet.died.wait()
 
     async def _play(self, act: Act) -> Ended:
         scope = Scope(act.number, act.name)
@@ -162,8 +175,6 @@ class Life:
         try:
             async with asyncio.TaskGroup() as actions:
                 await act.scenario(self._target(act, scope, view, actions.create_task))
-            if not self._shared:
-                self._node.kubelet.raise_if_failed()
         except Exception as error:  # noqa: BLE001 - whatever ends a scenario, the others go on
             first = _first(error)
             outcome = Ended(first, "".join(traceback.format_exception(first)))
@@ -221,7 +232,16 @@ class Life:
         file = io.BytesIO()
         self._recorder.write(file, header)
         numbers = {Scope(act.number, act.name).id: act.number for act in self._acts}
-        return PlayedLife(file.getvalue(), [numbers.get(each) for each in self._router.owners], outcomes)
+        owners = [numbers.get(each) for each in self._router.owners]
+        alive = frozenset(self._alive)
+        return PlayedLife(file.getvalue(), owners, outcomes, self._died, self._died_seq(), alive)
+
+    def _died_seq(self) -> int:
+        """The record of the kubelet's end, 0 if it did not end by itself."""
+        for seq, seen in enumerate(self._recorder.records, 1):
+            if isinstance(seen, Item) and seen.kind == "kubelet" and seen.fields["op"] == "ended":
+                return seq
+        return 0
 
     def _header(self) -> Header:
         around = self._around

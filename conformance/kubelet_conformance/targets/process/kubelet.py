@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from kubelet_conformance.targets.choice import TargetError
-from kubelet_conformance.targets.controls import KubeletControl, NotPossibleError
+from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError, NotPossibleError
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.kubelet_paths import Places
 from kubelet_conformance.targets.process.target_file import KubeletTarget
@@ -20,7 +20,10 @@ from kubelet_reference.util.clock import LoopClock
 
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
-_TAIL_LINES = 12
+_TAIL_LINES = 400
+_SHOWN_LINES = 12
+_PANICS = ("panic: ", "fatal error: ")
+"""How a Go program begins to say why it ends; its goroutines follow."""
 _TAIL_CHARS = 400
 _OK = 200
 
@@ -42,6 +45,11 @@ class ProcessKubelet(KubeletControl):
         self._log: BinaryIO | None = None
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._starts = 0
+        self._ended_child: Child | None = None
+        self._ending: KubeletEndedError | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self.died = asyncio.Event()
+        """It ended by itself."""
         self.on_line: list[Callable[[bytes], None]] = []
 
     @property
@@ -105,12 +113,34 @@ class ProcessKubelet(KubeletControl):
             why = error.strerror or str(error)
             raise TargetError(f"{self._target.name}: {command[0]}: cannot be started: {why}") from None
         atexit.register(self._child.kill)
+        self._watching = asyncio.create_task(self._watch(self._child), name="watching the kubelet")
+
+    async def _watch(self, child: Child) -> None:
+        """Notice its end, if it ends by itself."""
+        await child.ended()
+        if child is self._child:
+            self._note_end(child)
+
+    def _note_end(self, child: Child) -> bool:
+        """Whether it has ended by itself, which is recorded once."""
+        code = child.code
+        if code is None or self._stopping:
+            return False
+        if self._ended_child is not child:
+            self._ended_child = child
+            self._ending = KubeletEndedError(self._with_output(f"ended by itself with {_ending(code)}"))
+            if code < 0:
+                self._recorder.record("kubelet", op="ended", signal=signal.Signals(-code).name)
+            else:
+                self._recorder.record("kubelet", op="ended", code=code)
+            self.died.set()
+        return True
 
     def _hear(self, line: bytes) -> None:
         if self._log is not None and not self._log.closed:
             self._log.write(line + b"\n")
             self._log.flush()
-        self._tail.append(line.decode(errors="replace")[:_TAIL_CHARS])
+        self._tail.append(line.decode(errors="replace").expandtabs(4)[:_TAIL_CHARS])
         for listener in self.on_line:
             listener(line)
 
@@ -125,6 +155,7 @@ class ProcessKubelet(KubeletControl):
         """Ask it to end; containers go on. `TargetError` if it does not, and it is killed then."""
         if self._child is None:
             return
+        self._note_end(self._child)
         self._stopping = True
         self._child.signal(signal.SIGTERM)
         try:
@@ -148,11 +179,13 @@ class ProcessKubelet(KubeletControl):
         child, self._child = self._child, None
         if child is None:
             return
+        has_ended = self._note_end(child)
         child.kill()
         atexit.unregister(child.kill)
         if self._log is not None:
             self._log.close()
-        self._recorder.record("kubelet", op=how)
+        if not has_ended:
+            self._recorder.record("kubelet", op=how)
 
     async def over(self) -> None:
         """Wait until it no longer runs, whatever the reason."""
@@ -160,10 +193,11 @@ class ProcessKubelet(KubeletControl):
             await self._child.ended()
 
     def raise_if_failed(self) -> None:
-        """Raise `TargetError` if it ended by itself."""
-        child = self._child
-        if child is not None and child.code is not None and not self._stopping:
-            raise TargetError(self._with_output(f"ended by itself with {_ending(child.code)}"))
+        """Raise `KubeletEndedError` if it ended by itself."""
+        if self._child is not None:
+            self._note_end(self._child)
+        if self._ending is not None:
+            raise self._ending
 
     def metrics(self) -> str:
         """What its /metrics says; "" if it does not answer."""
@@ -193,7 +227,10 @@ class ProcessKubelet(KubeletControl):
 
     def _with_output(self, what: str) -> str:
         """What happened, and what it wrote last."""
-        wrote = "\n  ".join(self._tail) or "nothing"
+        lines = list(self._tail)
+        panics = [place for place, line in enumerate(lines) if line.startswith(_PANICS)]
+        begin = panics[0] if panics else max(0, len(lines) - _SHOWN_LINES)
+        wrote = "\n  ".join(lines[begin : begin + _SHOWN_LINES]) or "nothing"
         return f"{self._target.name} {what}; it wrote:\n  {wrote}"
 
 

@@ -213,9 +213,14 @@ class Fault(_Line, frozen=True, tag="fault"):
 
 
 class Kubelet(_Line, frozen=True, tag="kubelet"):
-    """The kubelet process started, stopped in order, or was killed."""
+    """The kubelet process started, stopped in order, was killed, or ended by itself.
 
-    op: Literal["started", "stopped", "killed"]
+    One that ended by itself has its exit `code`, or the `signal` that ended it.
+    """
+
+    op: Literal["started", "stopped", "killed", "ended"]
+    code: int | None = None
+    signal: str | None = None
 
 
 class Expect(_Line, frozen=True, tag="expect"):

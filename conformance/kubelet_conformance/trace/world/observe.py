@@ -402,7 +402,7 @@ _UPDATES: dict[str, tuple[Update, ...]] = {
     "call:GetContainerEvents": (missed_updates.stream_opens,),
     "failed:GetContainerEvents": (missed_updates.stream_breaks,),
     "kubelet:started": (_kubelet_starts, missed_updates.relisted),
-    **{f"kubelet:{op}": (_kubelet_goes,) for op in ("killed", "stopped")},
+    **{f"kubelet:{op}": (_kubelet_goes,) for op in ("ended", "killed", "stopped")},
 }
 """The functions that update the world, by the keys of their records."""
 for _key in OBSERVED:
