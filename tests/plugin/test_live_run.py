@@ -152,6 +152,7 @@ def test_kubelet_that_ends_by_itself_has_failed(play: Any) -> None:
             *("  panic: no bad pods", "      of all"),
         ],
     }
+    assert "panic: no bad pods" in Path("kept", "logs", "mine.deadly.log").read_text(encoding="utf-8")
     assert {"node.jsonl", "node-2.jsonl", "mine.deadly.jsonl", "mine.beside.jsonl"} == traces
     assert {each["scenario"] for each in evidence(found, "LOOP-22")} == {"mine.deadly"}
 

@@ -17,7 +17,7 @@ from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
-from kubelet_conformance.reports.played_run import LeftOut, Played
+from kubelet_conformance.reports.played_run import LOGS, LeftOut, Played
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
@@ -167,12 +167,14 @@ class LiveRun:
                 tasks.create_task(self._live_and_go_on(each, lives, ended))
 
     async def _live_one(self, life: _Life, ended: Callable[[str], None]) -> None:
+        record = self._options.record
         try:
             played = await self._stage.play(
                 life.acts,
                 shared=life.shared,
                 concurrency=self._options.concurrency,
                 ended=lambda act: ended(act.name),
+                log=Path(record, LOGS, f"{life.name}.log") if record is not None else None,
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
             life.error = error

@@ -19,7 +19,7 @@ from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.output import record_folder, write_whole
-from kubelet_conformance.reports.played_run import Played, PlayedRun
+from kubelet_conformance.reports.played_run import LOGS, Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.opening import open_stage
@@ -131,6 +131,7 @@ class Session:
             require_exercised=options.require_exercised,
             kept=options.record is not None,
             debug=options.debug,
+            logs=str(Path(options.record, LOGS)) if options.record and options.choice.is_process else "",
             left_out=() if self.live is None else tuple(self.live.left_out),
         )
 

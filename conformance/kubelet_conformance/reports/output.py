@@ -141,7 +141,7 @@ def record_folder(record: str) -> Path:
     folder = Path(record, "traces")
     folder.mkdir(parents=True, exist_ok=True)
     if Path(record, "run.json").exists():
-        for old in folder.glob("*.jsonl"):
+        for old in (*folder.glob("*.jsonl"), *Path(record, "logs").glob("*.log")):
             old.unlink()
     return folder
 

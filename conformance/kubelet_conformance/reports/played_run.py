@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from kubelet_conformance.contract.checking import Check, Judged
@@ -10,6 +11,8 @@ from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.run import Exit, Run, concluded, gravest
 from kubelet_conformance.reports.safe import counted
 
+LOGS = "logs"
+"""The folder of a record with the logs of kubelets."""
 _AGAIN_MAX = 10
 """So many scenarios are named in a command that plays them again; more are left to the contract."""
 
@@ -87,8 +90,8 @@ class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
     `kept` says whether the traces are there after the run, `unwritten` that its record could not be
-    finished; `found` are the histories that broke
-    something, and `repeated` were drawn again and not played again.
+    finished, and `logs` is the folder with the kubelets' logs, if they are kept; `found` are the histories
+    that broke something, and `repeated` were drawn again and not played again.
     """
 
     check: Check
@@ -106,6 +109,7 @@ class PlayedRun:
     found: tuple[HistoryFound, ...] = ()
     repeated: int = 0
     unwritten: bool = False
+    logs: str = ""
 
     @property
     def options(self) -> Run:
@@ -116,6 +120,10 @@ class PlayedRun:
     def target(self) -> str:
         """The kubelet and the runtime in words."""
         return f"kubelet {self.kubelet} (Kubernetes {self.kubernetes}) and runtime {self.runtime}"
+
+    def log(self, trace: str) -> str:
+        """The log of the kubelet that a trace is of, "" if it is not kept."""
+        return str(Path(self.logs, f"{Path(trace).stem}.log")) if self.logs and trace else ""
 
     @property
     def amount(self) -> str:

@@ -242,7 +242,9 @@ class RunReport(TerminalReport):
             self._line(f"Not played again: {self._played.repeated} that were drawn more than once.")
 
     def _place(self, evidence: Evidence) -> list[str]:
+        log = self._played.log(evidence.trace)
         kept = [safe(evidence.trace)] if self._played.kept else []
+        kept += [f"log {safe(log)}"] if log else []
         scenario = f"scenario {safe(evidence.scenario)}" if evidence.scenario else "the node as a whole"
         return [scenario, *kept]
 

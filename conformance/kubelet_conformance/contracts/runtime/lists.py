@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.runtime.records import newly_reported_records
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Label
 
-OUTSIDE = Pattern(frozenset({"fault", "kubelet:killed", "kubelet:stopped"}))
+OUTSIDE = Pattern(frozenset({"fault", "kubelet:ended", "kubelet:killed", "kubelet:stopped"}))
 """What may take records away, or leave some that no answered call explains."""
 
 _REMOVED_REMEMBERED = 10_000

@@ -68,15 +68,27 @@ class LiveEnvironment:
 
 
 class Life:
-    """A node from its kubelet's start to its end; `folder` is empty, and private to it."""
+    """A node from its kubelet's start to its end; `folder` is empty, and private to it.
+
+    The log of a kubelet that is a process is kept as `log`, if that is a path.
+    """
 
     _node: _Node
 
-    def __init__(self, around: LiveEnvironment, acts: Sequence[Act], folder: Path, *, shared: bool) -> None:
+    def __init__(
+        self,
+        around: LiveEnvironment,
+        acts: Sequence[Act],
+        folder: Path,
+        *,
+        shared: bool,
+        log: Path | None = None,
+    ) -> None:
         self._around = around
         self._acts = acts
         self._folder = folder
         self._shared = shared
+        self._log = log
         self._clock = WallClock()
         self._started_ns = self._clock.wall_ns()
         self._ended_at: float | None = None
@@ -112,6 +124,8 @@ class Life:
             finally:
                 self._ended_at = self.now()
                 header = self._header()
+                if self._log is not None and isinstance(self._node, ProcessNode):
+                    self._node.keep_log(self._log)
         return self._played(outcomes, header)
 
     def _make_node(self, socket: Path) -> _Node:

@@ -119,15 +119,17 @@ class WallStage:
         shared: bool,
         concurrency: int = 1,
         ended: Callable[[Act], None] | None = None,
+        log: Path | None = None,
     ) -> PlayedLife:
         """Play one life of a node: acts that share it, at most `concurrency` in parallel, or one alone.
 
         What acts that share a node leave behind on it is deleted after each; one alone has its own settings.
 
-        Calls `ended` with each act that is over. Raises `TargetError` if the runtime can no longer be used.
+        Calls `ended` with each act that is over. The log of a kubelet that is a process is kept as `log`.
+        Raises `TargetError` if the runtime can no longer be used.
         """
         async with self._lanes, _private_folder() as folder, self._free_runtime(folder) as around:
-            life = Life(around, acts, folder, shared=shared)
+            life = Life(around, acts, folder, shared=shared, log=log)
             try:
                 return await life.play(concurrency, ended or _nobody)
             finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, cast
@@ -89,7 +90,7 @@ class ProcessNode:
     def _prepare(self) -> None:
         if "static_pod_url" in self._settings and "url" not in self._target.capabilities:
             raise NotPossibleError("a kubelet that reads manifests from a URL")
-        places = Places(
+        places = self._places = Places(
             self._folder,
             self._node_name,
             self._runtime,
@@ -113,6 +114,12 @@ class ProcessNode:
             self.kubelet.on_line.append(LogEvents(self._recorder, uids.of_event).read_line)
         if "statuses" in self._target.capabilities:
             self._watching = asyncio.create_task(self._watch.run(), name="watching pods")
+
+    def keep_log(self, path: Path) -> None:
+        """Copy what the kubelet has written so far on standard output and standard error."""
+        if self._places.log.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self._places.log, path)
 
     async def __aexit__(self, *_: object) -> None:
         """Kill it if it still runs, and clear its folder; `TargetError` if something resists."""
