@@ -20,12 +20,15 @@ from on_loop import on_loop
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import MANIFEST_URL, KubeletEndedError, NotPossibleError
+from kubelet_conformance.targets.in_process.manifests import RootedDisk
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.cleanup import clear, mounts_below
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.pod_watch import event_fields
 from kubelet_conformance.targets.process.target_file import KubeletTarget, reference_process
 from kubelet_conformance.trace.format.recorder import Item, Recorder
+from kubelet_fakes.clock import LoopClock
+from kubelet_reference.server.host.disk import OsDisk
 
 Json = dict[str, Any]
 SPEC: Json = {"containers": [{"name": "app", "image": "img:1", "command": ["run"]}]}
@@ -332,3 +335,17 @@ async def test_lines_of_a_child_arrive_whole() -> None:
     child.kill()
 
     assert (code, [len(line) for line in lines]) == (0, [1, 70000])
+
+
+def test_single_manifest_is_written_in_place(tmp_path: Path) -> None:
+    """A kubelet that watches one file sees it change; any other file is replaced as a whole."""
+    disk = RootedDisk(OsDisk(LoopClock(0)), tmp_path, in_place="/only.yaml")
+    before: dict[str, int] = {}
+    for file in ("only.yaml", "other.yaml"):
+        disk.write(f"/{file}", b"old")
+        before[file] = (tmp_path / file).stat().st_ino
+        disk.write(f"/{file}", b"new")
+
+    assert [(tmp_path / file).read_bytes() for file in before] == [b"new"] * 2
+    assert (tmp_path / "only.yaml").stat().st_ino == before["only.yaml"]
+    assert (tmp_path / "other.yaml").stat().st_ino != before["other.yaml"]

@@ -141,11 +141,16 @@ def _is_pod(value: Any) -> bool:  # noqa: ANN401 - what a file holds
 
 
 class RootedDisk:
-    """The disk below `root`, so that a write to `/etc/kubernetes` goes into a private folder."""
+    """The disk below `root`, so that a write to `/etc/kubernetes` goes into a private folder.
 
-    def __init__(self, disk: OsDisk, root: Path) -> None:
+    The file `in_place`, if it is there, is written as it stands: a kubelet that watches this one file, and
+    not its folder, takes another file in its place for the removal of the first.
+    """
+
+    def __init__(self, disk: OsDisk, root: Path, in_place: str = "") -> None:
         self._disk = disk
         self._root = str(root)
+        self._in_place = in_place
 
     def make_folder(self, path: str) -> None:
         """Make the folder and those above it."""
@@ -157,7 +162,11 @@ class RootedDisk:
 
     def write(self, path: str, content: bytes) -> None:
         """Replace the content of a file."""
-        self._disk.write(self._root + path, content)
+        file = Path(self._root + path)
+        if path == self._in_place and file.is_file():
+            file.write_bytes(content)
+        else:
+            self._disk.write(str(file), content)
 
     def remove(self, path: str) -> None:
         """Remove a file or folder."""

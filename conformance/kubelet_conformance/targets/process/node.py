@@ -101,7 +101,7 @@ class ProcessNode:
         found = self.configuration = configuration(self._target.config, places, self._settings)
         config = "" if found is None else yaml.safe_dump(found, sort_keys=False)
         path = str(self._settings.get("static_pod_path", MANIFEST_FOLDER))
-        disk = RootedDisk(OsDisk(LoopClock(0)), self._folder)
+        disk = RootedDisk(OsDisk(LoopClock(0)), self._folder, in_place=path)
         # The fakes' disk and URL name more methods than are used.
         self.manifests = WrittenManifests(cast("Any", disk), cast("Any", self._server), self._recorder, path)
         self.kubelet = ProcessKubelet(self._target, places, config, self._recorder)
