@@ -184,12 +184,17 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
         state = entry.status.state.terminated
         if before is container and state is not None and not state.container_id:
             continue  # It waited for a restart at its pod's end: this end is of no record.
-        if (before.created_t or 0.0) >= (container.created_t or 0.0):
+        if _age(before) >= _age(container):
             yield broken(f"lastState of {container.name} is not of an earlier record", _started(container))
         elif any(before.attempt < c.attempt < container.attempt for c in _records(m, container.name)):
             yield broken(f"lastState of {container.name} is of an older record than the last but one")
         else:
             yield KEPT
+
+
+def _age(container: Container) -> tuple[float, int]:
+    """What orders the containers of a pod by their creation, also those of one instant."""
+    return container.created_t or 0.0, container.create.seq if container.create is not None else 0
 
 
 def _records(m: Moment, name: str) -> list[Container]:
