@@ -184,6 +184,24 @@ def test_count_is_that_of_the_newest_record(s: TraceBuilder, *, newer: bool) -> 
     s.status(web, containerStatuses=[one])
 
 
+@detects("BACKOFF-06", kubernetes="1.36", count=(1, 0))
+def test_count_is_that_of_what_was_reported(s: TraceBuilder, count: int) -> None:
+    """BACKOFF-06: from 1.36 on an instance in a new sandbox may count more restarts than its attempt."""
+    web, sandbox = pod(s)
+    ended = s.run_container(web, sandbox)
+    ids = {"name": "c1", "containerID": f"fake://{ended.id}"}
+    s.status(web, containerStatuses=[{**ids, "state": {"running": {}}, "restartCount": 1}])
+    s.exited(ended, 1)
+    message = f"back-off 10s restarting failed container=c1 pod={web.name}_{web.namespace}({web.uid})"
+    one = {
+        **ids,
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": message}},
+        "lastState": {"terminated": {"exitCode": 1, "containerID": ids["containerID"]}},
+        "restartCount": count,
+    }
+    s.status(web, containerStatuses=[one])
+
+
 @detects("BACKOFF-08", if_right=Verdict.NOT_EXERCISED, died=(True, False))
 def test_init_containers_come_first_in_another_sandbox(s: TraceBuilder, *, died: bool) -> None:
     """BACKOFF-08: where its sandbox is no more an app container waits for the init containers."""

@@ -119,3 +119,19 @@ def test_container_that_is_over_has_namesakes(contract_id: str, whose: str, verd
     s.wait(60).record("kubelet", op="killed")
 
     assert s.judge(contract_id).verdict is verdict
+
+
+@pytest.mark.parametrize(("since", "verdict"), [("12:00:10", KEPT), ("12:00:00", BROKEN)])
+def test_restart_that_no_status_showed(since: str, verdict: Verdict) -> None:
+    """COND-10: a condition that is False since another time than before has been True in between."""
+    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
+    s, pod, _, c1, _ = pod_of(own)
+    restarting = {"type": "AllContainersRestarting", "status": "False"}
+    s.status(pod, conditions=[{**restarting, "lastTransitionTime": "2025-06-15T12:00:00Z"}])
+    s.exited(c1, 42)
+    s.wait(1).status(
+        pod, "Pending", conditions=[{**restarting, "lastTransitionTime": f"2025-06-15T{since}Z"}]
+    )
+    s.wait(60).record("kubelet", op="killed")
+
+    assert s.judge("COND-10").verdict is verdict

@@ -13,7 +13,7 @@ from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import LAST_END, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.static_pod import has_come_back
-from kubelet_conformance.contracts.facts.status import REFUSED
+from kubelet_conformance.contracts.facts.status import REFUSED, carries_on
 
 _CALLED_OFF = containers.HELD_UP.either(containers.SIDECAR_ENDS)
 _SIDECAR_CALLED_OFF = containers.HELD_UP.either(LAST_END)
@@ -174,7 +174,7 @@ def refusal_is_reported(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Find
     """While a container is held up its status is Waiting with reason CrashLoopBackOff.
 
     The message names delay, container and pod; lastState has the exit, and restartCount stays that of the
-    instance that ended.
+    instance that ended. From 1.36 on that may be more than its attempt, and what was reported of it counts.
     """
     every = status.lasting_containers
     for reported in every:
@@ -194,9 +194,18 @@ def refusal_is_reported(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Find
             (c for c in pod.containers.get(reported.name, ()) if ended.container_id.endswith(c.id)), None
         )
         is_newest = gone is not None and reported.runtime_id in {"", gone.id}
-        if not wrong and is_newest and gone is not None and reported.restart_count != gone.attempt:
-            wrong = f"{reported.name} has restartCount {reported.restart_count}, expected {gone.attempt}"
+        expected = _restart_count(m, pod, gone) if is_newest and gone is not None else None
+        if not wrong and expected is not None and reported.restart_count != expected:
+            wrong = f"{reported.name} has restartCount {reported.restart_count}, expected {expected}"
         yield broken(wrong) if wrong else KEPT
+
+
+def _restart_count(m: Moment, pod: Pod, gone: Container) -> int | None:
+    """The restart count of the instance that ended; None where it was not reported before it ended."""
+    if not carries_on(m):
+        return gone.attempt
+    before = pod.status.by_name.get(gone.name) if pod.status is not None else None
+    return before.restart_count if before is not None and before.runtime_id == gone.id else None
 
 
 def _message_wrong(m: Moment, pod: Pod, name: str, message: str) -> str:

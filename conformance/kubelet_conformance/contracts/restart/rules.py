@@ -205,12 +205,23 @@ def _take(m: Moment, pod: Pod) -> None:
     clause="set",
 )
 def restart_is_reported(m: Moment, pod: Pod) -> Findings:
-    """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not."""
+    """While a whole pod restarts its condition AllContainersRestarting is True; afterwards it is not.
+
+    A condition that is False since another time than before has been True in between.
+    """
     container = _restarts_all(m)
     if container is None:
         return None
+    before = pod.status.condition(_CONDITION) if pod.status is not None else None
+
+    def has_restarted(n: Moment) -> bool:
+        now = n.status.condition(_CONDITION) if n.status is not None else None
+        if now is None or now.status == "True":
+            return now is not None
+        return before is not None and now.last_transition_time != before.last_transition_time
+
     return answered(
-        by=status().where(lambda n: _is_restarting(n) is True),
+        by=status().where(has_restarted),
         within=2 * REACTION,
         unless=TERMINATION_ASKED,
         text=f"the status of {pod.name} says that all containers restart",
@@ -229,7 +240,5 @@ def condition_is_cleared(m: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 def _is_restarting(m: Moment) -> bool | None:
     """Whether the condition is True by the status; None where the status has no such condition."""
-    for one in (m.status.conditions or ()) if m.status is not None else ():
-        if one.type == _CONDITION:
-            return one.status == "True"
-    return None
+    found = m.status.condition(_CONDITION) if m.status is not None else None
+    return found.status == "True" if found is not None else None
