@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from kubelet_conformance.contract.applicability import Version, is_on, missing
 from kubelet_conformance.contract.definition import (
@@ -23,35 +23,28 @@ from kubelet_conformance.trace.world.moment import Moment
 _INDEXES_KEPT = 32
 _Sort: TypeAlias = tuple[tuple[str, ...], frozenset[Trait] | None]
 """The keys of a moment, and the traits of its pod."""
-
-
-class Asked(NamedTuple):
-    """The functions to call at a moment, in this order."""
-
-    first: Sequence[Observer]
-    clauses: Sequence[tuple[JudgeFunction, Clause]]
-    last: Sequence[Observer]
+_Asked: TypeAlias = Sequence[tuple[JudgeFunction, Listener]]
+"""The functions to call at a moment, in this order: observers, judges, and the observers that come last."""
 
 
 class JudgePlan:
-    """The judges to call at moments of one kind, in the order of their definition.
+    """The judges and observers to call at moments of one kind, in the order of their definition.
 
-    Their conditions are evaluated first, each once; then the judges whose conditions hold are called.
+    Their conditions are evaluated first, each once; then those whose conditions hold are called.
     """
 
-    __slots__ = ("_keys", "_listeners", "_where_held", "always", "conditions")
+    __slots__ = ("_listeners", "_where_held", "always", "conditions")
 
-    def __init__(self, keys: tuple[str, ...], listeners: list[Listener]) -> None:
-        self._keys = keys
-        self._listeners = listeners
-        every = dict.fromkeys(condition for one in listeners for condition in one.conditions(keys))
+    def __init__(self, keys: tuple[str, ...], listeners: Iterable[Listener], *, has_pod: bool) -> None:
+        self._listeners = [(one, one.conditions(keys, has_pod=has_pod)) for one in listeners]
+        every = dict.fromkeys(condition for _, conditions in self._listeners for condition in conditions)
         self.conditions = [(1 << place, condition) for place, condition in enumerate(every)]
-        self._where_held: dict[int, Asked] = {}
-        self.always = None if every else self._chosen(0)
-        """All judges, where there are no conditions."""
+        self._where_held: dict[int, _Asked] = {}
+        self.always: _Asked | None = None if every else self._chosen(0)
+        """All functions, where there are no conditions."""
 
-    def asked(self, moment: Moment, failed: Callable[[Listener, Moment], None]) -> Asked:
-        """The judges whose conditions hold now; `failed` is called for each whose conditions raise."""
+    def asked(self, moment: Moment, failed: Callable[[Listener, Moment], None]) -> _Asked:
+        """Those whose conditions hold now; `failed` is called for each whose conditions raise."""
         held = 0
         for bit, condition in self.conditions:
             try:
@@ -60,23 +53,24 @@ class JudgePlan:
             except BodyError:
                 raise
             except Exception:  # noqa: BLE001 - as where a judge itself fails
-                for one in self._listeners:
-                    if condition in one.conditions(self._keys):
+                for one, conditions in self._listeners:
+                    if condition in conditions:
                         failed(one, moment)
         asked = self._where_held.get(held)
         if asked is None:
             asked = self._where_held[held] = self._chosen(held)
         return asked
 
-    def _chosen(self, held: int) -> Asked:
+    def _chosen(self, held: int) -> _Asked:
         holds = {condition for bit, condition in self.conditions if held & bit}
-        chosen = [one for one in self._listeners if holds.issuperset(one.conditions(self._keys))]
-        observers = [one for one in chosen if isinstance(one, Observer)]
-        return Asked(
-            [one for one in observers if not one.last],
-            [(one.call, one) for one in chosen if isinstance(one, Clause)],
-            [one for one in observers if one.last],
-        )
+        chosen = [one for one, conditions in self._listeners if holds.issuperset(conditions)]
+        return [(one.call, one) for one in sorted(chosen, key=_turn)]
+
+
+def _turn(listener: Listener) -> int:
+    if isinstance(listener, Observer):
+        return 2 if listener.last else 0
+    return 1
 
 
 class _JudgePlans(dict[_Sort, JudgePlan]):
@@ -107,7 +101,7 @@ class ClauseIndex:
         self._listeners: dict[str, list[Listener]] = defaultdict(list)
         self.plans: _JudgePlans = _JudgePlans(self._plan)
         """The judges to call at a moment with these keys, about a pod that has these traits."""
-        self._add(OBSERVERS)
+        self._add(one for one in OBSERVERS if one.gate is None or is_on(one.gate, gates, version))
         for contract in contracts:
             reason = _why_not(contract, version, gates, channels)
             if reason is not None:
@@ -127,9 +121,8 @@ class ClauseIndex:
     def _plan(self, sort: _Sort) -> JudgePlan:
         keys, traits = sort
         waiting = dict.fromkeys([one for key in keys for one in self._listeners.get(key, ())])
-        return JudgePlan(
-            keys, [one for one in waiting if not isinstance(one, Clause) or one.contract.concerns(traits)]
-        )
+        concerned = [one for one in waiting if not isinstance(one, Clause) or one.contract.concerns(traits)]
+        return JudgePlan(keys, concerned, has_pod=traits is not None)
 
 
 def clause_index_for(contracts: Iterable[Contract], header: Header, version: Version | None) -> ClauseIndex:

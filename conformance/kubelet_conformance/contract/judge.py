@@ -2,7 +2,7 @@
 
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from kubelet_conformance.contract.applicability import Version
@@ -16,7 +16,6 @@ from kubelet_conformance.contract.definition import (
     Finding,
     Kept,
     Listener,
-    Observer,
 )
 from kubelet_conformance.contract.lateness_policy import LatenessPolicy
 from kubelet_conformance.contract.obligations import Ledger, Obligation
@@ -149,38 +148,28 @@ class Judge:
         # A new manifest may bring what the pod has not had so far.
         traits = pod.traits if pod is not None and moment.manifest is None else None
         plan = self._plans[keys, traits]
-        asked = plan.always or plan.asked(moment, self._failed)
-        if asked.first:
-            self._observe(asked.first, moment)
+        asked = plan.asked(moment, self._failed) if plan.always is None else plan.always
         kept = self._kept
-        for judge, clause in asked.clauses:
+        for call, listener in asked:
             try:
-                findings = judge(moment)
-                if findings is None:
+                findings = call(moment)
+                if findings is None:  # As an observer always returns.
                     continue
                 if findings is KEPT:
-                    kept[clause] += 1
+                    kept[listener] += 1
                 # isinstance() is slow where it says no: these are msgspec's structs.
                 elif type(findings) is Answered or type(findings) is Broken or type(findings) is Kept:
-                    self._enter(clause, findings, moment)
+                    self._enter(listener, findings, moment)
                 else:
                     for finding in findings:
-                        self._enter(clause, finding, moment)
+                        if finding is KEPT:
+                            kept[listener] += 1
+                        else:
+                            self._enter(listener, finding, moment)
             except BodyError:
                 raise
             except Exception:  # noqa: BLE001 - a judge's own fault must not end the judging
-                self._failed(clause, moment)
-        if asked.last:
-            self._observe(asked.last, moment)
-
-    def _observe(self, observers: Sequence[Observer], moment: Moment) -> None:
-        for one in observers:
-            try:
-                one.call(moment)
-            except BodyError:
-                raise
-            except Exception:  # noqa: BLE001 - as where a judge fails
-                self._failed(one, moment)
+                self._failed(listener, moment)
 
     def _enter(self, clause: Clause, finding: Finding, moment: Moment) -> None:
         """Record one finding."""

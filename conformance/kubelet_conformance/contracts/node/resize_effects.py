@@ -178,7 +178,7 @@ def _shows(container: Container, caps: Caps) -> Predicate:
     return shows
 
 
-@observer(on=done("ContainerStatus"))
+@observer(on=done("ContainerStatus"), gate=GATE)
 def _(m: Moment) -> None:
     caps = _read(m)
     if caps is not None and m.container is not None:
@@ -255,7 +255,7 @@ def watched_until_it_is_reported(m: Moment, container: Container) -> Findings:
     return None
 
 
-@observer(on=_UPDATED)
+@observer(on=_UPDATED, gate=GATE)
 def _(m: Moment, container: Container) -> None:
     watched = container.note(_Watched)
     watched.wanted, watched.met_t = updated(m), None

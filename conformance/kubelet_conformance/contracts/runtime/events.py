@@ -145,12 +145,12 @@ def _changed(m: Moment) -> str:
     return "" if ended_before else container.id
 
 
-@observer(on=call(_STREAM))
+@observer(on=call(_STREAM), gate=GATE)
 def _(m: Moment) -> None:
     m.node.note(_Streams).open.add(m.call.id)
 
 
-@observer(on=_ENDS)
+@observer(on=_ENDS, gate=GATE)
 def _(m: Moment) -> None:
     m.node.note(_Streams).open.discard(m.call.id)
 

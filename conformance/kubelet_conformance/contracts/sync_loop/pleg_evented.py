@@ -46,26 +46,26 @@ _OPENS, _BREAKS, _BEGINS = call(_STREAM), failed(_STREAM), kubelet("started")
 _BOTH_LISTS = call("ListContainers").where(lists_all_containers)
 
 
-@observer(on=_OPENS)
+@observer(on=_OPENS, gate=GATE)
 def _stream_opens(m: Moment) -> None:
     stream = m.node.note(_Stream)
     stream.opened_t = m.t
     stream.listed.clear()
 
 
-@observer(on=_BREAKS)
+@observer(on=_BREAKS, gate=GATE)
 def _stream_breaks(m: Moment) -> None:
     stream = m.node.note(_Stream)
     stream.failures += 1
     stream.opened_t = None
 
 
-@observer(on=_BEGINS)
+@observer(on=_BEGINS, gate=GATE)
 def _life_begins(m: Moment) -> None:
     m.node.note(_Stream).begin()
 
 
-@observer(on=_BOTH_LISTS, last=True)
+@observer(on=_BOTH_LISTS, last=True, gate=GATE)
 def _listed(m: Moment) -> None:
     m.node.note(_Stream).listed.append((m.t, m.seq))
 
@@ -214,7 +214,7 @@ def _late_events(m: Moment) -> _Events | None:
     return events if events is not None and events.late and m.t - events.late_t <= REACTION else None
 
 
-@observer(on=CONTAINER_EVENT)
+@observer(on=CONTAINER_EVENT, gate=GATE)
 def _(m: Moment) -> None:
     event = event_of(m)
     reported = event.pod_sandbox_status if event is not None else None

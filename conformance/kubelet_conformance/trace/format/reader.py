@@ -104,7 +104,8 @@ class Reader:
     def _decoded(self, block: bytes) -> Iterable[Line | Unknown]:
         """Its lines, decoded at once unless one of them is blank, too long, unknown or wrong."""
         try:
-            block.decode()  # What is not read of a line is not looked at below.
+            if not block.isascii():
+                block.decode()  # What is not read of a line is not looked at below.
             lines = _DECODER.decode_lines(block)
         except _UNREADABLE:
             return self._one_by_one(block)

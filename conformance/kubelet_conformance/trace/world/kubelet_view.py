@@ -29,6 +29,7 @@ OBSERVED: frozenset[str] = frozenset(
     }
 )
 """The keys of the records that the view observes."""
+_READ = frozenset(f"done:{rpc}" for rpc in _HOLDING_UP if rpc != "Status")
 _FIRST_RETRY, _LONGEST_RETRY = 2.0, 60.0
 """The API server is asked again after 0.8 s, and after twice as long each time, 30 s at most; all of these
 may be doubled (reflector.go). So one wait is no longer than twice those before it together, and the first.
@@ -66,7 +67,7 @@ class KubeletView:
         self.network_bad_t: float | None = None
         """Since when it says that its network is not ready."""
         self._started_t = 0.0
-        self._relisted = True
+        self.relisted = True
         """The kubelet has listed what runs, since it was started."""
         self._relisted_t = -math.inf
         """When it was first seen to list what runs."""
@@ -106,7 +107,7 @@ class KubeletView:
         runtime says that it is ready, nor before it has listed what runs. A kubelet that starts, or whose API
         server was unreachable, is informed then; infinity before.
         """
-        is_waiting = self._api_fails or not self._relisted or self.down_since(now) is not None
+        is_waiting = self._api_fails or not self.relisted or self.down_since(now) is not None
         return math.inf if is_waiting else max(t, self._held_up_until)
 
     def has_injected_fault(self, m: Moment) -> bool:
@@ -130,7 +131,7 @@ class KubeletView:
         else:
             self._started_t = m.t
             self._hold_up(m.t)
-            self._relisted, self._sandboxes_t = False, -math.inf
+            self.relisted, self._sandboxes_t = False, -math.inf
             self.good_t = self.bad_t = self.network_bad_t = None
 
     def _hold_up(self, until: float) -> None:
@@ -144,7 +145,7 @@ class KubeletView:
             self._list_fails(m)
         if m.keys[0] == "done:Status":
             self._status(m)
-        elif not self._relisted:
+        elif not self.relisted:
             self._list(m)
 
     def _status(self, m: Moment) -> None:
@@ -171,7 +172,7 @@ class KubeletView:
         if "all:ListPodSandbox" in m.keys:
             self._sandboxes_t = m.t
         elif "all:ListContainers" in m.keys and m.call.t - self._sandboxes_t <= LATE_SECONDS:
-            self._relisted, self._relisted_t = True, m.t
+            self.relisted, self._relisted_t = True, m.t
             self._hold_up(m.t + min(m.t - self._started_t, _LONGEST_NAP))
 
     def _list_fails(self, m: Moment) -> None:
@@ -182,7 +183,7 @@ class KubeletView:
         """
         self._list_failed_t = m.t
         if _receives_events(m) and m.t - self._relisted_t <= LATE_SECONDS:
-            self._relisted = False
+            self.relisted = False
 
     def _fault(self, m: Moment, what: str, *, healed: bool) -> None:
         if what.startswith(_API_SERVER):
@@ -219,10 +220,12 @@ def _receives_events(m: Moment) -> bool:
 
 def kubelet_view(m: Moment) -> KubeletView:
     """What is known by now, the moment's own record included; updates the view from that record."""
-    view = m.node.note(KubeletView)
-    if view.seq != m.seq and m.keys[0] in OBSERVED:
-        view.seq = m.seq
-        view.observe(m)
+    view, key, seq = m.node.note(KubeletView), m.keys[0], m.seq
+    if view.seq != seq and key in OBSERVED:
+        view.seq = seq
+        # Most replies to a read come in time, and show nothing of the kubelet.
+        if key not in _READ or not view.relisted or m.t - m.call.t > LATE_SECONDS:
+            view.observe(m)
     return view
 
 

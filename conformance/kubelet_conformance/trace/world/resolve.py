@@ -190,7 +190,7 @@ def _read_sandbox(moment: Moment) -> None:
         and not sandbox.stops
     ):
         moment.keys = (*moment.keys, "fact:sandbox-died")
-    if not _is_known(moment):
+    if not moment.world.readings.knows(moment.reply, moment.world.changed_seq):
         _report_sandboxes(moment, (record,) if record is not None else (), whole=True)
 
 
@@ -207,7 +207,7 @@ def _read_container(moment: Moment) -> None:
         moment.keys = (*moment.keys, "fact:exited")
     if record is not None:
         moment.keys = (*moment.keys, _READ_AS.get(record.state, "read:unknown"))
-    if not _is_known(moment):
+    if not moment.world.readings.knows(moment.reply, moment.world.changed_seq):
         _report_containers(moment, (record,) if record is not None else (), whole=True)
 
 
@@ -229,7 +229,7 @@ _READ_AS = {
 def _list_containers(moment: Moment) -> None:
     if moment.request(ListContainersRequest).everything:
         moment.keys = (*moment.keys, _ALL["ListContainers"])
-    if not _is_known(moment):
+    if not moment.world.readings.knows(moment.reply, moment.world.changed_seq):
         _report_containers(moment, moment.response(ListContainersReply).containers, whole=False)
         moment.keys = (*moment.keys, "reported:list")
 
@@ -237,14 +237,9 @@ def _list_containers(moment: Moment) -> None:
 def _list_sandboxes(moment: Moment) -> None:
     if moment.request(ListPodSandboxRequest).everything:
         moment.keys = (*moment.keys, _ALL["ListPodSandbox"])
-    if not _is_known(moment):
+    if not moment.world.readings.knows(moment.reply, moment.world.changed_seq):
         _report_sandboxes(moment, moment.response(ListPodSandboxReply).items, whole=False)
         moment.keys = (*moment.keys, "reported:list")
-
-
-def _is_known(moment: Moment) -> bool:
-    """The reply says nothing that was not known."""
-    return moment.world.readings.knows(moment.reply, moment.world.changed_seq)
 
 
 def _report_containers(moment: Moment, records: Sequence[ContainerRecord], *, whole: bool) -> None:
