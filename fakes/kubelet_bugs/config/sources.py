@@ -43,11 +43,11 @@ class SeenAnew(Mux):
 
 
 @bug("MUT-CONFIG-09", breaks="CONFIG-09")
-class BothOfAName(Mux):
-    """Two manifests of one name are run both."""
+class FirstOfAName(FileSource):
+    """Of two manifests with one name the one of the first file is run."""
 
-    def _first_of_each_name(self, source: Source, wanted: Iterable[Pod]) -> list[Pod]:
-        return list(wanted)
+    def _send(self) -> None:
+        self._mux.set_pods(Source.FILE, [self._pods[path] for path in sorted(self._pods)])
 
 
 @bug("MUT-CONFIG-11", breaks="CONFIG-11")

@@ -5,6 +5,7 @@ import posixpath
 
 from lightkube.models.core_v1 import Pod
 
+from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pod
 from kubelet_reference.config.mux import Mux
@@ -108,7 +109,9 @@ class FileSource:
         return static_pod(manifest, Source.FILE, path, self._node_name)
 
     def _send(self) -> None:
-        self._mux.set_pods(Source.FILE, [self._pods[path] for path in sorted(self._pods)])
+        """Of several manifests with one name and namespace the last is the pod (CONFIG-09)."""
+        by_name = {pods.key(self._pods[path]): self._pods[path] for path in sorted(self._pods)}
+        self._mux.set_pods(Source.FILE, list(by_name.values()))
 
     async def _watch_forever(self) -> None:
         retry_seconds = _WATCH_RETRY_SECONDS

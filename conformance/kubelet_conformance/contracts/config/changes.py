@@ -6,9 +6,9 @@ CONFIG: two manifests of one name in the folder.
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Answered, Container, Finding, Moment, Note, Pattern, Pod
-from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS, since
+from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, since
 from kubelet_conformance.contract.definition import Findings, answered, contract, observer
-from kubelet_conformance.contract.patterns import call, event, exited, kubelet, pod_set, pod_unset, status
+from kubelet_conformance.contract.patterns import call, exited, kubelet, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.kubelet import is_informed, sees_its_runtime
@@ -228,36 +228,40 @@ class _Files(Note):
     t: float = 0.0
 
 
-@contract("CONFIG-09", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
-def second_pod_of_a_name_is_dropped(m: Moment) -> Iterator[Finding]:
-    """Of two manifests with one name that a kubelet finds in its folder the one of the first file is run, and
-    the other is refused with an event.
+@contract("CONFIG-09", on=kubelet("started"), needs=(CRI, PODS))
+def last_pod_of_a_name_is_run(m: Moment) -> Iterator[Finding]:
+    """Of two manifests with one name that a kubelet finds in its folder the one of the last file is run, and
+    the other is not.
     """
-    first: dict[FullName, Images] = {}
+    last: dict[FullName, Images] = {}
+    twice: set[FullName] = set()
     files = m.node.note(_Files).wanted
     for path in sorted(files):
         name, images = files[path]
-        if name in first and first[name] != images:
-            yield _is_refused(name, first[name])
-        first.setdefault(name, images)
+        if last.get(name, images) != images:
+            twice.add(name)
+        last[name] = images
+    for name in sorted(twice):
+        yield _is_run_alone(name, last[name])
 
 
-def _is_refused(name: FullName, expected: Images) -> Answered:
+def _is_run_alone(name: FullName, expected: Images) -> Answered:
+    def is_its(n: Moment) -> bool:
+        meta = n.request(CreateContainerRequest).sandbox_config.metadata
+        return (meta.namespace, meta.name) == name
+
     def is_another(n: Moment) -> bool:
-        asked = n.request(CreateContainerRequest)
-        meta, container = asked.sandbox_config.metadata, asked.config.metadata.name
-        if (meta.namespace, meta.name) != name:
-            return False
-        image = asked.config.image.user_specified_image
-        return container not in expected or bool(image and image != expected[container])
+        config = n.request(CreateContainerRequest).config
+        container, image = config.metadata.name, config.image.user_specified_image
+        return is_its(n) and (container not in expected or bool(image and image != expected[container]))
 
     return answered(
-        by=event("FailedValidation"),
+        by=call("CreateContainer").where(lambda n: is_its(n) and not is_another(n)),
         within=KUBELET_START,
         not_before=call("CreateContainer").where(is_another),
         unless=pods.FAULT.either(pods.MANIFEST),
         whole_node=True,
-        text=f"the second pod {name[1]} is refused",
+        text=f"the last manifest of pod {name[1]} is run, and no other,",
     )
 
 
