@@ -302,7 +302,8 @@ def test_status_before_speaks_for_records_that_are_gone(
     known: list[ContainerRecord], shown: dict[str, Any], expected: tuple[str, str, int]
 ) -> None:
     """CSTAT-07, CSTAT-14: from 1.36 on the count goes on, each restart once, and lastState stays."""
-    status = {"name": "c1", "image": "", "imageID": "", "ready": False, "lastState": {}} | shown
+    unchanged: dict[str, Any] = {"name": "c1", "image": "", "imageID": "", "ready": False, "lastState": {}}
+    status = unchanged | shown
     pod = a_pod(status={"containerStatuses": [status]})
 
     assert words(reported(pod, *known, version="1.36").app[0]) == expected

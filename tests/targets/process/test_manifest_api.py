@@ -30,19 +30,20 @@ class Folder(Manifests):
         """There is no URL."""
 
 
-@pytest.mark.parametrize(
-    ("spec", "found"),
-    [
-        ({"serviceAccountName": "robot", "imagePullSecrets": []}, ["serviceAccountName"]),
-        ({"resourceClaims": [{"name": "gpu"}]}, ["resourceClaims"]),
-        ({"containers": [{"env": [{"valueFrom": {"configMapKeyRef": KEY}}]}]}, ["configMapKeyRef"]),
-        ({"containers": [{"env": [{"valueFrom": {"fieldRef": {}}}, {"value": "1"}]}]}, []),
-        ({"initContainers": [{"envFrom": [{"secretRef": {"name": "s"}}]}]}, ["secretRef"]),
-        ({"volumes": [{"emptyDir": {}}, {"secret": {"secretName": "s"}}]}, ["secret"]),
-        ({"volumes": [{"projected": {"sources": [{"configMap": {"name": "m"}}]}}]}, ["configMap"]),
-        ({"volumes": [{"projected": {"sources": [{"downwardAPI": {"items": []}}]}}]}, []),
-    ],
-)
+SPECS: list[tuple[dict[str, Any], list[str]]] = [
+    ({"serviceAccountName": "robot", "imagePullSecrets": []}, ["serviceAccountName"]),
+    ({"resourceClaims": [{"name": "gpu"}]}, ["resourceClaims"]),
+    ({"containers": [{"env": [{"valueFrom": {"configMapKeyRef": KEY}}]}]}, ["configMapKeyRef"]),
+    ({"containers": [{"env": [{"valueFrom": {"fieldRef": {}}}, {"value": "1"}]}]}, []),
+    ({"initContainers": [{"envFrom": [{"secretRef": {"name": "s"}}]}]}, ["secretRef"]),
+    ({"volumes": [{"emptyDir": {}}, {"secret": {"secretName": "s"}}]}, ["secret"]),
+    ({"volumes": [{"projected": {"sources": [{"configMap": {"name": "m"}}]}}]}, ["configMap"]),
+    ({"volumes": [{"projected": {"sources": [{"downwardAPI": {"items": []}}]}}]}, []),
+]
+"""Specs of pods, and the fields that refer to objects of the API server."""
+
+
+@pytest.mark.parametrize(("spec", "found"), SPECS)
 def test_references_are_found(spec: dict[str, Any], found: list[str]) -> None:
     """Each field that refers to an object of the API server is named."""
     assert references_of(spec) == found

@@ -107,19 +107,25 @@ class FolderApi(ApiControl):
 
 def references_of(spec: Json) -> list[str]:
     """The fields of a pod's spec that refer to objects of the API server."""
-    containers: list[Json] = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    variables = [one.get("valueFrom") or {} for each in containers for one in each.get("env") or ()]
-    environments = [one for each in containers for one in each.get("envFrom") or ()]
-    volumes: list[Json] = spec.get("volumes") or []
-    projections = [one for each in volumes for one in (each.get("projected") or {}).get("sources") or ()]
-    parts: tuple[tuple[tuple[str, ...], list[Json]], ...] = (
+    containers = _parts([spec], "initContainers") + _parts([spec], "containers")
+    volumes = _parts([spec], "volumes")
+    places: tuple[tuple[tuple[str, ...], list[Json]], ...] = (
         (_OF_PODS, [spec]),
-        (_OF_VARIABLES, variables),
-        (_OF_ENVIRONMENTS, environments),
+        (_OF_VARIABLES, _parts(_parts(containers, "env"), "valueFrom")),
+        (_OF_ENVIRONMENTS, _parts(containers, "envFrom")),
         (_OF_VOLUMES, volumes),
-        (_OF_PROJECTIONS, projections),
+        (_OF_PROJECTIONS, _parts(_parts(volumes, "projected"), "sources")),
     )
-    return sorted({name for names, found in parts for name in names for one in found if one.get(name)})
+    return sorted({name for names, found in places for name in names for one in found if one.get(name)})
+
+
+def _parts(objects: list[Json], field: str) -> list[Json]:
+    """What this field of all the objects holds: an object, or a list of them."""
+    found = list[Json]()
+    for one in objects:
+        value: Json | list[Json] = one.get(field) or []
+        found += value if isinstance(value, list) else [value]
+    return found
 
 
 def _file(key: tuple[str, str]) -> str:
