@@ -17,6 +17,7 @@ from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
+from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.played_run import LOGS, LeftOut, Played
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
@@ -91,6 +92,9 @@ class LiveRun:
         if all(each.place is Place.NOWHERE for each in self._placements.values()):
             return
         self._awaited(self._stage.open(images))
+        note = self._runner.run(self._stage.slow_look_ups())
+        if note:
+            complain(note, note=True)
 
     def _awaited(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -23,6 +23,7 @@ from kubelet_conformance.targets.controls import MANIFEST_URL, KubeletEndedError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.cleanup import clear, mounts_below
+from kubelet_conformance.targets.process.mount_namespace import slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.pod_watch import event_fields
 from kubelet_conformance.targets.process.target_file import KubeletTarget, reference_process
@@ -349,3 +350,27 @@ def test_single_manifest_is_written_in_place(tmp_path: Path) -> None:
     assert [(tmp_path / file).read_bytes() for file in before] == [b"new"] * 2
     assert (tmp_path / "only.yaml").stat().st_ino == before["only.yaml"]
     assert (tmp_path / "other.yaml").stat().st_ino != before["other.yaml"]
+
+
+@pytest.mark.slow
+@on_loop
+async def test_isolated_node_has_its_own_hosts_and_state(tmp_path: Path) -> None:
+    """Its kubelet knows the node's name, and what is written to /var/lib/kubelet is gone with the node."""
+    script = f"print(open('/etc/hosts').readline()); open('/var/lib/kubelet/trace', 'w').close(){STUB}"
+    async with bench_in(tmp_path) as bench:
+        written: list[bytes] = []
+        node = ProcessNode(python(script), bench.folder, bench.machine.socket, bench.recorder, isolated=True)
+        async with node:
+            if not node.kubelet.prefix:
+                pytest.skip("no mount namespace can be made here")
+            node.kubelet.on_line.append(written.append)
+            await node.kubelet.start()
+            await node.kubelet.stop()
+        outside = await asyncio.to_thread(lambda: {each.name for each in Path("/var/lib/kubelet").iterdir()})
+
+        assert written[0] == b"127.0.0.1 node-1"
+        assert "trace" not in outside
+        assert list(bench.folder.iterdir()) == []
+        assert await slow_look_ups("localhost", isolated=False) == ""
+        assert not await slow_look_ups("no-such-node.invalid", isolated=True)
+        assert "put 127.0.0.1 no-such" in await slow_look_ups("no-such-node.invalid", isolated=False)

@@ -38,7 +38,8 @@ from kubelet_reference.server.host.system_clock import WallClock
 from kubelet_reference.util.versions import Behaviour
 
 _Node: TypeAlias = ReferenceNode | ProcessNode
-_NODE = "node-1"
+NODE = "node-1"
+"""The name of every node."""
 _RECHECK_SECONDS = 0.1
 _DELETE_SECONDS = 30.0
 _DELETE_GRACE_SECONDS = 1
@@ -132,7 +133,15 @@ class Life:
         around = self._around
         settings = dict[str, object]() if self._shared else dict(self._acts[0].settings)
         if around.process is not None:
-            return ProcessNode(around.process, self._folder, socket, self._recorder, _NODE, settings)
+            return ProcessNode(
+                around.process,
+                self._folder,
+                socket,
+                self._recorder,
+                NODE,
+                settings,
+                isolated=around.fake is not None and around.choice.has_target_file,
+            )
         return ReferenceNode(
             parts=around.parts,
             behaviour=around.behaviour,
@@ -141,7 +150,7 @@ class Life:
             runtime=socket,
             recorder=self._recorder,
             clock=self._clock,
-            node_name=_NODE,
+            node_name=NODE,
             settings=settings,
             know=self._router.know,
         )
@@ -205,7 +214,7 @@ class Life:
             runtime = CriRuntimeControl(self._state, view, scope, spawn, around.private)
         manifests = ScopedManifests(self._node.manifests, scope, self._router, view, renamed=self._shared)
         return Target(
-            node_name=_NODE,
+            node_name=NODE,
             wait_seconds_max=act.wait_seconds_max,
             recheck_seconds=_RECHECK_SECONDS,
             recorder=view,
@@ -269,7 +278,7 @@ class Life:
             feature_gates=self._node.feature_gates,
             runtime=f"{around.endpoint.name} {around.endpoint.version}",
             started=rfc3339(self._started_ns),
-            node=_NODE,
+            node=NODE,
             from_start=True,
             scenario=None if self._shared else self._acts[0].name,
             seed=around.choice.seed,

@@ -15,7 +15,7 @@ from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_o
 from kubelet_conformance.targets.in_process.stage import behaviour_of, parts_of
 from kubelet_conformance.targets.live import baselines
 from kubelet_conformance.targets.live.foreign_pods import check_foreign_pods, check_images, remove_ours
-from kubelet_conformance.targets.live.node_run import Life, LiveEnvironment
+from kubelet_conformance.targets.live.node_run import NODE, Life, LiveEnvironment
 from kubelet_conformance.targets.live.private_runtimes import (
     CONTAINERD_CONTROLS,
     FAKE_CONTROLS,
@@ -23,6 +23,7 @@ from kubelet_conformance.targets.live.private_runtimes import (
     own_fake,
 )
 from kubelet_conformance.targets.process.cleanup import clear
+from kubelet_conformance.targets.process.mount_namespace import slow_look_ups
 from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
 from kubelet_conformance.targets.stage import Act, PlayedLife
 from kubelet_reference.kubelet.parts import Parts
@@ -79,6 +80,12 @@ class WallStage:
         if self._choice.runtime not in _CONTROLS:
             async with connected(path_of(self._choice.runtime)):
                 pass
+
+    async def slow_look_ups(self) -> str:
+        """What is to be done lest a real kubelet waits for its node's name, "" if nothing."""
+        if not self._choice.has_target_file:
+            return ""
+        return await slow_look_ups(NODE, isolated=self._choice.runtime == _FAKE)
 
     async def open(self, images: Iterable[str]) -> None:
         """Connect, and see that scenarios with these images can be played; raises `TargetError`."""

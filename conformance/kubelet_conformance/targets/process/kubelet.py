@@ -51,6 +51,8 @@ class ProcessKubelet(KubeletControl):
         self.died = asyncio.Event()
         """It ended by itself."""
         self.on_line: list[Callable[[bytes], None]] = []
+        self.prefix: tuple[str, ...] = ()
+        """Put before its command."""
 
     @property
     def running(self) -> bool:
@@ -107,7 +109,7 @@ class ProcessKubelet(KubeletControl):
         self._log = self._places.log.open("ab")
         self._stopping = False
         try:
-            self._child = Child(command, environment, self._hear)
+            self._child = Child([*self.prefix, *command], environment, self._hear)
         except OSError as error:
             self._log.close()
             why = error.strerror or str(error)

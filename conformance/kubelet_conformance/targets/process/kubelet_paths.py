@@ -15,7 +15,7 @@ import yaml
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, MANIFEST_URL, NotPossibleError
 
 Json = dict[str, Any]
-ENTRIES = ("etc", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
+ENTRIES = ("etc", "hosts", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
 """What there may be in the folder of a kubelet."""
 _FIRST_PORT, _LAST_PORT = 20_000, 32_768
 """Above what services have, below what connections are given."""

@@ -17,6 +17,7 @@ from kubelet_conformance.targets.process.kubelet import ProcessKubelet
 from kubelet_conformance.targets.process.kubelet_paths import ENTRIES, Places, configuration, free_ports
 from kubelet_conformance.targets.process.manifest_api import FolderApi
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
+from kubelet_conformance.targets.process.mount_namespace import MountNamespace
 from kubelet_conformance.targets.process.pod_uids import PodUids
 from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
 from kubelet_conformance.targets.process.target_file import KubeletTarget
@@ -36,6 +37,7 @@ class ProcessNode:
         recorder: takes desired pods and observations.
         node_name: the node's name.
         settings: what a scenario sets of the kubelet's configuration.
+        isolated: in a mount namespace where that is possible; the runtime sees no mounts of the kubelet.
 
     Raises:
         NotPossibleError: The settings cannot be set in this kubelet.
@@ -49,6 +51,8 @@ class ProcessNode:
         recorder: Recorder,
         node_name: str = "node-1",
         settings: Mapping[str, object] | None = None,
+        *,
+        isolated: bool = False,
     ) -> None:
         self._target = target
         self._folder = folder
@@ -59,6 +63,7 @@ class ProcessNode:
         self.configuration: dict[str, Any] | None = None
         """What the kubelet is started with, None where there is no such file."""
         self._server = ManifestServer()
+        self._namespace = MountNamespace(folder / "hosts", node_name) if isolated else None
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -82,6 +87,8 @@ class ProcessNode:
         await self._server.start()
         try:
             self._prepare()
+            if self._namespace is not None:
+                self.kubelet.prefix = (await self._namespace.__aenter__()).prefix
         except BaseException:
             await self._server.close()
             raise
@@ -130,6 +137,8 @@ class ProcessNode:
                 self._watching.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await self._watching
+            if self._namespace is not None:
+                await self._namespace.__aexit__()
             await self._server.close()
             left = clear(self._folder, ENTRIES)
         if left:
