@@ -91,7 +91,8 @@ class _Name:
 
 
 def _containers(spec: Json) -> set[str]:
-    lists = (spec.get(each) or [] for each in ("initContainers", "containers", "ephemeralContainers"))
+    kinds = "initContainers", "containers", "ephemeralContainers"
+    lists: list[list[Json]] = [spec.get(each) or [] for each in kinds]
     return {str(each.get("name", "")) for one in lists for each in one}
 
 
