@@ -203,3 +203,16 @@ def test_failed_hook_stops_its_container_alone(
     s.end("ExecSync", call, {"exit_code": int(fails)})
     s.stop(c1)
     s.wait(2).stop(c2)
+
+
+@detects("TERM-02", if_right=Verdict.NOT_EXERCISED, begin=two_running, named=(False, True))
+def test_container_without_a_spec_is_not_stopped_by_itself(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, named: bool
+) -> None:
+    """TERM-02: a container that the spec names no more goes with the sandbox; one that it names goes now."""
+    if not named:
+        del web.manifest["spec"]["containers"][1]
+        s.set(web)
+    s.wait(1).delete(web)
+    s.stop(c1)
+    s.wait(5).stop_here()

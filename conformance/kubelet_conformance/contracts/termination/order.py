@@ -172,7 +172,8 @@ def containers_are_stopped_together(m: Moment, pod: Pod, container: Container) -
     siblings = [
         one for one in _others(pod, container) if pods.believed_running(one) and one.kind != "sidecar"
     ]
-    siblings = [one for one in siblings if not pods.stop_asked(one, since)]
+    # One that the spec does not name cannot be stopped by itself (TERM-13).
+    siblings = [one for one in siblings if one.name in pod.entries and not pods.stop_asked(one, since)]
     if not siblings or not pod.born or failing_probe(pod, container) or stopped_for_itself(m, pod, container):
         return None
     return [
