@@ -1,7 +1,5 @@
 """What all tests have in common."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

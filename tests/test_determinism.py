@@ -1,7 +1,5 @@
 """The same scenario gives the same trace, byte for byte, in processes whose hashes differ."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

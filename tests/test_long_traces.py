@@ -1,7 +1,5 @@
 """Long traces: what a judge remembers follows what lives, not how much has happened."""
 
-from __future__ import annotations
-
 import gc
 from collections import Counter, OrderedDict
 from functools import cache

@@ -3,8 +3,6 @@
 Here a sample is judged; `tox -e mutate` judges every mutant.
 """
 
-from __future__ import annotations
-
 import io
 from collections import Counter, defaultdict
 from functools import cache

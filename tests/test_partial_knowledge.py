@@ -1,7 +1,5 @@
 """What a trace does not tell breaks nothing: real traces with parts left out are still kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

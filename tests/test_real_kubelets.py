@@ -5,8 +5,6 @@ was recorded for and others that it shows well. Together the lists hold every co
 trace exercises, so that none can fall silent unnoticed.
 """
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from pathlib import Path

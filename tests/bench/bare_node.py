@@ -1,7 +1,5 @@
 """A node on virtual time with nothing written: reference kubelet, fake runtime, fake API server."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias, cast

@@ -3,8 +3,6 @@
 python tests/bench/check_speed.py [--records N] [--format terminal|json] [--profile]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

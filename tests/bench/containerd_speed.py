@@ -8,8 +8,6 @@ StartContainer is answered, for both; how long it takes until the status at the 
 which waits for a relist besides, is measured as well.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

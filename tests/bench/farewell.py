@@ -1,7 +1,5 @@
 """The end of a recorded history: the kubelet stops, and the node is wiped of what is left on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 

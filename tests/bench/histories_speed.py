@@ -3,8 +3,6 @@
 python tests/bench/histories_speed.py [--histories N] [--seed S]
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -4,8 +4,6 @@ python tests/bench/reference_speed.py [lives|crowd|idle|probes ...] [--pods N] [
     [--format terminal|json] [--profile]
 """
 
-from __future__ import annotations
-
 import argparse
 import cProfile
 import json

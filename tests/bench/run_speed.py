@@ -3,8 +3,6 @@
 python tests/bench/run_speed.py [--repeats N] [--format terminal|json] [-- ARGUMENTS OF run]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ Client and server are processes of their own, both Python. The floor is a `grpc.
 gives back bytes of the length that the fake's answer has: what the fake adds is the difference.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -10,8 +10,6 @@ in each loop two lists, of which every fifth is a new one, two statuses of a san
 all different, two probes, and six events of a stream: 16 unary messages and 6 items.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -1,7 +1,5 @@
 """Bad input: one message that names file, line, problem and remedy, exit code 2, and nothing else harmed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

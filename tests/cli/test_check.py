@@ -1,7 +1,5 @@
 """`check`: what it judges, and the exit code it ends with."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

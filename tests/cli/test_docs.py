@@ -1,7 +1,5 @@
 """What the user guide shows is true."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

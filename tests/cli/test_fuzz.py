@@ -1,7 +1,5 @@
 """Whatever stands in the bodies of a trace, it is judged or refused: nothing else happens."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator, Sequence

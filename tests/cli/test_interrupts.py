@@ -1,7 +1,5 @@
 """Ctrl-C ends a run at whatever moment it comes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """`list` and `explain`: every contract of the catalogue with its fate."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

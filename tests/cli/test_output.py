@@ -1,7 +1,5 @@
 """Where reports go: whole into a file or not at all, and quietly into a pipe that closes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

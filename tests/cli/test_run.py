@@ -1,7 +1,5 @@
 """`run`: scenarios are played and judged, and every end has its documented exit code."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

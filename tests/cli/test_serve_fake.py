@@ -1,7 +1,5 @@
 """`serve-fake`: a real client plays with the fake runtime, and a signal ends it cleanly."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """`snapshot` writes a text a scenario, and says what it could not do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

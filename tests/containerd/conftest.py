@@ -1,7 +1,5 @@
 """What all these tests need: one private containerd, and a machine on which it can run."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator
 

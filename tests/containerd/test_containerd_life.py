@@ -1,7 +1,5 @@
 """A private containerd is ready when it is started, survives its own death, and is nobody else's."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Nothing is left of a private containerd, however it or its owner ends."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

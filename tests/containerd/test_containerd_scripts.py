@@ -1,7 +1,5 @@
 """The scripts in our images do on containerd what the fake runtime does with the same words."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

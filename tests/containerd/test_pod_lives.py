@@ -1,7 +1,5 @@
 """Pods live on a real containerd as they do on the fake: each scenario has a pod, and all share one node."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Kubelet or containerd is killed in the middle of everything: nothing is lost, nothing is run twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial

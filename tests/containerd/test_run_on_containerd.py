@@ -1,7 +1,5 @@
 """`run` on a real containerd: at its socket and privately, to the end and interrupted."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """`runtime` on a real containerd: every contract that it can show is judged, and nothing is left."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """What each release is held to: frozen lists, and gates that are on where nobody sets them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

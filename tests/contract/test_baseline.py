@@ -1,7 +1,5 @@
 """The baseline: which breaks are known, which entries are stale, and what is wrong with a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

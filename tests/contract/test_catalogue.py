@@ -1,7 +1,5 @@
 """The catalogue is whole, readable without its sources' shorthand, and found by id and glob."""
 
-from __future__ import annotations
-
 import pickle
 import re
 

@@ -1,7 +1,5 @@
 """Judging files: versions, several traces together, waits, and bodies that do not parse."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which judges are asked at a moment: those whose keys, conditions and pod fit, and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The engine: obligations, verdicts, and contracts that do not apply."""
 
-from __future__ import annotations
-
 import pytest
 from outside_world import file_pod, static_config
 from trace_builder import FULL_CHANNELS, TraceBuilder

@@ -1,7 +1,5 @@
 """The patterns: what they match, and what they refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from kubelet_conformance.contract.patterns import call, happened

@@ -1,7 +1,5 @@
 """Every clause of every contract is able to fail: a bug of the zoo breaks it, or a trace of this folder."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What contracts rest on: gathered by playing, and reported on pages of the guide."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Decision tables as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto

@@ -1,7 +1,5 @@
 """The disk in memory behaves as a real one, and reports a folder's changes in order."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """The fakes fit what the kubelet asks for: the type checkers hold it, and here it is tried once."""
 
-from __future__ import annotations
-
 import pytest
 
 from kubelet_fakes.clock import run

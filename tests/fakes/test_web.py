@@ -1,7 +1,5 @@
 """The manifest URL in memory answers as it is set to, or does not."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs of histories: what is found is shrunk, kept, reported, and played first the next time."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from pathlib import Path

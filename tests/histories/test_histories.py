@@ -1,7 +1,5 @@
 """Histories as data: kept, described, and played the same each time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, get_args
 

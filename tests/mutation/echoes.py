@@ -4,8 +4,6 @@ A mutant is what a kubelet did wrong, not what a runtime says wrong. So each rec
 object is changed with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from recording import Json

@@ -1,7 +1,5 @@
 """Changes that the catalogue declares free: no kubelet is wrong for them, so no mutant is made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Judge a changed trace in memory, with all contracts."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 

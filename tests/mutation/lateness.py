@@ -5,8 +5,6 @@ under way keeps its time. In the gap the kubelet relists each second and gets th
 shows lateness and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, TypeGuard

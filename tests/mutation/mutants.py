@@ -5,8 +5,6 @@ ids, image or labels are changed, and so are exit codes and phases. Reads are ne
 what the catalogue declares free (see `freedom`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Recorded traces as plain dicts, to be changed and written again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ Fails when a class of call or of change has under 80 % caught, when a survivor i
 `survivors.toml` nor caught, when a listed one is caught or gone, and when a judge fails on a mutant.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@ Mutating are the calls that change what the runtime holds, and an ExecSync that 
 acts inside the container. The ExecSync of a probe asks a question and counts as a read.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The list of known survivors, each with its reason, read from `survivors.toml`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

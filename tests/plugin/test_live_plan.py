@@ -1,7 +1,5 @@
 """What a scenario needs is learnt from a dry run, and decides where it is played."""
 
-from __future__ import annotations
-
 import pytest
 
 from kubelet_conformance.node import Node, Scenario, container, pod, scenario_of, witness

@@ -1,7 +1,5 @@
 """`run` on a runtime at a socket: what is played there, what is not applicable, and how that is reported."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Breaks in the trace of a shared node are laid at the doors of the scenarios whose pods they are about."""
 
-from __future__ import annotations
-
 from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.plugin.live_run import shared_out

@@ -1,7 +1,5 @@
 """Plain pytest with our plugin: scenarios of the package and of others, beside tests that are none."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

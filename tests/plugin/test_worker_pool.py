@@ -1,7 +1,5 @@
 """Scenarios that are played ahead, in processes of their own: the same comes of them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import struct

@@ -1,7 +1,5 @@
 """Pods that are read from time to time are recorded where they explain what the kubelet did."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

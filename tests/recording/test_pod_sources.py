@@ -1,7 +1,5 @@
 """Desired pods as a recorder reads them: a manifest folder, a file, a kubelet's /pods."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Generator

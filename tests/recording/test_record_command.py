@@ -1,7 +1,5 @@
 """`record` and `slice` as commands: what they refuse, what they say, how they end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """A kubelet and a runtime with `record` between them: the trace holds it all, and nothing in it is broken."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

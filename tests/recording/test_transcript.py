@@ -1,7 +1,5 @@
 """What is observed becomes records, and the files of a recording are traces each by itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

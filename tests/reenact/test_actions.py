@@ -1,7 +1,5 @@
 """What was done is read out of a trace as it was done, and nothing else with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

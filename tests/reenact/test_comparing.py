@@ -1,7 +1,5 @@
 """The comparison forgives what a kubelet is free to do, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from kubelet_conformance.campaigns.reenact.comparing import sequence

@@ -3,8 +3,6 @@
 `differences.toml` lists what differs, with the reason why it may.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report for programs: exactly the published form."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How far many steps have come: one changing line in a terminal, a few lines in a log."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -1,7 +1,5 @@
 """The reports of a run: each form is whole and safe, whatever a trace or a scenario says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree as ET

@@ -1,7 +1,5 @@
 """Text of a trace, fit for a terminal and for a shell."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

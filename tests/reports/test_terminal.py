@@ -1,7 +1,5 @@
 """The report to read: every part of it, without colour in a log and with colour in a terminal."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex

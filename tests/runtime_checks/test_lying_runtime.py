@@ -1,7 +1,5 @@
 """A runtime that lies breaks contracts, and never the suite: each call in turn says nothing, or fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scenarios over a socket: side by side on one runtime, each with a record of its own pods and no others."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,5 @@
 """`runtime`: a container runtime is called and judged, and every end has its documented exit code."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The runtime scenarios on the fake in process exercise every contract of a runtime, and it keeps all."""
 
-from __future__ import annotations
-
 import io
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The known deviations that come along, and how they are chosen."""
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every contract is put to the test on the reference by a scenario that says so, and kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Manifests in few words: what is misspelt in them is an error, not a field that nobody reads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Each difference between versions shows: flip one switch alone, and a contract is broken."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ Where a change of behaviour is meant, `pytest tests/snapshots --snapshot-update`
 difference is there to be reviewed.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A fake API server in a test: a core on a clock that the test sets, and the smallest pods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

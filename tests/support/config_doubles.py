@@ -1,7 +1,5 @@
 """Doubles for the tests of the reference's config: pods in one line, a small API server, a list of events."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NoReturn

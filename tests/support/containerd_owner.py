@@ -3,8 +3,6 @@
 python containerd_owner.py BASE
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A fake runtime to call in tests: short ways to make sandboxes and containers, on virtual time."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 

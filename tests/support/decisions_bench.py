@@ -1,7 +1,5 @@
 """Pods, records and situations in few words, for tests of the decisions about a pod."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

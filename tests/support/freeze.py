@@ -3,8 +3,6 @@
 A list that is there is never written again: rules that come later are for later releases.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """gRPC servers at a unix socket whose methods are given as functions from bytes to bytes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path

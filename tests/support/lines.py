@@ -1,7 +1,5 @@
 """A trace written line by line, right or wrong."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

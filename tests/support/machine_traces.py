@@ -3,8 +3,6 @@
 It is looked at with other means than those of the code under test, and knows nothing of names or ids.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

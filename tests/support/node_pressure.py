@@ -1,7 +1,5 @@
 """Traces of nodes under pressure: short of memory or disk, full, or about to go down."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

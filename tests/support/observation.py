@@ -1,7 +1,5 @@
 """Doubles for what observes the runtime: lists that a test writes, an error, and pods with a probe."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import grpc

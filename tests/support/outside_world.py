@@ -1,7 +1,5 @@
 """What happens around a kubelet, for traces: faults, the runtime's Status, its restarts, its own writes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder

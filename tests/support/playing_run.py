@@ -1,7 +1,5 @@
 """The command `run` as a user meets it, save that its process is this one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Protocol

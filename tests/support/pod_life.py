@@ -1,7 +1,5 @@
 """One pod's life as requests to a runtime, for tests that make the calls themselves."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

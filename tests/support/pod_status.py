@@ -1,7 +1,5 @@
 """Pod statuses for traces, as a right kubelet writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The machine's own disk for tests: with or without mounts, and nothing left mounted at the end."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """Scenarios played on the reference kubelet and a private containerd, in real time, with the tap between."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

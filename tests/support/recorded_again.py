@@ -1,7 +1,5 @@
 """A recorded trace, recorded again by a recorder that stands where the tap would have stood."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kubelet-conformance record` in a process of its own, ended by a signal."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

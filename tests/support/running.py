@@ -1,7 +1,5 @@
 """Traces that begin with a pod that runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder

@@ -1,7 +1,5 @@
 """What a right runtime answers to readings, for traces; each answer can be made wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trace_builder import ContainerHandle, SandboxHandle, TraceBuilder

@@ -1,7 +1,5 @@
 """The runtime side of the reference kubelet on the fake runtime, and everything that it did, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, cast

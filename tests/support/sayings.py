@@ -1,7 +1,5 @@
 """What a pod says: what stands where, and which field a refusal has to name where that is wrong."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast

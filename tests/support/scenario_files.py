@@ -1,7 +1,5 @@
 """Scenario files that somebody wrote outside the package."""
 
-from __future__ import annotations
-
 GOOD = '''
 @witness("SANDBOX-02")
 async def test_good(node: Node) -> None:

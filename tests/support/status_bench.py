@@ -1,7 +1,5 @@
 """A status manager on virtual time, with an API server and a pod manager that fit in the hand."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

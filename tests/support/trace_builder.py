@@ -11,8 +11,6 @@ Times are seconds. Every call takes one millisecond by default. A call with `err
 is answered by that error; with `takes=3` its reply comes 3 s later.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One trace twice, right and wrong: a contract must keep the one and break the other."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps

@@ -1,7 +1,5 @@
 """Volumes by themselves: on a disk in memory or on a real one, with a small API server, on virtual time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

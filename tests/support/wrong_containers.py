@@ -1,7 +1,5 @@
 """What a container can say wrongly, and which field a refusal has to name: one row for each mistake."""
 
-from __future__ import annotations
-
 from sayings import HOST_PROCESS, Json, Row
 
 EXEC: Json = {"exec": {"command": ["x"]}}

@@ -1,7 +1,5 @@
 """What a pod as a whole can say wrongly, and which field a refusal has to name: one row for each mistake."""
 
-from __future__ import annotations
-
 from sayings import CONTAINER, HOST_PROCESS, NOTHING, Json, Row, Saying, in_specs
 from wrong_volumes import claim
 

@@ -1,7 +1,5 @@
 """What a volume can say wrongly, and which field a refusal has to name: one row for each mistake."""
 
-from __future__ import annotations
-
 from sayings import Json
 
 Row = tuple[Json, str]

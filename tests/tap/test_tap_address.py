@@ -1,7 +1,5 @@
 """Where the tap listens: for its owner only, and out of the way of others."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

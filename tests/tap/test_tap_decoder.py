@@ -1,7 +1,5 @@
 """Calls come out of the bytes of both directions, whatever becomes of them."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from typing import Any

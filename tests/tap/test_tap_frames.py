@@ -1,7 +1,5 @@
 """Frames come out of the bytes however these are cut; what is no HTTP/2 is refused."""
 
-from __future__ import annotations
-
 import contextlib
 from itertools import pairwise
 

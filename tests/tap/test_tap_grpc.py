@@ -1,7 +1,5 @@
 """A real client and a real server of gRPC with the tap in between: all is passed, and all is observed."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Conversations made by h2, which knows nothing of the tap, are decoded as they were held."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

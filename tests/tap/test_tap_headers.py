@@ -1,7 +1,5 @@
 """Header blocks mean to the tap what they mean to hpack's own decoder, and nonsense is reported as such."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

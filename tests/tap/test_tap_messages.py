@@ -1,7 +1,5 @@
 """Messages of the CRI by service and method, and their JSON as a trace has it."""
 
-from __future__ import annotations
-
 import pytest
 from cri_api.v1 import api_pb2 as cri
 

@@ -1,7 +1,5 @@
 """Malformed and hostile bytes stop the decoding of their connection, and nothing else."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

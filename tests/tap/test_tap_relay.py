@@ -1,7 +1,5 @@
 """The relay passes bytes as they are, both ways, as clients come and go."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable

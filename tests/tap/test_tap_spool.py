@@ -1,7 +1,5 @@
 """Chunks cross to another process whole and in order, and their writer never waits."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

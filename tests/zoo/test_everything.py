@@ -1,7 +1,5 @@
 """Every scenario on every bug: what is not played alone is missed by nobody."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the right kubelet does in a scenario is known, and which bugs would do the same."""
 
-from __future__ import annotations
-
 from kubelet_conformance.campaigns.zoo.reach import reached
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice

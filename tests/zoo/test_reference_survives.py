@@ -1,7 +1,5 @@
 """The reference kubelet on runtimes with historical bugs: it copes as far as a kubelet can."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A bug says what it is by itself, and one that is not registered as it should be is refused at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

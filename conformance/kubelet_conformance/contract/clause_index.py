@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kubelet_conformance.contract.applicability import Version, is_on, missing
 from kubelet_conformance.contract.definition import (
@@ -23,8 +23,8 @@ from kubelet_conformance.trace.world.moment import Moment
 _INDEXES_KEPT = 32
 _Sort: TypeAlias = tuple[tuple[str, ...], frozenset[Trait] | None]
 """The keys of a moment, and the traits of its pod."""
-_Asked: TypeAlias = Sequence[tuple[JudgeFunction, Listener]]
-"""The functions to call at a moment, in this order: observers, judges, and the observers that come last."""
+_Asked: TypeAlias = Sequence[tuple[JudgeFunction, Any]]
+"""What to call at a moment, and its listeners: observers, judges, and the observers that come last."""
 
 
 class JudgePlan:

@@ -1,7 +1,5 @@
 """Changes of sources: each contract is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from outside_world import killed, node_gone, started, tell_status
 from running import BROKEN, KEPT, running

@@ -1,7 +1,5 @@
 """A missing folder, and a version that is skipped: right traces keep the contracts, wrong ones do not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

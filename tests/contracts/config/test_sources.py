@@ -1,7 +1,5 @@
 """CONFIG contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

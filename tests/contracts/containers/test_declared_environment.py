@@ -1,7 +1,5 @@
 """START-09: a container is made with the environment that it declares."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

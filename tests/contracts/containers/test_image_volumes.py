@@ -1,7 +1,5 @@
 """IMAGE-20: volumes that show an image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """SIDECAR contracts on the end of a pod and on its status."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

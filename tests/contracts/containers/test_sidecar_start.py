@@ -1,7 +1,5 @@
 """SIDECAR contracts on the gate, on failing starts, on probes and on turns: kept and broken by traces."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

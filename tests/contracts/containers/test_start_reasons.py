@@ -1,7 +1,5 @@
 """SYNC contracts on why containers wait: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trace_builder import TraceBuilder

@@ -1,7 +1,5 @@
 """START-11: the end of a container is reported with its own termination message."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import TraceBuilder
 from twice import detects

@@ -1,7 +1,5 @@
 """CLEANUP contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from outside_world import NODE, api_write, file_pod, killed, remove_file, start_static, started
 from running import BROKEN, KEPT, running

@@ -1,7 +1,5 @@
 """GC and CLEANUP contracts about limits, files and images: each is kept and broken by traces."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

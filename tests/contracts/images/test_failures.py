@@ -1,7 +1,5 @@
 """IMAGE contracts on names, users, siblings and events: kept by a right trace, broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

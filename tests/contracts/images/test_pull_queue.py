@@ -1,7 +1,5 @@
 """IMAGE contracts on the order, the rate and the credentials of pulls: each is kept once and broken once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

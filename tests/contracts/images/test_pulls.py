@@ -1,7 +1,5 @@
 """IMAGE contracts on failed pulls: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from outside_world import file_pod, remove_file, static_config
 from trace_builder import PodHandle, TraceBuilder

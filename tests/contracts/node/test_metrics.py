@@ -1,7 +1,5 @@
 """METRIC contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from running import BROKEN, KEPT
 from trace_builder import TraceBuilder

@@ -1,7 +1,5 @@
 """SHUT contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from node_pressure import CRITICAL, configured_node, run, shut_down, stop
 from running import BROKEN, KEPT

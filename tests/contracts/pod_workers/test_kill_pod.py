@@ -1,7 +1,5 @@
 """SYNC contracts on pods that are let be, and on kills that fail: each is kept once and broken once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """WORK contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from pod_status import runs
 from running import BROKEN, KEPT, running

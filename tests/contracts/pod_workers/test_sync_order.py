@@ -1,7 +1,5 @@
 """SYNC contracts on failing steps: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import PodHandle, TraceBuilder
 from twice import detects

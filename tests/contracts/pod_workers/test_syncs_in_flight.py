@@ -1,7 +1,5 @@
 """What a sync that was under way goes on with, though the pod is to go, or has another reason to end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

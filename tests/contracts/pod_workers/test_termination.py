@@ -1,7 +1,5 @@
 """WORK contracts on unusual ends: each is kept and broken by a trace."""
 
-from __future__ import annotations
-
 import pytest
 from running import BROKEN, KEPT, running
 from trace_builder import TraceBuilder

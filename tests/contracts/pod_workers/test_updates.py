@@ -1,7 +1,5 @@
 """WORK contracts on news that pile up and on looking again: each is kept and broken by a trace."""
 
-from __future__ import annotations
-
 import pytest
 from running import BROKEN, KEPT, running, two_running
 from trace_builder import PodHandle, TraceBuilder

@@ -1,7 +1,5 @@
 """PROBE contracts on when probes are executed: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from running import BROKEN, KEPT, POST_START, running
 from trace_builder import ContainerHandle, PodHandle, TraceBuilder

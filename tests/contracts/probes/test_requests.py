@@ -1,7 +1,5 @@
 """PROBE contracts on probes over the network: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Configured delays of restarts, foreign files among logs, the health of the loop."""
 
-from __future__ import annotations
-
 import pytest
 from outside_world import tell_status
 from running import BROKEN, KEPT

@@ -1,7 +1,5 @@
 """RESTART contracts on the numbers and hashes of instances."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import TraceBuilder
 from twice import assert_detects, detects

@@ -1,7 +1,5 @@
 """Containers with restart policies and rules of their own: right traces and wrong ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

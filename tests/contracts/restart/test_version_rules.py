@@ -1,7 +1,5 @@
 """Rules that hold from one version on: what is right for one of two versions is wrong for the other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Judges of runtimes know which calls somebody lets fail, hang or wait, and judge all others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """CRI contracts on records and lists: each is kept by a right runtime and broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """CRI contracts on what a runtime owes when things go wrong: kept by a right one, broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """CRI contracts that direct calls put to the test: a right runtime keeps and a wrong one breaks each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

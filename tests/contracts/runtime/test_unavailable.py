@@ -1,7 +1,5 @@
 """What contracts ask while the runtime is away, and of what was under way: the case, and what still bites."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """SANDBOX contracts on when a sandbox is run: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import PodHandle, SandboxHandle, TraceBuilder
 from twice import detects

@@ -1,7 +1,5 @@
 """SANDBOX contracts on how a pod is killed: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects

@@ -1,7 +1,5 @@
 """SANDBOX contracts on which sandbox counts, and on who does not keep one."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import TraceBuilder
 from twice import detects

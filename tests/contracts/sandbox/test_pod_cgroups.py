@@ -1,7 +1,5 @@
 """SYNC-17: what runs without its pod's cgroup is killed, once."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import TraceBuilder
 from twice import detects

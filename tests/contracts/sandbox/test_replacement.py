@@ -1,7 +1,5 @@
 """SANDBOX contracts on what runs again in a replacement: kept by a right trace, broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

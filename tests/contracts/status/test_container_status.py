@@ -1,7 +1,5 @@
 """CSTAT contracts on states: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EVENTS contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from outside_world import event, killed, started
 from running import BROKEN, KEPT, running

@@ -1,7 +1,5 @@
 """What generated histories showed of judges: two things at once, lost answers, busy workers, and faults."""
 
-from __future__ import annotations
-
 import pytest
 from pod_status import end_of, runs, tell_status, waits
 from running import BROKEN, KEPT, running

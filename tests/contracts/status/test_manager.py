@@ -1,7 +1,5 @@
 """STATUS contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the loop makes up for, and in which order: right traces keep the contracts, wrong ones break them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """LOOP contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from outside_world import event, file_pod, heal, killed, outage, start_static, started, tell_status

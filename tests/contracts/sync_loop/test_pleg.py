@@ -1,7 +1,5 @@
 """PLEG contracts: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from running import BROKEN, KEPT, running
 from trace_builder import PodHandle, SandboxHandle, TraceBuilder

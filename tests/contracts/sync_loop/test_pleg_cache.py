@@ -1,7 +1,5 @@
 """PLEG contracts about records that go, stay or race: kept by right traces and broken by wrong ones."""
 
-from __future__ import annotations
-
 from running import running
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects

@@ -1,7 +1,5 @@
 """What a kubelet that starts again makes of pods, probes and mirrors: right traces and wrong ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from outside_world import api_write, file_pod, start_static

@@ -1,7 +1,5 @@
 """The suite's own table of stops: how long a container has to stop, row by row."""
 
-from __future__ import annotations
-
 import pytest
 
 from kubelet_conformance.contracts.tables.stop import STOPS, Graces, Situation, stop_timeouts

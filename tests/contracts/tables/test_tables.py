@@ -1,7 +1,5 @@
 """The suite's decision tables, row by row: what is seen, the row that decides, and what it says."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """TERM contracts on difficult ends: each is kept and broken by a trace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

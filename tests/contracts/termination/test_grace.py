@@ -1,7 +1,5 @@
 """StopContainer timeouts: each contract is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, probe, running
 from trace_builder import ContainerHandle, PodHandle, TraceBuilder

@@ -1,7 +1,5 @@
 """TERM contracts on the order of a termination: each is kept by a right trace and broken by a wrong one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

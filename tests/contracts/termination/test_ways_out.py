@@ -1,7 +1,5 @@
 """Kills whose cause or order a trace shows only in part: in turn, alone, begun before the news of an end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

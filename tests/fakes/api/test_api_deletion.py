@@ -1,7 +1,5 @@
 """The fake API server deletes as a real one does: first asked for, then shorter, at last gone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

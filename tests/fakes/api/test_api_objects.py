@@ -1,7 +1,5 @@
 """The fake API server keeps objects: identities, versions, and nothing that anybody else can change."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

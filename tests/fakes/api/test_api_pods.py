@@ -1,7 +1,5 @@
 """The fake API server's rules for pods: what it fills in, what it refuses, what may change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The subresource `resize` of the fake API server: resources may change there, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from api_world import ApiWorld, pod, refused
 

@@ -1,7 +1,5 @@
 """The fake API server merges what a kubelet patches, by the recorded rules of a real one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Watches of the fake API server: everything after a version, in order, once, or 410."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """A test of the fakes that is a coroutine runs on virtual time; `node` is a fake runtime of its own."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

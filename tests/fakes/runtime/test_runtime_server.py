@@ -1,7 +1,5 @@
 """The fake runtime on a real unix socket: every method is there, errors cross, the socket is looked after."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import stat

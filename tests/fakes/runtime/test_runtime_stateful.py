@@ -1,7 +1,5 @@
 """Any sequence of calls and spontaneous events keeps the runtime's records in order."""
 
-from __future__ import annotations
-
 import pytest
 from cri_api.v1 import api_pb2 as cri
 from hypothesis import settings

@@ -1,7 +1,5 @@
 """The synchronous servicer: unit tests by grpcio-testing talk to the same runtime, on virtual time."""
 
-from __future__ import annotations
-
 import doctest
 from collections.abc import Callable, Generator
 from importlib import import_module

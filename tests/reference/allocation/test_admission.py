@@ -1,7 +1,5 @@
 """Admission: each reason to refuse a pod, and what counts as taken."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

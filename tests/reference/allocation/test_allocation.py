@@ -1,7 +1,5 @@
 """What the node has promised: until a resize is accepted, and beyond the life of a kubelet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dynamic resources: what is prepared for whom, and who remembers it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import grpc

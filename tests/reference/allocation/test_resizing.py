@@ -1,7 +1,5 @@
 """What a running container is to get or to lose, in which order, and what is reported of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Quantities: amounts of cpu and memory as Kubernetes writes them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

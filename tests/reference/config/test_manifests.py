@@ -1,7 +1,5 @@
 """Manifests: what is read, what is filled in, and what is refused with which words."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any

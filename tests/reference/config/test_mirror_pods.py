@@ -1,7 +1,5 @@
 """Mirror pods: the desired set with them, and how they are kept at the API server."""
 
-from __future__ import annotations
-
 import pytest
 from config_doubles import SmallApi, a_node, a_pod
 from on_loop import in_virtual_time

@@ -1,7 +1,5 @@
 """The mux: what a snapshot changes, in which order, and that sources never touch each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

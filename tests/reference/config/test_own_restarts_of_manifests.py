@@ -1,7 +1,5 @@
 """Restart policies and rules of containers in manifests: accepted as the API server would (KEP-5307)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

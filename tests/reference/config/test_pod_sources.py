@@ -1,7 +1,5 @@
 """The three sources of pods: files, a URL and the API server, on virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import json

@@ -1,7 +1,5 @@
 """Static pods: names, UIDs and marks that the kubelet gives to pods from manifests."""
 
-from __future__ import annotations
-
 import pytest
 from config_doubles import a_pod
 from lightkube.models.core_v1 import Pod

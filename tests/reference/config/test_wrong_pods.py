@@ -1,7 +1,5 @@
 """Whatever a pod can say wrongly is refused, with the field's name; the rest of the node goes on."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

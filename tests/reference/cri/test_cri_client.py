@@ -1,7 +1,5 @@
 """Calls of the runtime: their deadlines, and the replies that are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

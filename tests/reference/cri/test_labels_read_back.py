@@ -1,7 +1,5 @@
 """What the kubelet writes on containers and sandboxes, and reads back from the runtime."""
 
-from __future__ import annotations
-
 from cri_api.v1 import api_pb2 as cri
 from runtime_world import a_container, a_pod
 

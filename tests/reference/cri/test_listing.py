@@ -1,7 +1,5 @@
 """Pods as two lists show them, read with no more work than there is news."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

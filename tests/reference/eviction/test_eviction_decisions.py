@@ -1,7 +1,5 @@
 """Evictions, preemptions and the shutdown of a node: the decisions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

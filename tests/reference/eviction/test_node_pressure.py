@@ -1,7 +1,5 @@
 """A kubelet on a machine that is short of memory or goes down: who acts when."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, cast

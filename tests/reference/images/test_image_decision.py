@@ -1,7 +1,5 @@
 """Whether an image is used, pulled or refused, row by row, and what an image's name says."""
 
-from __future__ import annotations
-
 import pytest
 from runtime_world import a_container, a_pod
 

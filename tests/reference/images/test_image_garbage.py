@@ -1,7 +1,5 @@
 """Which images go when the disk fills up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

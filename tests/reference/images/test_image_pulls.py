@@ -1,7 +1,5 @@
 """Images on their way into the node: policy, back-off, order, credentials, and what is reported of it."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

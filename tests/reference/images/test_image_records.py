@@ -1,7 +1,5 @@
 """Whose credentials brought an image, and who may use it for that (IMAGE-21, KEP-2535)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The guide's tour of the reference: its stations are files, and its diagram is what the code says."""
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of sandboxes and apps as objects: every row decides, and what comes before it does so first."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Starting a container: the reason of each failing step, hooks, instance numbers, and its config."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which dead containers go in a round, and in which order."""
 
-from __future__ import annotations
-
 import pytest
 from cri_api.v1 import api_pb2 as cri
 

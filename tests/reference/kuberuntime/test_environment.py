@@ -1,7 +1,5 @@
 """The environment of a container, from all its sources."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What is removed of dead containers and sandboxes, and what stays."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from typing import Any

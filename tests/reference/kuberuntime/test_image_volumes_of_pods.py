@@ -1,7 +1,5 @@
 """Volumes that show images: who pulls them, and who is held up by one that is missing (IMAGE-20)."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

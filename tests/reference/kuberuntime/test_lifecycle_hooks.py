@@ -1,7 +1,5 @@
 """Hooks by handler: exec, httpGet, sleep, and those that there are not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rotation of containers' logs, in memory and on a real disk."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Values as messages show them, and the pull secrets that a pod names."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """The requests of recorded kubelets are rebuilt from their pods, field by field."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

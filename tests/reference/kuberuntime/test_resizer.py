@@ -1,7 +1,5 @@
 """A resize that is carried out: one call for each change, memory that is used is not taken, and the watch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from typing import Any
 

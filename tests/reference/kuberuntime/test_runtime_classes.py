@@ -1,7 +1,5 @@
 """Runtime classes: which handler a sandbox is asked for, and what becomes of a pod whose class is unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

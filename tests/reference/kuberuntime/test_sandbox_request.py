@@ -1,7 +1,5 @@
 """What a sandbox is asked to be, and how users and resources reach the runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

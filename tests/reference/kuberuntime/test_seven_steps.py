@@ -1,7 +1,5 @@
 """One pass over a pod: its steps in order, and what ends it."""
 
-from __future__ import annotations
-
 import grpc
 from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world

@@ -4,8 +4,6 @@ A container is written as its name (one that begins with "sc" is a sidecar) and 
 "scp..." has a startup probe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How long a container has to stop, row by row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

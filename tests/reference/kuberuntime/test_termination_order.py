@@ -1,7 +1,5 @@
 """The turns of sidecars when their pod is killed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightkube.models.core_v1 import Pod

@@ -1,7 +1,5 @@
 """The evented PLEG: what it writes and tells, what it leaves alone, and what it does unheard."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 

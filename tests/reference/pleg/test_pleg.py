@@ -1,7 +1,5 @@
 """The PLEG: what it tells, and in which order it deals with cache and events."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """What an idle node costs: calls and touched entries are counted, nothing is timed."""
 
-from __future__ import annotations
-
 import pytest
 from observation import ScriptedRuntime, clock, listed
 

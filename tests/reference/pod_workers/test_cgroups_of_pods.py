@@ -1,7 +1,5 @@
 """A pod's cgroup: made before anything runs, and what has lost it is killed once (SYNC-17)."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Stopping containers and pods: order, hooks, grace, and what failures change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from on_loop import run_by

@@ -1,7 +1,5 @@
 """Probes over the network: HTTP, TCP and gRPC."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

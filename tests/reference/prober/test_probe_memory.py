@@ -1,7 +1,5 @@
 """What a kubelet that starts again keeps of the probes of the one before: nothing up to 1.34 (PROBE-25)."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """One execution of a probe."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a probe worker does at one tick, and what it makes of an outcome."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

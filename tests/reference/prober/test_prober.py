@@ -1,7 +1,5 @@
 """The prober on virtual time: when workers probe, what they publish, and what statuses make of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A whole kubelet on a machine that it measures: who is evicted when that runs short, and who is not."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

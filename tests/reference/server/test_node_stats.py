@@ -1,7 +1,5 @@
 """What a node measures: its memory, its processes, its disks, and what its pods use."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Mapping

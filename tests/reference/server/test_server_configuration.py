@@ -1,7 +1,5 @@
 """The configuration: read strictly from a file, changed by flags, refused by file and field."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

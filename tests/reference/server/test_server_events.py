@@ -1,7 +1,5 @@
 """The stream of container events over a socket, as a kubelet in a process of its own hears it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path

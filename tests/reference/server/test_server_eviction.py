@@ -1,7 +1,5 @@
 """`kubelet-reference` on a machine that is never good enough for it, and on one that always is."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

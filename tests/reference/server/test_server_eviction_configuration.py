@@ -1,7 +1,5 @@
 """The configuration of evictions and of the garbage collection of images: read, and refused by field."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`kubelet-reference` as a process: it runs pods, is asked over HTTP, ends, is killed, and comes back."""
 
-from __future__ import annotations
-
 import signal
 from functools import partial
 from pathlib import Path

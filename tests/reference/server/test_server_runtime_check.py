@@ -1,7 +1,5 @@
 """The first contact with a runtime: each way in which there is none that will do is distinguished."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """What keeps `kubelet-reference` from starting, met by the whole command; and what it bears once it runs."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable

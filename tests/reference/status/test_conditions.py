@@ -1,7 +1,5 @@
 """The kubelet's conditions: status, reason and message (COND-*)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The generated status of a pod: phase rules, addresses, and what it takes over from before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

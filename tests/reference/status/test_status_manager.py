@@ -1,7 +1,5 @@
 """The status manager: what it accepts, what it writes and when, and when a pod's object goes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The patch between two statuses, as real kubelets send it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

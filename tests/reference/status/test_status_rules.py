@@ -1,7 +1,5 @@
 """The pure rules of status writing."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The delays after failures: their series, where they count from, and when they begin anew."""
 
-from __future__ import annotations
-
 from kubelet_reference.util.backoff import Backoff
 
 NS = 1_000_000_000

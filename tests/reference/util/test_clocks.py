@@ -1,7 +1,5 @@
 """Time and chance, as the kubelet takes them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Which Kubernetes version has which switch, by a table that was written by hand."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest

@@ -4,8 +4,6 @@ Each test lays a trap on a real disk. Outside lies one file, and nothing may be 
 or removed there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """The disk in memory and the machine's own do the same; and what only a real one can show."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

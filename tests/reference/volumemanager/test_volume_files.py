@@ -1,7 +1,5 @@
 """Volumes on a real disk: where they lie, who may read them, and how they change under a reader."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Volumes in the life of a pod and a kubelet: before the sandbox, after the last container, over restarts."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from typing import Any

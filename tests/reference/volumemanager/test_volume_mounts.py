@@ -1,7 +1,5 @@
 """What containers are given of volumes: paths, read only or not, and parts of volumes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Which files a volume shows: keys, items and modes, fields of the pod, and paths that lead out of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

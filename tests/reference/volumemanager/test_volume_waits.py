@@ -1,7 +1,5 @@
 """Pods wait for their volumes: what is made and reported, when it is tried again, how it is refreshed."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

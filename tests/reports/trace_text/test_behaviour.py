@@ -1,7 +1,5 @@
 """Behaviour as text: names for ids, pauses for times, one order for what runs at once, counts for repeats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

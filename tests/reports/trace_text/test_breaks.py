@@ -1,7 +1,5 @@
 """Slices: each kind of record has a readable line, and a call is one line with its reply."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parts of a private containerd that need neither root nor containerd."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

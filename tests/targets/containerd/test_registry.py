@@ -1,7 +1,5 @@
 """The registry on loopback: one image with two tags, for nobody but this machine, and away on demand."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What an in-process node records of its disk, its cgroups and its plugin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

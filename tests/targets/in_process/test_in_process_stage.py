@@ -1,7 +1,5 @@
 """The target in this process: whatever becomes of a scenario or of its kubelet, a whole trace is left."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

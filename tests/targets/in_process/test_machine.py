@@ -1,7 +1,5 @@
 """The machine of a node in process: what it tells the kubelet, and the trace."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

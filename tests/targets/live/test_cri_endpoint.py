@@ -1,7 +1,5 @@
 """A socket that cannot be played on is refused with one message, which says what to do."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -1,7 +1,5 @@
 """The stage on wall time, with the fake runtime at a real socket: what is played leaves nothing behind."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import tempfile

@@ -1,7 +1,5 @@
 """The tap of a run on a real runtime: what it cannot follow ends the run, with its reason."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each scenario on a shared node has namespaces, manifests and script files of its own."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Each scenario on a shared node hears what concerns its own pods, and what concerns none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cri_api.v1 import api_pb2 as cri

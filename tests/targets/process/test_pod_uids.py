@@ -1,7 +1,5 @@
 """Events in a kubelet's log get the UID of the pod that they are about, or none where that is not certain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cri_api.v1 import api_pb2 as cri

@@ -1,7 +1,5 @@
 """The pages about kubelets in processes name what there is, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Any kubelet in a process as a target: its process led, its pods watched, nothing left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Target files: read strictly, filled with the places of a kubelet."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The reader: what a record becomes, what is refused and where, and what is remembered."""
 
-from __future__ import annotations
-
 import io
 import tracemalloc
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The recorder: what is seen, in order, as messages, and a valid trace of it in the end."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import dataclass

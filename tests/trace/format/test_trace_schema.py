@@ -1,7 +1,5 @@
 """The published schema of a trace agrees with its readers, on right lines and on wrong ones."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from typing import Any

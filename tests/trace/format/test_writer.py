@@ -1,7 +1,5 @@
 """The writer: exact bytes, mistakes refused, and nothing lost on the way to a reader and back."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

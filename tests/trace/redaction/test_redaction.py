@@ -1,7 +1,5 @@
 """Redaction: no secret survives in any field, and what judges compare stays comparable."""
 
-from __future__ import annotations
-
 import io
 import re
 from base64 import b64decode, b64encode

@@ -1,7 +1,5 @@
 """Slices: traces again, with nothing broken that was kept in the whole, and nothing of other pods."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

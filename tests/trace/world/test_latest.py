@@ -1,7 +1,5 @@
 """What is kept of many names: the latest."""
 
-from __future__ import annotations
-
 from kubelet_conformance.trace.world.views import Latest
 
 

@@ -1,7 +1,5 @@
 """What a trace learns from the stream of container events."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The views: what a trace tells about the entities, and what is forgotten."""
 
-from __future__ import annotations
-
 import pytest
 from trace_builder import TraceBuilder
 
