@@ -1,7 +1,5 @@
 """CSTAT contracts on counts, images, readiness and reasons."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

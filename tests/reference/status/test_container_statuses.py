@@ -4,8 +4,6 @@ Rows are texts. Records, newest first: `RUNNING 2` is a running instance that wa
 status before: its state and its restart count. What comes out: state, lastState, restart count.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pods by manifest files: what a kubelet without an API server cannot be asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
