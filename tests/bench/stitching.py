@@ -5,6 +5,8 @@ the kubelet stops and the node is wiped, so that no more lives at the end than a
 records, requests and replies are therefore those of the real traces.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable
