@@ -6,7 +6,6 @@ import pytest
 from outside_world import file_pod, killed, start_static, started, static_config, tell_status
 from running import BROKEN, KEPT
 from trace_builder import PodHandle, TraceBuilder
-from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -54,17 +53,6 @@ def test_invalid_manifest_need_not_start(spec: dict[str, Any], request: pytest.F
     expected = BROKEN if request.node.callspec.id == "valid" else Verdict.NOT_EXERCISED
     assert s.judge("STATIC-09").verdict is expected
     assert s.judge("SANDBOX-01").verdict is expected
-
-
-@detects("STATIC-19", runs=("c3", "c2"))
-def test_skipped_version_is_not_run(s: TraceBuilder, runs: str) -> None:
-    """STATIC-19: of two edits made while the old version ends only the last is run."""
-    _, c1 = start_static(s, file_pod(s))
-    file_pod(s.wait(5), containers=[{"name": "c2", "image": "img:2"}])
-    s.wait(2)
-    last = file_pod(s, containers=[{"name": "c3", "image": "img:3"}])
-    s.wait(6).stop(c1)
-    s.create(last, s.run_sandbox(last, config=static_config(s, last)), runs)
 
 
 @pytest.mark.parametrize("runs", ["b", "a", ""])

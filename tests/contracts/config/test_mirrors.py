@@ -142,13 +142,6 @@ def test_mirror_of_an_unknown_pod_may_go_first(
     s.wait(60).call("Version", {}, {})
 
 
-@detects("STATIC-16", begin=mirrored, own=(False, True))
-def test_status_goes_to_the_mirror(s: TraceBuilder, web: PodHandle, *, own: bool) -> None:
-    """STATIC-16: a status carries the mirror's UID."""
-    uid = web.uid if own else "mirror"
-    api_write(s, "patch", uid, subresource="status", precondition=uid, body={})
-
-
 def test_status_under_the_own_uid() -> None:
     """STATIC-16: a stored status with the static pod's UID breaks it too."""
     s, web, _, _ = mirrored()
@@ -175,12 +168,3 @@ def test_hash_of_an_edited_pod_is_that_of_its_new_version() -> None:
     s.run_sandbox(again, config=static_config(s, again))
 
     assert s.judge("STATIC-11").verdict is KEPT
-
-
-@detects("STATIC-16", begin=mirrored, written=(True, False))
-def test_each_mirror_gets_the_status(s: TraceBuilder, web: PodHandle, *, written: bool) -> None:
-    """STATIC-16: a mirror that was made anew gets the status as the first one was."""
-    create_mirror(s, web, uid="second")
-    if written:
-        api_write(s.wait(8), "patch", "second", subresource="status", precondition="second", body={})
-    s.wait(100).stop_here()

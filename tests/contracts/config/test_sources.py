@@ -1,7 +1,5 @@
 """CONFIG contracts: each is kept by a right trace and broken by a wrong one."""
 
-from typing import Any
-
 import pytest
 from outside_world import (
     SEEN,
@@ -16,7 +14,7 @@ from outside_world import (
     tell_status,
 )
 from running import BROKEN, KEPT, running
-from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from trace_builder import PodHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -101,37 +99,6 @@ def test_pod_that_comes_deleted_is_not_started(s: TraceBuilder, *, runs: bool) -
     if runs:
         s.run_sandbox(web)
     s.wait(1).deleted(web)
-
-
-@detects("CONFIG-12", begin=running, kills=(False, True))
-def test_outage_removes_no_pod(s: TraceBuilder, c1: ContainerHandle, *, kills: bool) -> None:
-    """CONFIG-12: an API server that is away costs no pod."""
-    outage(s)
-    if kills:
-        s.wait(20).stop(c1)
-    heal(s.wait(20))
-
-
-@detects("CONFIG-14", both=(True, False))
-def test_every_pod_of_a_list_runs(s: TraceBuilder, *, both: bool) -> None:
-    """CONFIG-14: a list of two pods gives two pods."""
-    pods = [file_pod(s, name, source="http") for name in ("one", "two")]
-    for pod in pods if both else pods[:1]:
-        start_static(s.wait(5), pod)
-
-
-@detects("CONFIG-15", runs=(False, True))
-def test_mirror_is_not_run(s: TraceBuilder, *, runs: bool) -> None:
-    """CONFIG-15: a mirror that somebody edits is no second pod."""
-    web = file_pod(s)
-    start_static(s, web)
-    meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}
-    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
-    s.record("pod", op="set", source="api", pod={"metadata": meta, "spec": web.manifest["spec"]})
-    if runs:
-        mirror = s.sandbox_config(web)
-        s.run_sandbox(web, config=mirror | {"metadata": mirror["metadata"] | {"uid": "mirror"}})
-    s.wait(5).stop_here()
 
 
 @pytest.mark.parametrize("wrong", ["", "early", "never"])

@@ -3,18 +3,7 @@
 from typing import Any
 
 import pytest
-from outside_world import (
-    HASH,
-    SEEN,
-    SOURCE,
-    file_pod,
-    heal,
-    outage,
-    remove_file,
-    start_static,
-    static_config,
-    tell_status,
-)
+from outside_world import HASH, SEEN, SOURCE, file_pod, remove_file, start_static, static_config, tell_status
 from running import BROKEN, KEPT
 from trace_builder import PodHandle, TraceBuilder
 from twice import detects
@@ -159,15 +148,6 @@ def test_pod_whose_time_is_over_goes_by_itself(*, right: bool) -> None:
     assert s.judge("STATIC-07").verdict is (KEPT if right else BROKEN)
 
 
-@detects("STATIC-10", waits=(1, 40))
-def test_static_pod_needs_no_api_server(s: TraceBuilder, waits: int) -> None:
-    """STATIC-10: it runs while the API server is away."""
-    outage(s.wait(1))
-    web = file_pod(s)
-    start_static(s.wait(waits), web)
-    heal(s.wait(10))
-
-
 @pytest.mark.parametrize("wrong", ["", "running", "sandbox"])
 def test_static_pod_waits_for_the_one_before(wrong: str) -> None:
     """STATIC-18: the next version starts when the one before has ended altogether."""
@@ -181,20 +161,6 @@ def test_static_pod_waits_for_the_one_before(wrong: str) -> None:
     start_static(s.wait(1), again)
 
     assert s.judge("STATIC-18").verdict is (BROKEN if wrong else KEPT)
-
-
-@detects("STATIC-25", runs=(False, True))
-def test_mirror_adds_no_ephemeral_container(s: TraceBuilder, *, runs: bool) -> None:
-    """STATIC-25: an ephemeral container of the mirror is not run."""
-    web = file_pod(s)
-    sandbox, _ = start_static(s, web)
-    meta: dict[str, Any] = {"name": web.name, "namespace": "default", "uid": "mirror"}
-    meta["annotations"] = {"kubernetes.io/config.mirror": web.uid}
-    spec = {**web.manifest["spec"], "ephemeralContainers": [{"name": "debugger", "image": "img:1"}]}
-    s.record("pod", op="set", source="api", pod={"metadata": meta, "spec": spec})
-    if runs:
-        s.create(web, sandbox, "debugger")
-    s.wait(5).stop_here()
 
 
 @pytest.mark.parametrize(
