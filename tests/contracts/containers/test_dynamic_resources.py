@@ -43,17 +43,6 @@ def run(s: TraceBuilder, web: PodHandle, *devices: str) -> Any:
     return c1
 
 
-@detects("SYNC-18", "SANDBOX-25", begin=begin)
-def test_no_sandbox_without_resources(s: TraceBuilder, web: PodHandle, *, right: bool) -> None:
-    """SYNC-18 and SANDBOX-25 break when a sandbox is run after a preparation that failed."""
-    prepare(s, error="UNAVAILABLE")
-    s.record("event", uid=web.uid, type="Warning", reason="FailedPrepareDynamicResources")
-    if right:
-        s.wait(12)
-        prepare(s)
-    run(s, web, DEVICE)
-
-
 @detects("SYNC-18", begin=begin)
 def test_failed_preparation_is_reported(s: TraceBuilder, web: PodHandle, *, right: bool) -> None:
     """SYNC-18 breaks when no event tells that resources could not be prepared."""

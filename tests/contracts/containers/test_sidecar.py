@@ -129,17 +129,6 @@ def test_end_of_a_sidecar_is_read_before_its_restart(s: TraceBuilder, *, right: 
     s.run_container(web, sandbox, "sc", attempt=1)
 
 
-@detects("SIDECAR-23")
-def test_first_init_container_opens_a_sandbox(s: TraceBuilder, *, right: bool) -> None:
-    """SIDECAR-23 breaks when another container than the first sidecar opens a new sandbox."""
-    web, sandbox, sc, c1 = served(s, policy="Always")
-    s.sandbox_died(sandbox)
-    s.stop(c1)
-    s.stop(sc)
-    s.stop_sandbox(sandbox)
-    s.run_container(web, s.run_sandbox(web, attempt=1), "sc" if right else "c1", attempt=1)
-
-
 @detects("SIDECAR-23", stopped=(True, False))
 def test_replacement_goes_on_with_what_it_stopped(s: TraceBuilder, *, stopped: bool) -> None:
     """SIDECAR-23: the sync that stops the app containers for a new sandbox runs that, too."""
