@@ -53,20 +53,6 @@ def test_orphans_sandbox_is_stopped_last() -> None:
     assert s.judge("CLEANUP-08").verdict is BROKEN
 
 
-@pytest.mark.parametrize("wrong", [False, True])
-def test_young_container_is_no_orphan(*, wrong: bool) -> None:
-    """CLEANUP-02: housekeeping does not kill what has just been started."""
-    s, web, sandbox, _ = running()
-    s.create(web, sandbox, "c1", 1)
-    c2 = s.run_container(web, sandbox, "c1", 2)
-    s.wait(1)
-    if wrong:
-        s.stop(c2, timeout=1)
-    s.wait(10).stop_here()
-
-    assert s.judge("CLEANUP-02").verdict is (BROKEN if wrong else KEPT)
-
-
 @pytest.mark.parametrize(
     ("mirror_first", "again", "verdict"),
     [(True, False, KEPT), (False, False, BROKEN), (False, True, Verdict.NOT_EXERCISED)],
