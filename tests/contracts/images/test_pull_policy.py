@@ -148,16 +148,6 @@ def test_always_asked_first_once() -> None:
 
 
 @detects("IMAGE-06")
-def test_failed_inspection_is_no_absence(s: TraceBuilder, *, right: bool) -> None:
-    """IMAGE-06 breaks when a pull follows a failed ImageStatus."""
-    web, _ = begun(s)
-    ask(s, error="INTERNAL")
-    if right:
-        ask(s, present=False)
-    pull(s, web)
-
-
-@detects("IMAGE-06")
 def test_inspection_error_has_a_cause(s: TraceBuilder, *, right: bool) -> None:
     """IMAGE-06 breaks when ImageInspectError is shown and no ImageStatus had failed."""
     web, _ = begun(s)

@@ -105,17 +105,6 @@ def with_secrets(s: TraceBuilder, name: str, **spec: Any) -> tuple[PodHandle, Sa
     return web, s.run_sandbox(web)
 
 
-@detects("IMAGE-21", begin=lambda: TraceBuilder("1.35", configuration={}), proves=(True, False))
-def test_image_of_others_is_not_used(s: TraceBuilder, *, proves: bool) -> None:
-    """IMAGE-21: a pod without secrets has to pull what another has brought with its own."""
-    owner, _ = with_secrets(s, "owner", imagePullSecrets=SECRETS)
-    thief, sandbox = with_secrets(s, "thief")
-    pull(s, owner, auth=AUTH)
-    if proves:
-        pull(s, thief)
-    s.create(thief, sandbox)
-
-
 @pytest.mark.parametrize("why", ["open to all", "not verified", "gate"])
 def test_image_may_be_anybodys(why: str) -> None:
     """IMAGE-21 says nothing of images that anybody may have, nor where nobody asks."""
