@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from node_pressure import CRITICAL, configured_node, evict, press, run, stop, use
+from node_pressure import configured_node, evict, press, run, stop, use
 from outside_world import event, killed, started
 from running import BROKEN, KEPT
 from trace_builder import TraceBuilder
@@ -83,19 +83,6 @@ def test_grace_of_an_eviction(
     s.stop_here()
 
     assert s.judge("EVICT-03").verdict is verdict
-
-
-def test_critical_pods_are_spared() -> None:
-    """EVICT-04: another pod goes, or none."""
-    s = configured_node()
-    system, web = run(s, "system", priority=CRITICAL), run(s)
-    press(s)
-    evict(s, web)
-    kept = s.judge("EVICT-04").verdict
-    evict(s, system)
-
-    assert kept is KEPT
-    assert s.judge("EVICT-04").verdict is BROKEN
 
 
 @pytest.mark.parametrize("wrong", ["", "stays", "untold"])

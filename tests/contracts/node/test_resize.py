@@ -122,32 +122,6 @@ def test_deferred_resize_is_tried_again(waits: float, verdict: Verdict) -> None:
     assert one.s.judge("RESIZE-02").verdict is verdict
 
 
-@pytest.mark.parametrize(("takes", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_memory_in_use_is_not_taken(*, takes: bool, verdict: Verdict) -> None:
-    """RESIZE-05: a limit below what is used is not set."""
-    one = Sized()
-    one.web.manifest["spec"]["containers"][0] |= {"resources": sized("", "1", "4Mi")["resources"]}
-    one.s.set(one.web)
-    stats = {"stats": {"memory": {"working_set_bytes": {"value": str(10 << 20)}}}}
-    one.s.wait(1).call("ContainerStats", {"container_id": one.c1.id}, stats)
-    if takes:
-        one.update(one.c1, memory_limit_in_bytes=str(4 << 20))
-    one.s.wait(12).call("ContainerStats", {"container_id": one.c1.id}, stats)
-
-    assert one.s.judge("RESIZE-05").verdict is verdict
-
-
-@pytest.mark.parametrize(("shown", "verdict"), [("1", KEPT), ("2", BROKEN)])
-def test_status_tells_what_is(shown: str, verdict: Verdict) -> None:
-    """RESIZE-06: what is wanted is not shown before the runtime has reported it."""
-    one = Sized()
-    one.want(c1="2").wait(1)
-    one.give(one.c1, 2)
-    one.show(shown)
-
-    assert one.s.judge("RESIZE-06").verdict is verdict
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (60, BROKEN)])
 def test_status_follows_the_runtime(waits: float, verdict: Verdict) -> None:
     """RESIZE-06: what the runtime tells of is shown at once, and not with the next resync."""
@@ -159,18 +133,6 @@ def test_status_follows_the_runtime(waits: float, verdict: Verdict) -> None:
     one.show("2")
 
     assert one.s.judge("RESIZE-06").verdict is verdict
-
-
-@pytest.mark.parametrize(("cores", "verdict"), [(1, KEPT), (100_000, BROKEN)])
-def test_what_is_allocated_counts(cores: float, verdict: Verdict) -> None:
-    """RESIZE-07: a container that is made while a resize is pending has what it had."""
-    one = Sized()
-    one.want(c1="100k").wait(1)
-    one.show("1", conditions=PENDING)
-    one.s.exited(one.c1, 1)
-    one.run("c1", cores, 1)
-
-    assert one.s.judge("RESIZE-07").verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -191,42 +153,6 @@ def test_resize_is_reported_as_its_version_does(
     one.show("1", **reported)
 
     assert one.s.judge("COND-09").verdict is verdict
-
-
-@pytest.mark.parametrize(("again", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_resize_is_not_made_again_after_a_restart(*, again: bool, verdict: Verdict) -> None:
-    """RESTARTKUBELET-16: a kubelet that starts again gives nothing that was given or refused before."""
-    one = Sized()
-    one.want(c1="100k").wait(1)
-    one.show("1", conditions=PENDING)
-    one.s.record("kubelet", op="killed")
-    one.s.wait(1).record("kubelet", op="started")
-    if again:
-        one.give(one.c1, 100_000)
-    one.s.wait(20).record("kubelet", op="killed")
-
-    assert one.s.judge("RESTARTKUBELET-16").verdict is verdict
-
-
-@pytest.mark.parametrize(("follows", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_static_pod_is_not_resized(*, follows: bool, verdict: Verdict) -> None:
-    """STATIC-24: what is changed of a mirror changes nothing of its pod."""
-    one = Sized(source="file")
-    mirror = {
-        "metadata": {
-            **one.web.manifest["metadata"],
-            "uid": "uid-mirror",
-            "name": "web-node-1",
-            "annotations": {"kubernetes.io/config.mirror": "x"},
-        },
-        "spec": {"containers": [sized("c1", "2"), sized("c2", "500m")]},
-    }
-    one.s.record("pod", op="set", source="api", pod=mirror)
-    one.s.wait(8)
-    if follows:
-        one.give(one.c1, 2)
-
-    assert one.s.judge("STATIC-24").verdict is verdict
 
 
 @pytest.mark.parametrize(("first", "waits", "verdict"), [(1, 1, KEPT), (60, 1, BROKEN), (1, 60, BROKEN)])

@@ -39,21 +39,3 @@ def test_shut_down_pod_is_failed(phase: str, reason: str) -> None:
     s.stop_here()
 
     assert s.judge("SHUT-02").verdict is (KEPT if reason else BROKEN)
-
-
-@pytest.mark.parametrize("wrong", ["", "ended", "refused"])
-def test_shutdown_is_not_graceful_by_itself(wrong: str) -> None:
-    """SHUT-04: where no time is given, nothing happens."""
-    s = configured_node()
-    web = run(s)
-    shut_down(s)
-    if wrong == "ended":
-        stop(s, web, 30)
-    late = s.wait(5).pod("late")
-    if wrong == "refused":
-        s.status(late, "Failed", reason="NodeShutdown", message="Pod was rejected: no")
-    else:
-        s.run_sandbox(late)
-    s.stop_here()
-
-    assert s.judge("SHUT-04").verdict is (BROKEN if wrong else KEPT)
