@@ -9,33 +9,6 @@ from twice import detects
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-@detects("WORK-01", begin=running, overlaps=(False, True))
-def test_steps_follow_one_another(
-    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, overlaps: bool
-) -> None:
-    """WORK-01: a container is not created while another one is being stopped."""
-    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    if overlaps:
-        s.create(web, sandbox, "c1", 1)
-    s.end("StopContainer", stop)
-    s.create(web, sandbox, "c1", 1)
-
-
-@detects("WORK-03", how=("goes", "is run anew"))
-def test_update_does_not_undo_a_kill(s: TraceBuilder, how: str) -> None:
-    """WORK-03: a pod deleted and then updated during an image pull goes when the pull has ended."""
-    web = s.pod()
-    sandbox = s.run_sandbox(web)
-    pull = s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": sandbox.config})
-    s.wait(1).delete(web)
-    web.manifest["metadata"]["labels"] = {"a": "b"}
-    s.wait(1).set(web)
-    s.wait(20).end("PullImage", pull, {"image_ref": "img"})
-    if how == "is run anew":
-        s.run_sandbox(web, attempt=1)
-    s.stop_sandbox(sandbox)
-
-
 @pytest.mark.parametrize(("waits", "verdict"), [(1, KEPT), (40, BROKEN)])
 @pytest.mark.parametrize("cause", ["deleted", "removed", "ended"])
 def test_every_cause_stops_the_pod(cause: str, waits: float, verdict: Verdict) -> None:

@@ -56,20 +56,3 @@ def test_waiting_pod_ends_without_a_call(how: str, verdict: Verdict) -> None:
         s.run_sandbox(other)
 
     assert s.judge("WORK-28").verdict is verdict
-
-
-@pytest.mark.parametrize(("first", "verdict"), [("container", KEPT), ("volume", BROKEN), ("folder", BROKEN)])
-def test_volumes_outlast_the_containers(first: str, verdict: Verdict) -> None:
-    """WORK-31: a volume goes after the containers, and a pod's folder after the pod."""
-    s, web, _, c1 = running()
-    folder = f"/var/lib/kubelet/pods/{web.uid}"
-    if first == "folder":
-        s.exited(c1)
-        s.record("disk", op="removed", path=folder)
-    elif first == "volume":
-        s.record("disk", op="removed", path=f"{folder}/volumes/kubernetes.io~empty-dir/v")
-    s.delete(web)
-    s.stop(c1)
-    s.record("disk", op="removed", path=f"{folder}/volumes/kubernetes.io~empty-dir/v")
-
-    assert s.judge("WORK-31").verdict is verdict

@@ -8,27 +8,6 @@ from twice import detects
 from kubelet_conformance.contract.verdicts import Verdict
 
 
-@pytest.mark.parametrize(("image", "verdict"), [("img:4", KEPT), ("img:2", BROKEN), ("img:3", BROKEN)])
-def test_only_the_newest_update_is_carried_out(image: str, verdict: Verdict) -> None:
-    """WORK-02: of three images that are sent while a container is made only the last is run."""
-    s = TraceBuilder()
-    web = s.pod(containers=[{"name": "c1", "image": "img:1"}, {"name": "c2", "image": "img:1"}])
-    sandbox = s.run_sandbox(web)
-    c1 = s.run_container(web, sandbox)
-    config = s.container_config(web, "c2")
-    request = {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": sandbox.config}
-    slow = s.begin("CreateContainer", request)
-    for new in ("img:2", "img:3", "img:4"):
-        web.manifest["spec"]["containers"][0]["image"] = new
-        s.wait(2).set(web)
-    s.wait(5).end("CreateContainer", slow, {"container_id": "c2"})
-    s.stop(c1)
-    web.manifest["spec"]["containers"][0]["image"] = image
-    s.create(web, sandbox, "c1", 1)
-
-    assert s.judge("WORK-02").verdict is verdict
-
-
 @detects("WORK-15", begin=lambda: running(source="file"), waits=(70, 300))
 def test_healthy_pod_is_synced_again(s: TraceBuilder, web: PodHandle, waits: float) -> None:
     """WORK-15: a mirror pod that could not be made in an outage is made with the next sync."""

@@ -75,25 +75,6 @@ def test_readiness_flips_at_its_threshold(
     shows(s.wait(1), web, c1, ready=False)
 
 
-@detects("PROBE-09", begin=lambda: running(startupProbe=WARM), kills=(True, False))
-def test_failed_startup_kills(s: TraceBuilder, c1: ContainerHandle, *, kills: bool) -> None:
-    """PROBE-09: a container whose startup probe has failed is killed."""
-    for _ in range(2):
-        run(s, c1, "warm-up", 1)
-    if kills:
-        s.stop(c1)
-
-
-@detects("PROBE-11", begin=lambda: running(readinessProbe=READY), ready=(False, True))
-def test_container_that_does_not_run_is_not_ready(
-    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, ready: bool
-) -> None:
-    """PROBE-11: what has ended is not ready."""
-    run(s, c1, "ready")
-    s.exited(c1, 0)
-    shows(s, web, c1, state={"terminated": {"exitCode": 0}}, ready=ready)
-
-
 @pytest.mark.parametrize("contract", ["PROBE-11", "CSTAT-10"])
 @pytest.mark.parametrize("was_ready", [True, False])
 def test_success_that_comes_with_the_end(contract: str, *, was_ready: bool) -> None:

@@ -76,16 +76,6 @@ def test_probe_without_result_is_tried_thrice(tries: int, verdict: Verdict) -> N
     assert s.judge("PROBE-14").verdict is verdict
 
 
-@detects(
-    "PROBE-15", begin=lambda: running(livenessProbe=ALIVE | {"failureThreshold": 1}), kills=(True, False)
-)
-def test_probe_out_of_time_has_failed(s: TraceBuilder, c1: ContainerHandle, *, kills: bool) -> None:
-    """PROBE-15: running out of time counts as a failure."""
-    s.call("ExecSync", {"container_id": c1.id, "cmd": ["alive"], "timeout": "1"}, error="DEADLINE_EXCEEDED")
-    if kills:
-        s.stop(c1)
-
-
 @detects("PROBE-15", begin=lambda: running(readinessProbe=READY), ready=(False, True))
 def test_readiness_out_of_time_has_failed(
     s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, ready: bool

@@ -42,35 +42,6 @@ def reported(s: TraceBuilder, web: PodHandle, reason: str) -> None:
     s.record("event", type="Warning", reason=reason, message=reason, **about)
 
 
-def runs(s: TraceBuilder, web: PodHandle, c1: ContainerHandle) -> None:
-    """The container is shown as running."""
-    shown: dict[str, Any] = {"name": "c1", "state": {"running": {}}, "containerID": f"x://{c1.id}"}
-    s.wait(1).status(web, containerStatuses=[shown])
-
-
-@pytest.mark.parametrize(("host", "verdict"), [("10.88.0.2", KEPT), ("127.0.0.1", BROKEN)])
-def test_hook_asks_its_own_pod(host: str, verdict: Verdict) -> None:
-    """HOOK-08: the hook goes to the pod's address."""
-    s, web, c1 = starting(**asks())
-    whom = web if host == "10.88.0.2" else None
-    hook_request(s, whom, "200", f"http://{host}:8080/begun", host=host)
-    runs(s, web, c1)
-
-    assert s.judge("HOOK-08").verdict is verdict
-
-
-@pytest.mark.parametrize(("fails", "verdict"), [(False, KEPT), (True, BROKEN)])
-def test_any_answer_is_a_success(*, fails: bool, verdict: Verdict) -> None:
-    """HOOK-08: a status of 500 is an answer too."""
-    s, web, c1 = starting(**asks())
-    hook_request(s, web, "500")
-    if fails:
-        reported(s, web, "FailedPostStartHook")
-    runs(s, web, c1)
-
-    assert s.judge("HOOK-08").verdict is verdict
-
-
 @pytest.mark.parametrize(
     ("again", "tells", "authorized", "verdict"),
     [

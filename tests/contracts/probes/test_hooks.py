@@ -1,7 +1,5 @@
 """HOOK contracts: each is kept by a right trace and broken by a wrong one."""
 
-from typing import Any
-
 import pytest
 from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, running
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
@@ -71,16 +69,6 @@ def test_nothing_asks_for_an_image_that_may_not_be_pulled(policy: str) -> None:
     s.wait(60)
 
     assert bool(s.judge("HOOK-03").breaks) is (policy == "IfNotPresent")
-
-
-@detects("HOOK-04", begin=starting, state=("waiting", "running"))
-def test_not_published_running_in_its_hook(
-    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, state: str
-) -> None:
-    """HOOK-04: while the hook runs, the container is not shown as running."""
-    s.begin("ExecSync", {"container_id": c1.id, "cmd": ["warm"]})
-    c1_status: dict[str, Any] = {"name": "c1", "state": {state: {}}, "containerID": f"fake://{c1.id}"}
-    s.wait(1).status(web, "Pending", containerStatuses=[c1_status])
 
 
 @pytest.mark.parametrize(
