@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from running import BROKEN, KEPT
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
-from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -34,30 +33,6 @@ def pod_of(
     return s, pod, sandbox, c1, s.run_container(pod, sandbox, "c2")
 
 
-def begun_anew(
-    *, right: bool, policy: str = "Always"
-) -> tuple[TraceBuilder, PodHandle, SandboxHandle, ContainerHandle]:
-    """A pod that a container restarts as a whole; a wrong kubelet takes a new sandbox."""
-    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
-    s, pod, sandbox, c1, c2 = pod_of(own, init={}, policy=policy)
-    s.exited(c1, 42)
-    s.stop(c2)
-    s.wait(1)
-    if not right:
-        s.stop_sandbox(sandbox)
-        sandbox = s.run_sandbox(pod, attempt=1)
-    return s, pod, sandbox, s.run_container(pod, sandbox, "i1", 1)
-
-
-@pytest.mark.parametrize(("right", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_pod_begins_anew(verdict: Verdict, *, right: bool) -> None:
-    """RESTART-22: the pod begins anew in the same sandbox."""
-    s, *_ = begun_anew(right=right)
-    s.wait(20)
-
-    assert s.judge("RESTART-22").verdict is verdict
-
-
 @pytest.mark.parametrize(("reported", "verdict"), [(True, KEPT), (False, BROKEN)])
 def test_restart_is_reported(verdict: Verdict, *, reported: bool) -> None:
     """COND-10: the condition says that all containers restart."""
@@ -84,21 +59,6 @@ def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
         s.wait(1).status(pod, containerStatuses=runs if status is said else [], conditions=conditions)
 
     assert s.judge("COND-10").verdict is verdict
-
-
-@detects(
-    "TERM-28",
-    begin=lambda: TraceBuilder("1.33", featureGates={"ContainerStopSignals": True}),
-    signal=("SIGUSR1", ""),
-)
-def test_stop_signal(s: TraceBuilder, signal: str) -> None:
-    """TERM-28: the stop signal reaches the runtime."""
-    container = {"name": "c1", "image": "img:1", "lifecycle": {"stopSignal": "SIGUSR1"}}
-    pod = s.pod(containers=[container])
-    sandbox = s.run_sandbox(pod)
-    reported: dict[str, Any] = {"stop_signal": signal} if signal else {}
-    config = s.container_config(pod, "c1", **reported)
-    s.begin("CreateContainer", {"pod_sandbox_id": sandbox.id, "config": config, "sandbox_config": {}})
 
 
 @pytest.mark.parametrize(("whose", "verdict"), [("another pod's", KEPT), ("its own", BROKEN)])

@@ -140,14 +140,6 @@ def test_end_does_not_wait_for_debugging(*, ends: bool) -> None:
     assert s.judge("PHASE-01").verdict is (KEPT if ends else BROKEN)
 
 
-@detects("PHASE-11")
-def test_terminal_phase_is_final(s: TraceBuilder, *, right: bool) -> None:
-    """PHASE-11: a pod that was Failed is never Running again."""
-    pod = s.pod(restartPolicy="Never")
-    tell_status(s, pod, "Failed", [ended(1)])
-    tell_status(s, pod, "Failed" if right else "Running", [runs()])
-
-
 @detects("PHASE-13")
 def test_eviction_decides_before_the_containers(s: TraceBuilder, *, right: bool) -> None:
     """PHASE-13: an evicted pod is Failed even where all its containers ended with 0."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from pod_status import ended, runs, tell_status
+from pod_status import runs, tell_status
 from running import BROKEN, KEPT
 from trace_builder import PodHandle, TraceBuilder
 from twice import detects
@@ -80,27 +80,6 @@ def test_missing_pod_is_asked_for_when_it_changes(s: TraceBuilder, changes: int)
         s.run_container(web, sandbox, attempt=attempt)
     for _ in range(7):
         s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
-
-
-@detects("STATUS-10", code=(422, 422), ended_too=(True, False))
-def test_resurrection_is_not_asked_for(s: TraceBuilder, code: int, *, ended_too: bool) -> None:
-    """STATUS-10: a kubelet does not even try to tell that an ended container runs."""
-    job = s.pod(restartPolicy="Never")
-    tell_status(s, job, "Running", [ended(0)])
-    write(s, job, {"containerStatuses": [ended(0) if ended_too else runs()]}, code=code)
-
-
-@detects("STATUS-14", begin=lambda: TraceBuilder(started=NOON), start=("2026-01-01T00:02:00Z", NOON))
-def test_status_of_a_removed_pod_is_forgotten(s: TraceBuilder, *, start: Any) -> None:
-    """STATUS-14: a static pod that was gone for a while has a new start time."""
-    web = s.pod("web-node-1", source="file", uid="static", terminationGracePeriodSeconds=0)
-    sandbox = s.run_sandbox(web)
-    tell_status(s, web, "Running", [runs()], startTime=NOON)
-    s.wait(10).stop_sandbox(sandbox)
-    s.unset(web)
-    s.wait(100).set(web)
-    s.run_sandbox(web, 1)
-    tell_status(s, web, "Running", [runs()], startTime=start)
 
 
 @pytest.mark.parametrize("without", ["time", "kubelet", "end", "stop", "housekeeping"])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from outside_world import event, file_pod, heal, killed, outage, start_static, started, tell_status
+from outside_world import event, outage, tell_status
 from running import BROKEN, running, two_running
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
@@ -13,17 +13,6 @@ def healthy() -> TraceBuilder:
     s = TraceBuilder()
     tell_status(s)
     return s
-
-
-@detects("LOOP-03", begin=healthy, early=(False, True))
-def test_unhealthy_runtime_stops_the_loop(s: TraceBuilder, *, early: bool) -> None:
-    """LOOP-03: a pod that comes while the runtime is not ready waits for it."""
-    tell_status(s.wait(5), runtime=False)
-    web = s.wait(3).pod()
-    if early:
-        s.wait(1).run_sandbox(web)
-    tell_status(s.wait(2))
-    s.wait(2).run_sandbox(web)
 
 
 @detects("LOOP-03", begin=running, early=(False, True))
@@ -75,14 +64,6 @@ def test_nothing_happens_before_the_first_status(s: TraceBuilder, *, reported: b
     s.stop_here()
 
 
-@detects("LOOP-05", begin=healthy, gap=(5, 12))
-def test_status_is_polled(s: TraceBuilder, gap: int) -> None:
-    """LOOP-05: Status is asked for every 5 s."""
-    for _ in range(3):
-        tell_status(s.wait(gap))
-    s.stop_here()
-
-
 @detects("LOOP-05", gap=(18, 20))
 def test_first_poll_starts_what_needs_a_runtime(s: TraceBuilder, gap: int) -> None:
     """LOOP-05: after the first good answer the kubelet has as long as its start takes, and 5 s more."""
@@ -91,33 +72,12 @@ def test_first_poll_starts_what_needs_a_runtime(s: TraceBuilder, gap: int) -> No
     s.stop_here()
 
 
-@detects("LOOP-08", begin=running, early=(False, True))
-def test_silent_source_keeps_its_pods(s: TraceBuilder, c1: ContainerHandle, *, early: bool) -> None:
-    """LOOP-08: while the API server is silent no pod of its is killed."""
-    killed(s)
-    outage(s.wait(1))
-    started(s.wait(1))
-    s.wait(5)
-    if early:
-        s.stop(c1)
-    heal(s.wait(10))
-
-
 @detects("LOOP-09", begin=running, state=("terminated", "running"))
 def test_exit_wakes_the_worker(s: TraceBuilder, web: PodHandle, c1: ContainerHandle, state: str) -> None:
     """LOOP-09: the next status tells of an exit."""
     s.exited(c1, 1)
     one: dict[str, Any] = {"name": "c1", "state": {state: {}}, "containerID": f"x://{c1.id}"}
     s.wait(1).status(web, containerStatuses=[one])
-
-
-@detects("LOOP-01", begin=healthy, waits=(1, 30))
-def test_silent_source_holds_up_no_other(s: TraceBuilder, waits: int) -> None:
-    """LOOP-01: a manifest is read while the API server is silent."""
-    outage(s.wait(1))
-    own = file_pod(s)
-    s.wait(waits)
-    start_static(s, own)
 
 
 @detects("LOOP-01", begin=two_running, again=(True, False))

@@ -2,7 +2,7 @@
 
 import pytest
 from running import BROKEN, KEPT, running
-from trace_builder import PodHandle, SandboxHandle, TraceBuilder
+from trace_builder import TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -38,17 +38,6 @@ def test_relist_may_wait_for_its_second_half(*, hangs: bool) -> None:
         s.end("ListContainers", call_id, {})
 
     assert s.judge("PLEG-01").verdict is (KEPT if hangs else BROKEN)
-
-
-@detects("PLEG-01", begin=running, restarts=(False, True))
-def test_failed_listing_is_no_death(
-    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, *, restarts: bool
-) -> None:
-    """PLEG-01: what runs is not made again because a listing failed."""
-    relist(s)
-    if restarts:
-        s.create(web, sandbox, "c1", 1)
-    s.call("ListPodSandbox", {"filter": {"state": {}}}, {})
 
 
 @detects("PLEG-04", if_right=Verdict.NOT_EXERCISED, hook_is_over=(False, True))
