@@ -152,18 +152,6 @@ def test_dead_records_stay() -> None:
         assert s.judge("CRI-17").verdict.words == words
 
 
-@detects("CRI-17", begin=running)
-def test_status_of_what_stands_is_found(
-    s: TraceBuilder, sandbox: SandboxHandle, c1: ContainerHandle, *, right: bool
-) -> None:
-    """CRI-17: a container that was not removed is not NOT_FOUND."""
-    s.exited(c1)
-    list_sandboxes(s, sandbox_record(sandbox))
-    list_containers(s, container_record(c1, "CONTAINER_EXITED"))
-    if not right:
-        refuse(s, "ContainerStatus", {"container_id": c1.id}, "NOT_FOUND")
-
-
 @pytest.mark.parametrize("wrong", [{"labels": {}}, {"annotations": {}}])
 def test_labels_and_annotations_come_back(wrong: dict[str, Any]) -> None:
     """CRI-18: exactly as they were given, of containers and of sandboxes."""
@@ -233,20 +221,6 @@ def test_sandbox_keeps_its_attempt() -> None:
     assert_sandbox(
         "CRI-34", {}, {"metadata": {"name": "web", "namespace": "default", "uid": "u", "attempt": 1}}
     )
-
-
-@detects("CRI-35")
-def test_runtime_handler_is_the_one_asked_for(s: TraceBuilder, *, right: bool) -> None:
-    """CRI-35: an asked handler is not replaced by the default one."""
-    config = s.sandbox_config(s.pod())
-    s.call("RunPodSandbox", {"config": config, "runtime_handler": "kata"}, {"pod_sandbox_id": "s1"})
-    record = sandbox_record(SandboxHandle("s1", config, 10**18), runtime_handler="kata" if right else "")
-    s.call("PodSandboxStatus", {"pod_sandbox_id": "s1"}, {"status": record})
-
-
-def test_image_id_is_that_of_the_image_asked_for() -> None:
-    """CRI-39: a container's image_id is the id it was created with."""
-    assert_reading("CRI-39", {}, {"image_id": "sha256:other"})
 
 
 @pytest.mark.parametrize(

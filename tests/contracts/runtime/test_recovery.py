@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from running import running
 from runtime_reads import refuse
-from trace_builder import PodHandle, SandboxHandle, TraceBuilder
+from trace_builder import SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -15,16 +15,6 @@ from kubelet_conformance.contract.verdicts import Verdict
 def test_lists_do_not_fail(s: TraceBuilder, *, code: Any) -> None:
     """CRI-09: a list is never refused; that the runtime is away is no refusal."""
     refuse(s, "ListContainers", {}, code)
-
-
-@detects("CRI-11", begin=running)
-def test_dead_sandbox_gets_no_container(
-    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, *, right: bool
-) -> None:
-    """CRI-11: CreateContainer in a sandbox that died is refused."""
-    s.sandbox_died(sandbox)
-    s.wait(1)
-    s.create(web, sandbox, "c2", error="UNKNOWN" if right else None)
 
 
 def _run_sandbox(s: TraceBuilder, request: dict[str, Any], code: str, takes: float) -> None:
@@ -60,17 +50,6 @@ def test_left_work_is_found() -> None:
     s.sandbox_status(sandbox)
 
     assert s.judge("CRI-32").verdict.words == "kept"
-
-
-@pytest.mark.parametrize(("state", "words"), [("CONTAINER_EXITED", "kept"), ("CONTAINER_CREATED", "broken")])
-def test_failed_start_is_an_end(state: str, words: str) -> None:
-    """CRI-12: a container that could not be started has ended, with a code that is not 0."""
-    s, pod, sandbox, _ = running()
-    c2 = s.create(pod, sandbox, "c2")
-    refuse(s, "StartContainer", {"container_id": c2.id}, "UNKNOWN")
-    s.container_status(c2, state=state, exit_code=128 if state == "CONTAINER_EXITED" else 0)
-
-    assert s.judge("CRI-12").verdict.words == words
 
 
 def test_start_that_was_made_to_fail_is_not_the_runtimes() -> None:

@@ -141,13 +141,6 @@ def test_image_is_removed_twice() -> None:
     assert s.judge("CRI-25").verdict is BROKEN
 
 
-@detects("CRI-40", begin=direct, message=("RegistryUnavailable: no answer", "failed to pull: 503"))
-def test_pull_error_has_its_prefix(s: TraceBuilder, message: str) -> None:
-    """CRI-40: an absent registry is reported in the word that the kubelet looks for."""
-    s.record("fault", what="the registry is away")
-    refuse(s, "PullImage", {"image": {"image": "two:a"}}, "UNKNOWN", message)
-
-
 def test_other_pull_errors_need_no_prefix() -> None:
     """CRI-40: while the registry is there, an error may say anything."""
     s = direct()
@@ -165,18 +158,6 @@ def status_with(s: TraceBuilder, c1: ContainerHandle, **linux: int) -> None:
     """A status that tells resources."""
     reported = {name: str(value) for name, value in linux.items()}
     s.container_status(c1, state="CONTAINER_RUNNING", resources={"linux": reported})
-
-
-def test_failed_update_changes_nothing() -> None:
-    """CRI-28: all values are the old ones, also those that would have been right."""
-    for limit, verdict in ((100, KEPT), (200, BROKEN)):
-        s, _, c1 = with_container()
-        status_with(s, c1, memory_limit_in_bytes=100, cpu_shares=2)
-        wanted = {"memory_limit_in_bytes": "200", "cpu_shares": "-1"}
-        refuse(s, "UpdateContainerResources", {"container_id": c1.id, "linux": wanted}, "INVALID_ARGUMENT")
-        status_with(s, c1, memory_limit_in_bytes=limit, cpu_shares=2)
-
-        assert s.judge("CRI-28").verdict is verdict
 
 
 def test_status_under_an_update_says_nothing() -> None:

@@ -61,16 +61,6 @@ def test_conditions_change_with_readiness(
     tell_status(s, web, "Running", [runs(c1, ready=False)], conditions=conditions)
 
 
-@detects("STATUS-17", begin=running, second=({"phase": "Failed", "reason": "Evicted"}, {"phase": "Failed"}))
-def test_reason_goes_with_its_phase(
-    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, second: dict[str, Any]
-) -> None:
-    """STATUS-17: a reason is kept for as long as the phase is the same."""
-    s.exited(c1, 1)
-    tell_status(s, web, "Failed", [ended(1, c1)], reason="Evicted")
-    tell_status(s, web, apps=[ended(1, c1)], **second)
-
-
 @detects("STATUS-17")
 def test_reason_of_a_static_pod_is_forgotten(s: TraceBuilder, *, right: bool) -> None:
     """STATUS-17: a kubelet that starts does not know why a static pod had ended; one that goes on does."""

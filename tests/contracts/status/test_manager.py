@@ -32,12 +32,6 @@ def assert_second(
     assert_detects(contract_id, lambda s, right: tell(s, is_right=right))
 
 
-def test_conditions_of_others_are_kept() -> None:
-    """STATUS-06: a condition that somebody else has set is still there afterwards."""
-    others = [condition("example.com/up")]
-    assert_second("STATUS-06", {}, {"conditions": []}, conditions=others)
-
-
 @pytest.mark.parametrize("wrong", [LATER, None])
 def test_start_time_never_changes(wrong: str | None) -> None:
     """STATUS-08: startTime stays what it was."""

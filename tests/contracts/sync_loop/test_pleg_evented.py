@@ -75,18 +75,6 @@ def test_what_is_reported_is_handled(
     s.wait(waits).create(web, sandbox, "c1", 1)
 
 
-@detects("PLEG-16", begin=hearing, shown=("running", "waiting"))
-def test_late_event_is_not_shown(
-    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, shown: str
-) -> None:
-    """PLEG-16: what was started is not shown as created because that was reported late."""
-    tell(s, web, sandbox, c1, kind="STARTED")
-    tell(s, web, sandbox, c1, kind="CREATED", late=1)
-    s.wait(0.1).status(
-        web, containerStatuses=[{"name": "c1", "containerID": f"fake://{c1.id}", "state": {shown: {}}}]
-    )
-
-
 def test_late_event_makes_no_second_container() -> None:
     """PLEG-16: no container is made beside one that runs and is reported late as created."""
     s, web, sandbox, c1 = hearing()

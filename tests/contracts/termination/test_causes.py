@@ -4,16 +4,11 @@ from typing import Any
 
 import pytest
 from running import BROKEN, KEPT, hook, running, two_running
-from trace_builder import ContainerHandle, PodHandle, TraceBuilder
+from trace_builder import PodHandle, TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
 DRAIN = '{"exec":{"command":["drain"]}}'
-
-
-def _executes(s: TraceBuilder, container: ContainerHandle, command: str) -> None:
-    request = {"container_id": container.id, "cmd": [command], "timeout": "1"}
-    s.call("ExecSync", request, {})
 
 
 @pytest.mark.parametrize(
@@ -56,22 +51,6 @@ def test_stranger_to_the_spec_is_not_stopped(how: str, verdict: Verdict) -> None
         s.record("event", uid=web.uid, type="Warning", reason="FailedKillPod", message="", count=1)
 
     assert s.judge("TERM-13").verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("commands", "verdict"), [(("ready",), KEPT), ((), BROKEN), (("ready", "alive"), BROKEN)]
-)
-def test_readiness_is_probed_to_the_end(commands: tuple[str, ...], verdict: Verdict) -> None:
-    """TERM-14: while a container is stopped its readiness is probed, and its liveness is not."""
-    ready, alive = ({"exec": {"command": [word]}, "periodSeconds": 2} for word in ("ready", "alive"))
-    s, web, _, c1 = running(readinessProbe=ready, livenessProbe=alive)
-    s.delete(web)
-    stop = s.begin("StopContainer", {"container_id": c1.id, "timeout": "30"})
-    for command in commands:
-        _executes(s.wait(1), c1, command)
-    s.wait(25).end("StopContainer", stop)
-
-    assert s.judge("TERM-14").verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
-LIVENESS = {"exec": {"command": ["alive"]}, "terminationGracePeriodSeconds": 7}
-
 
 @pytest.mark.parametrize(
     ("kubernetes", "grace", "timeout", "verdict"),
@@ -28,16 +26,6 @@ def test_deletion_gives_its_grace(kubernetes: str, grace: int, timeout: int, ver
     s.wait(0.1).stop(c1, timeout)
 
     assert s.judge("TERM-03").verdict is verdict
-
-
-@detects("TERM-04", begin=lambda: running(livenessProbe=LIVENESS), timeout=(5, 7))
-def test_deletion_wins_over_the_probe(
-    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, timeout: int
-) -> None:
-    """TERM-04: a failing probe does not lengthen the grace of a deletion."""
-    probe(s, c1, code=1)
-    s.delete(web, 5)
-    s.wait(2).stop(c1, timeout)
 
 
 @pytest.mark.parametrize(("timeout", "verdict"), [(23, KEPT), (30, BROKEN), (17, BROKEN)])
@@ -172,16 +160,6 @@ def test_hook_that_outlasts_the_grace(kubernetes: str, after: float, timeout: in
     assert s.judge("TERM-06").verdict is verdict
 
 
-@detects("TERM-11", begin=lambda: running("1.26", lifecycle=PRE_STOP), timeout=(30, 23))
-def test_whole_grace_after_the_hook(
-    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, timeout: int
-) -> None:
-    """TERM-11: 1.22 to 1.26 give the whole grace once more."""
-    s.delete(web, 30)
-    hook(s, c1, "drain", takes=7)
-    s.stop(c1, timeout)
-
-
 @pytest.mark.parametrize(("timeout", "verdict"), [(5, KEPT), (30, BROKEN), (60, BROKEN)])
 def test_grace_only_shrinks(timeout: int, verdict: Verdict) -> None:
     """WORK-07: of 60, 5 and 30 s the 5 hold."""
@@ -221,15 +199,6 @@ def test_forced_deletion(*, kubernetes: str, timeout: int, verdict: Verdict, rep
     s.wait(1).end("StopContainer", stop)
 
     assert s.judge("WORK-08").verdict is verdict
-
-
-@detects("TERM-03", begin=lambda: running(grace=200), error=(None, "DEADLINE_EXCEEDED"))
-def test_long_stop_is_not_given_up(
-    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, error: str | None
-) -> None:
-    """TERM-03: a stop with a grace of 200 s is not given up after two minutes."""
-    s.delete(web, 200)
-    s.stop(c1, 200, takes=121, error=error)
 
 
 @detects("TERM-03", timeout=(30, 5))
