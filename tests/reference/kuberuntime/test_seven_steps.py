@@ -1,6 +1,5 @@
 """One pass over a pod: its steps in order, and what ends it."""
 
-import grpc
 from on_loop import run_by
 from runtime_world import RuntimeWorld, a_container, a_pod, in_runtime_world
 
@@ -29,39 +28,6 @@ async def test_new_pod(w: RuntimeWorld) -> None:
 
 
 @run_by(in_runtime_world)
-async def test_steady_state(w: RuntimeWorld) -> None:
-    """Where nothing is to be done nothing is called (SYNC-13)."""
-    pod = a_pod()
-    await w.sync(pod)
-    records = await w.records(pod)
-    w.forget()
-
-    result = await w.manager.sync_pod(pod, records)
-
-    assert result.error is None
-    assert w.runtime.calls == []
-
-
-@run_by(in_runtime_world)
-async def test_init_containers_one_a_pass(w: RuntimeWorld) -> None:
-    """Each pass starts at most one init container; apps come when all have ended well (INIT-01, INIT-02)."""
-    inits = [a_container("i1", "exit", "0", "1"), a_container("i2", "exit", "0", "1")]
-    pod = a_pod(a_container("c1"), a_container("c2"), initContainers=inits)
-    starts: list[list[str]] = []
-    for _ in range(3):
-        w.forget()
-        await w.sync(pod)
-        await w.clock.sleep(2)
-        starts.append([each for each in w.done if each.startswith("Create")])
-
-    assert starts == [
-        ["CreateContainer i1#0"],
-        ["CreateContainer i2#0"],
-        ["CreateContainer c1#0", "CreateContainer c2#0"],
-    ]
-
-
-@run_by(in_runtime_world)
 async def test_dead_sandbox_is_replaced(w: RuntimeWorld) -> None:
     """Containers are stopped, then the sandbox; init records go, and all begins anew (SANDBOX-04, 05)."""
     pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
@@ -85,19 +51,6 @@ async def test_dead_sandbox_is_replaced(w: RuntimeWorld) -> None:
 
 
 @run_by(in_runtime_world)
-async def test_never_pod_is_not_run_again(w: RuntimeWorld) -> None:
-    """Under Never a lost sandbox ends the pod once a container has been made (SANDBOX-06)."""
-    pod = a_pod(restartPolicy="Never")
-    await w.sync(pod)
-    await w.sandbox_dies(pod)
-    w.forget()
-
-    await w.sync(pod)
-
-    assert w.done == ["StopContainer c1#0 30", "StopPodSandbox"]
-
-
-@run_by(in_runtime_world)
 async def test_failed_kill_ends_the_pass(w: RuntimeWorld) -> None:
     """After a failed stop nothing is made in that pass (SYNC-06, SYNC-24)."""
     pod = a_pod(a_container("c1"), a_container("c2"))
@@ -113,58 +66,6 @@ async def test_failed_kill_ends_the_pass(w: RuntimeWorld) -> None:
         'failed to "KillContainer" for "c1" with KillContainerError: '
         '"rpc error: code = Unknown desc = injected"'
     )
-
-
-@run_by(in_runtime_world)
-async def test_sandbox_is_stopped_after_a_failed_stop(w: RuntimeWorld) -> None:
-    """A kill of the whole pod goes on after a failure, and has failed all the same (SANDBOX-26)."""
-    pod = a_pod()
-    await w.sync(pod)
-    await w.sandbox_dies(pod)
-    w.forget()
-    w.runtime.faults.add("StopContainer", times=1)
-
-    result = await w.sync(pod)
-
-    assert w.done == ["StopContainer c1#0 30", "StopPodSandbox"]
-    assert [one.reason for one in result.failures] == [Failure.KILL_CONTAINER]
-
-
-@run_by(in_runtime_world)
-async def test_restart_after_a_probe_is_immediate(w: RuntimeWorld) -> None:
-    """Stop and new instance come in one pass, without a back-off (RESTART-11, RESTART-12)."""
-    pod = a_pod()
-    await w.sync(pod)
-    w.probes[(await w.newest(pod, "c1")).id] = ProbeOutcome.FAILURE
-    w.forget()
-
-    await w.sync(pod)
-
-    assert w.done == ["StopContainer c1#0 30", "CreateContainer c1#1", "StartContainer c1#1"]
-    assert w.events("Killing") == ["Container c1 failed liveness probe, will be restarted"]
-
-
-@run_by(in_runtime_world)
-async def test_failed_app_keeps_no_other(w: RuntimeWorld) -> None:
-    """An app container that cannot be started keeps the next from nothing (SYNC-04)."""
-    pod = a_pod(a_container("c1", image=":::"), a_container("c2"))
-
-    result = await w.sync(pod)
-
-    assert w.done[1:] == ["CreateContainer c2#0", "StartContainer c2#0"]
-    assert [(one.target, one.reason) for one in result.failures] == [("c1", Failure.INVALID_IMAGE_NAME)]
-
-
-@run_by(in_runtime_world)
-async def test_failed_init_ends_the_pass(w: RuntimeWorld) -> None:
-    """After an init container that cannot be started nothing follows (SYNC-05)."""
-    pod = a_pod(initContainers=[a_container("i1", "exit", "0", "0")])
-    w.runtime.faults.add("CreateContainer", times=1)
-
-    result = await w.sync(pod)
-
-    assert w.done == ["RunPodSandbox #0", "CreateContainer i1#0"]
-    assert [one.reason for one in result.failures] == [Failure.CREATE_CONTAINER]
 
 
 @run_by(in_runtime_world)
@@ -195,20 +96,6 @@ async def test_failed_sandbox_of_an_ending_pod(w: RuntimeWorld) -> None:
 
 
 @run_by(in_runtime_world)
-async def test_unread_sandbox(w: RuntimeWorld) -> None:
-    """Without the new sandbox's status no container is made; the sandbox is used later (SYNC-07, SYNC-20)."""
-    pod = a_pod()
-    w.runtime.faults.add("PodSandboxStatus", times=1, code=grpc.StatusCode.INTERNAL)
-
-    result = await w.sync(pod)
-    await w.sync(pod)
-
-    assert result.error is not None
-    assert len(w.events("FailedPodSandBoxStatus")) == 1
-    assert w.done == ["RunPodSandbox #0", "CreateContainer c1#0", "StartContainer c1#0"]
-
-
-@run_by(in_runtime_world)
 async def test_ephemeral_first_and_once(w: RuntimeWorld) -> None:
     """An ephemeral container starts before others, sees its target, and starts once (EPH-01, 03, 07)."""
     await w.sync(a_pod())
@@ -226,20 +113,6 @@ async def test_ephemeral_first_and_once(w: RuntimeWorld) -> None:
     assert made == ["CreateContainer dbg#0", "CreateContainer c1#1"]
     options = w.calls("CreateContainer")[0].request.config.linux.security_context.namespace_options
     assert w.runtime.instances[options.target_id] == "c1#0"
-
-
-@run_by(in_runtime_world)
-async def test_old_init_instances_go(w: RuntimeWorld) -> None:
-    """Of each init container the newest dead instance stays (INIT-14)."""
-    pod = a_pod(initContainers=[a_container("i1", "exit", "1", "0")])
-    for _ in range(3):
-        await w.sync(pod)
-        await w.clock.sleep(31)
-    w.forget()
-
-    await w.sync(pod)
-
-    assert w.done == ["RemoveContainer i1#1", "CreateContainer i1#3", "StartContainer i1#3"]
 
 
 @run_by(in_runtime_world)
@@ -267,20 +140,6 @@ async def test_crash_loop(w: RuntimeWorld) -> None:
     ]
     count = w.metrics.registry.get_sample_value
     assert count("kubelet_started_containers_total", {"container_type": "container"}) == 3
-
-
-@run_by(in_runtime_world)
-async def test_changed_image_starts_at_once(w: RuntimeWorld) -> None:
-    """Another image has a back-off of its own (BACKOFF-05)."""
-    pod = a_pod(a_container("c1", "exit", "1", "1"))
-    for _ in range(3):
-        await w.sync(pod)
-        await w.clock.sleep(2)
-    w.forget()
-
-    await w.sync(a_pod(a_container("c1", "exit", "1", "1", image="img:2")))
-
-    assert w.done == ["CreateContainer c1#2", "StartContainer c1#2"]
 
 
 @run_by(in_runtime_world)

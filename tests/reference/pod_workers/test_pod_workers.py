@@ -3,7 +3,7 @@
 import asyncio
 
 from on_loop import run_by
-from workers_bench import Bench, a_pod, failure, on_bench, running_records
+from workers_bench import Bench, a_pod, failure, on_bench
 
 from kubelet_reference.api.records import ListedPod
 from kubelet_reference.eviction.pod_killer import PodKiller
@@ -40,32 +40,6 @@ async def test_rounds_of_one_pod_are_serial_and_of_two_are_not(bench: Bench) -> 
 
 
 @run_by(on_bench)
-async def test_only_the_newest_update_waits(bench: Bench) -> None:
-    """Of updates that come during a round only the newest is synced (WORK-02)."""
-    bench.syncer.seconds["sync"] = 5
-    bench.tell(a_pod(), UpdateKind.CREATE)
-    await bench.let(1)
-    for version in "23456":
-        bench.tell(a_pod(version=version))
-    await bench.let(10)
-
-    assert [one.version for one in bench.syncer.rounds] == ["1", "6"]
-
-
-@run_by(on_bench)
-async def test_kill_is_never_overwritten(bench: Bench) -> None:
-    """An update that comes after a kill does not take it back (WORK-03, WORK-04)."""
-    bench.syncer.seconds["sync"] = 5
-    bench.tell(a_pod(), UpdateKind.CREATE)
-    await bench.let(1)
-    bench.tell(a_pod(), UpdateKind.KILL)
-    bench.tell(a_pod(version="2"))
-    await bench.let(10)
-
-    assert bench.kinds == ["sync", "terminating", "terminated"]
-
-
-@run_by(on_bench)
 async def test_each_way_into_termination(bench: Bench) -> None:
     """Deletion, terminal phase, kill and the pod's own end each lead to a terminating round (WORK-05)."""
     for uid in ("deleted", "failed", "killed", "ended"):
@@ -82,22 +56,6 @@ async def test_each_way_into_termination(bench: Bench) -> None:
     graces = {one.uid: one.grace for one in bench.syncer.rounds if one.kind == "terminating"}
 
     assert graces == {"deleted": 7, "failed": 30, "killed": 3, "ended": None}
-
-
-@run_by(on_bench)
-async def test_waits_are_cut_by_termination(bench: Bench) -> None:
-    """A round that waits for volumes is ended by a deletion; the kill follows at once (WORK-06)."""
-    bench.syncer.waits_for = asyncio.Event()
-    bench.tell(a_pod(), UpdateKind.CREATE)
-    await bench.let(5)
-    bench.tell(a_pod(deletion=30))
-    await bench.let(1)
-
-    assert [(one.kind, one.begun) for one in bench.syncer.rounds] == [
-        ("sync", 0),
-        ("terminating", 5),
-        ("terminated", 5),
-    ]
 
 
 @run_by(on_bench)
@@ -188,26 +146,6 @@ async def test_finished_pod_ignores_news(bench: Bench) -> None:
 
 
 @run_by(on_bench)
-async def test_restart_while_stopping(bench: Bench) -> None:
-    """A pod created while it is being stopped is stopped to the end, then begins afresh (WORK-22)."""
-    bench.syncer.seconds["terminating"] = 5
-    bench.tell(a_pod(static=True), UpdateKind.CREATE)
-    await bench.let(1)
-    bench.tell(a_pod(static=True), UpdateKind.KILL)
-    await bench.let(1)
-    bench.tell(a_pod(static=True), UpdateKind.CREATE)
-    during = bench.workers.sync_known_pods([a_pod(static=True)])
-    await bench.let(5)
-    after = bench.workers.sync_known_pods([a_pod(static=True)])
-    bench.tell(a_pod(static=True), UpdateKind.CREATE)
-    await bench.let(1)
-
-    assert during["u1"].state is State.TERMINATING
-    assert after == {}
-    assert bench.kinds == ["sync", "terminating", "terminated", "sync"]
-
-
-@run_by(on_bench)
 async def test_first_create_is_no_restart(bench: Bench) -> None:
     """A pod that is ending when it is first seen is not started again afterwards."""
     bench.tell(a_pod(deletion=5), UpdateKind.CREATE)
@@ -247,19 +185,6 @@ async def test_orphan_whose_spec_is_known(bench: Bench) -> None:
     assert bench.syncer.rounds[1].grace == 20
 
 
-@run_by(on_bench)
-async def test_dropped_pod_is_ended_by_housekeeping(bench: Bench) -> None:
-    """A pod that its source dropped without a word is terminated with its own grace (WORK-27, WORK-33)."""
-    bench.tell(a_pod(grace=20), UpdateKind.CREATE)
-    await bench.let(1)
-    bench.workers.sync_known_pods([])
-    await bench.let(1)
-
-    assert bench.kinds == ["sync", "terminating", "terminated"]
-    assert bench.syncer.rounds[1].grace == 20
-    assert bench.workers.should_content_be_removed("u1")
-
-
 def test_over_before_it_was_seen() -> None:
     """A pod that is over and does not run is only cleaned up; 1.26 does not even that (WORK-29)."""
 
@@ -280,16 +205,6 @@ def test_over_before_it_was_seen() -> None:
 
     on_bench(work)
     on_bench(old_work, version="1.26")
-
-
-@run_by(on_bench)
-async def test_terminal_phase_but_something_runs(bench: Bench) -> None:
-    """A pod with a terminal phase of which something still runs is terminated as any other (WORK-30)."""
-    bench.cache.records["u1"] = running_records()
-    bench.tell(a_pod(phase="Failed"), UpdateKind.CREATE)
-    await bench.let(1)
-
-    assert bench.kinds == ["terminating", "terminated"]
 
 
 @run_by(on_bench)
@@ -354,17 +269,3 @@ async def test_overtaken_sync_does_nothing(bench: Bench) -> None:
     await bench.let(20)
 
     assert bench.kinds == ["terminating", "terminated"]
-
-
-@run_by(on_bench)
-async def test_late_orphan_kill_is_ignored(bench: Bench) -> None:
-    """A kill from a stale list of the runtime changes nothing about a pod that has stopped (K8S-103668)."""
-    bench.tell(a_pod(), UpdateKind.CREATE)
-    bench.tell(a_pod(deletion=1))
-    await bench.let(1)
-    before = list(bench.kinds)
-    bench.workers.update_pod(Update(UpdateKind.KILL, running=ListedPod("u1", "web", "default")))
-    await bench.let(1)
-
-    assert bench.kinds == before
-    assert bench.workers.should_be_finished("u1")

@@ -8,37 +8,6 @@ from kubelet_reference.pod_workers.worker import UpdateKind
 
 
 @run_by(on_bench)
-async def test_next_version_waits_for_the_last(bench: Bench) -> None:
-    """The pod of an edited manifest starts only after the one before it is cleaned up (STATIC-18)."""
-    bench.syncer.seconds["terminating"] = 20
-    bench.tell(a_pod("old", static=True), UpdateKind.CREATE)
-    await bench.let(1)
-    bench.tell(a_pod("old", static=True), UpdateKind.KILL)
-    bench.tell(a_pod("new", static=True), UpdateKind.CREATE)
-    await bench.let(60)
-    rounds = [(one.uid, one.kind) for one in bench.syncer.rounds]
-
-    assert rounds == [("old", "sync"), ("old", "terminating"), ("old", "terminated"), ("new", "sync")]
-    assert 21 <= bench.syncer.rounds[-1].begun <= 36
-
-
-@run_by(on_bench)
-async def test_removed_waiter_never_starts(bench: Bench) -> None:
-    """Of two quick edits only the last version starts; the one between does nothing (STATIC-19, WORK-28)."""
-    bench.syncer.seconds["terminating"] = 5
-    bench.tell(a_pod("v1", static=True), UpdateKind.CREATE)
-    await bench.let(1)
-    bench.tell(a_pod("v1", static=True), UpdateKind.KILL)
-    bench.tell(a_pod("v2", static=True), UpdateKind.CREATE)
-    bench.tell(a_pod("v2", static=True), UpdateKind.KILL)
-    bench.tell(a_pod("v3", static=True), UpdateKind.CREATE)
-    await bench.let(30)
-
-    assert [one.uid for one in bench.syncer.rounds] == ["v1", "v1", "v1", "v3"]
-    assert bench.workers.should_be_finished("v2")
-
-
-@run_by(on_bench)
 async def test_dropped_waiter_is_forgotten(bench: Bench) -> None:
     """A waiter that its source dropped without a word is discarded, and holds up nobody (WORK-27)."""
     bench.tell(a_pod("v1", static=True), UpdateKind.CREATE)

@@ -246,7 +246,7 @@ async def test_ready_follows_the_readiness_probe(bench: Bench) -> None:
 @pytest.mark.parametrize(("version", "moments"), [("1.26", [0, 1, 3]), ("1.32", [0, 1, 4])])
 @run_by(on_bench, takes=("version",))
 async def test_a_status_triggers_the_readiness_probe(bench: Bench, moments: list[float]) -> None:
-    """Statuses of a started container that is not ready cause one probe, up to 1.26 an extra one (PROBE-23)."""
+    """Statuses of a started container that is not ready cause one probe, in 1.26 an extra one (PROBE-23)."""
     bench.outcomes[READINESS] = [FAILURE]
     bench.statuses["u"] = shown(started=True)
     bench.prober.add_pod(probed_pod(readiness={"periodSeconds": 3}))
