@@ -11,7 +11,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from kubelet_fakes.clock import run
 from kubelet_reference.api import names, pods
 from kubelet_reference.api.events import Recorder
-from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
+from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
@@ -52,19 +52,12 @@ def a_pod(
     )
 
 
-def running_records(uid: str = "u1") -> PodRecords:
-    """Records of a pod whose container runs."""
-    record = ContainerRecord("c1", "app", ContainerState.RUNNING, 0, 0, "hash", 1)
-    return PodRecords(uid, containers=(record,))
-
-
 @dataclass(slots=True)
 class Round:
     """One call of the syncer."""
 
     kind: str
     uid: str
-    version: str
     begun: float
     grace: int | None = None
     ended: float | None = None
@@ -116,7 +109,7 @@ class ScriptedSyncer:
         waiting: Coroutine[Any, Any, Any] | None = None,
     ) -> None:
         now = self.clock.monotonic()
-        one = Round(kind, pods.uid(pod), pods.labels(pod).get("version", ""), now, grace)
+        one = Round(kind, pods.uid(pod), now, grace)
         one.changes_status = changes_status
         self.rounds.append(one)
         try:
@@ -130,17 +123,16 @@ class ScriptedSyncer:
 
 
 class OpenCache:
-    """A cache that is always new enough; `records` by UID, `errors` once each."""
+    """A cache that is always new enough and has no records; `errors` once each."""
 
     def __init__(self) -> None:
-        self.records: dict[str, PodRecords] = {}
         self.errors: list[Exception] = []
         self.asked: list[float] = []
         self.delay = 0.0
 
     def get(self, uid: str) -> PodRecords:
-        """What was put in."""
-        return self.records.get(uid, PodRecords(uid))
+        """No records."""
+        return PodRecords(uid)
 
     async def get_newer_than(self, uid: str, moment: float) -> PodRecords:
         """The same, or the next error."""
