@@ -42,6 +42,18 @@ def two_running(
     return s, web, sandbox, c1, c2
 
 
+def with_sidecar(
+    s: TraceBuilder, *, sidecar: dict[str, Any] | None = None, app: dict[str, Any] | None = None, **spec: Any
+) -> tuple[PodHandle, SandboxHandle, ContainerHandle, ContainerHandle]:
+    """A pod with a sidecar sc and an app container c1, which run; each may have more fields, as the spec."""
+    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", **(sidecar or {})}]
+    spec = {"containers": [{"name": "c1", "image": "img:1", **(app or {})}], **spec}
+    web = s.pod(initContainers=inits, **spec)
+    sandbox = s.run_sandbox(web)
+    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    return web, sandbox, sc, c1
+
+
 def hook(s: TraceBuilder, c1: ContainerHandle, command: str, *, takes: float = 0.5, code: int = 0) -> None:
     """An exec hook that runs to its end."""
     s.call("ExecSync", {"container_id": c1.id, "cmd": [command]}, {"exit_code": code}, takes=takes)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from running import POST_START, hook
+from running import POST_START, hook, with_sidecar
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
@@ -91,30 +91,17 @@ def test_killed_sidecar_comes_back_alone(s: TraceBuilder, wrong: str, *, right: 
         s.stop(c1)
 
 
+@pytest.mark.parametrize("own", ["livenessProbe", "lifecycle"])
 @pytest.mark.parametrize("code", [0, 1])
-def test_app_may_go_for_itself(code: int) -> None:
-    """SIDECAR-06: an app container that is stopped at the same time for its own probe is no part of that."""
+def test_app_may_go_for_itself(code: int, own: str) -> None:
+    """SIDECAR-06: an app container that is stopped for its own probe or postStart hook is no part of that."""
     s = TraceBuilder()
-    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", "livenessProbe": PROBE}]
-    web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "livenessProbe": PROBE}])
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
-    execute(s.wait(9), c1, code)
-    s.stop(sc)
-    s.stop(c1)
-
-    assert bool(s.judge("SIDECAR-06").breaks) is (code == 0)
-
-
-@pytest.mark.parametrize("code", [0, 1])
-def test_app_may_go_for_its_hook(code: int) -> None:
-    """SIDECAR-06: so is one that is stopped at the same time as its postStart hook failed."""
-    s = TraceBuilder()
-    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", "livenessProbe": PROBE}]
-    web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "lifecycle": POST_START}])
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
-    hook(s, c1, "warm", code=code)
+    app = {"livenessProbe": PROBE} if own == "livenessProbe" else {"lifecycle": POST_START}
+    _, _, sc, c1 = with_sidecar(s, sidecar={"livenessProbe": PROBE}, app=app)
+    if own == "livenessProbe":
+        execute(s.wait(9), c1, code)
+    else:
+        hook(s, c1, "warm", code=code)
     s.stop(sc)
     s.stop(c1)
 

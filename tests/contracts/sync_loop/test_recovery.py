@@ -6,8 +6,6 @@ from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
-PORT = {"containerPort": 80, "hostPort": 80, "protocol": "TCP"}
-
 
 def restarted(s: TraceBuilder) -> None:
     """The kubelet dies and starts again."""

@@ -1,7 +1,7 @@
 """StopContainer timeouts: each contract is kept by a right trace and broken by a wrong one."""
 
 import pytest
-from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, probe, running
+from running import BROKEN, KEPT, POST_START, PRE_STOP, hook, probe, running, with_sidecar
 from trace_builder import ContainerHandle, PodHandle, TraceBuilder
 from twice import detects
 
@@ -43,9 +43,7 @@ def test_hook_is_taken_off_the_grace(timeout: int, verdict: Verdict) -> None:
 def test_shorter_grace_comes_too_late_for_the_turn(between: float, timeout: int, verdict: Verdict) -> None:
     """TERM-05: a kill that began with the first of two graces gives a sidecar what is left of that one."""
     s = TraceBuilder()
-    web = s.pod(initContainers=[{"name": "sc", "image": "img:1", "restartPolicy": "Always"}])
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    web, _, sc, c1 = with_sidecar(s)
     s.delete(web, 10)
     s.delete(web, 1)
     s.wait(between).stop(c1, 10)
@@ -58,12 +56,9 @@ def test_shorter_grace_comes_too_late_for_the_turn(between: float, timeout: int,
 def test_nobody_waits_for_what_was_stopped_alone(timeout: int, verdict: Verdict) -> None:
     """TERM-03, TERM-05: what was stopped while another one went on is no part of the kill of the pod."""
     s = TraceBuilder()
-    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
     hooked = {"lifecycle": {"postStart": {"httpGet": {"port": 80}}}}
     apps = [{"name": "c1", "image": "img:1", **hooked}, {"name": "c2", "image": "img:1"}]
-    web = s.pod(initContainers=inits, containers=apps, restartPolicy="Never")
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    web, sandbox, sc, c1 = with_sidecar(s, containers=apps, restartPolicy="Never")
     s.stop(c1, 30)
     c2 = s.run_container(web, sandbox, "c2")
     s.wait(10).exited(c2, 1)
@@ -80,10 +75,7 @@ def test_turn_at_the_deadline_is_taken_off_the_grace(deadline: int, timeout: int
     """TERM-03, TERM-05: a pod that has run as long as it may goes whole: its sidecar waits its turn."""
     s = TraceBuilder(started="2026-01-01T12:00:00Z")
     hooked = {"lifecycle": {"postStart": {"httpGet": {"port": 80}}}}
-    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always", **hooked}]
-    web = s.pod(initContainers=inits, activeDeadlineSeconds=deadline)
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    web, _, sc, c1 = with_sidecar(s, sidecar=hooked, activeDeadlineSeconds=deadline)
     s.status(web, startTime="2026-01-01T12:00:00Z")
     s.wait(11).stop(c1, 30, takes=3)
     s.stop(sc, timeout)
@@ -110,10 +102,7 @@ def test_nobody_waits_for_an_earlier_instance(timeout: int, verdict: Verdict) ->
 @detects("TERM-05", again=(True, False))
 def test_nobody_waits_for_a_hook_before_its_start(s: TraceBuilder, *, again: bool) -> None:
     """TERM-05: a sidecar that was made after a hook of another had begun did not wait for that hook."""
-    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
-    web = s.pod(initContainers=inits, containers=[{"name": "c1", "image": "img:1", "lifecycle": PRE_STOP}])
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    web, _, sc, c1 = with_sidecar(s, app={"lifecycle": PRE_STOP})
     s.delete(web, 30)
     hook(s, c1, "drain", takes=7)
     if again:
@@ -127,11 +116,7 @@ def test_nobody_waits_for_a_hook_before_its_start(s: TraceBuilder, *, again: boo
 @detects("TERM-05", timeout=(28, 30))
 def test_turn_is_taken_off_the_grace(s: TraceBuilder, timeout: int, *, hooked: bool) -> None:
     """TERM-05: a sidecar that waited 2 s for its turn, be it for a hook of another, has 28 of 30 left."""
-    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
-    apps = [{"name": "c1", "image": "img:1", **({"lifecycle": PRE_STOP} if hooked else {})}]
-    web = s.pod(initContainers=inits, containers=apps)
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    web, _, sc, c1 = with_sidecar(s, app={"lifecycle": PRE_STOP} if hooked else {})
     s.delete(web, 30)
     if hooked:
         hook(s, c1, "drain", takes=2)
@@ -204,11 +189,7 @@ def test_forced_deletion(*, kubernetes: str, timeout: int, verdict: Verdict, rep
 @detects("TERM-03", timeout=(30, 5))
 def test_kill_of_one_is_no_turn(s: TraceBuilder, timeout: int) -> None:
     """TERM-03: a sidecar has not waited for a container whose failed postStart hook ended the pod."""
-    init = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
-    apps = [{"name": "c1", "image": "img:1", "lifecycle": POST_START}]
-    web = s.pod(initContainers=init, containers=apps, restartPolicy="Never")
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    _, _, sc, c1 = with_sidecar(s, app={"lifecycle": POST_START}, restartPolicy="Never")
     hook(s, c1, "warm", code=1)
     s.stop(c1, 30, takes=25)
     s.wait(1).stop(sc, timeout)
@@ -259,11 +240,8 @@ def test_deletion_that_is_forced_at_once(
 def test_probe_that_ends_the_pod_stops_all_of_it(policy: str, *, breaks: bool) -> None:
     """TERM-05: under Never the only container takes its sidecar along, which waits for its turn meanwhile."""
     s = TraceBuilder()
-    inits = [{"name": "sc", "image": "img:1", "restartPolicy": "Always"}]
-    app = {"name": "c1", "image": "img:1", "livenessProbe": {"exec": {"command": ["alive"]}}}
-    web = s.pod(initContainers=inits, containers=[app], restartPolicy=policy)
-    sandbox = s.run_sandbox(web)
-    sc, c1 = (s.run_container(web, sandbox, name) for name in ("sc", "c1"))
+    probed = {"livenessProbe": {"exec": {"command": ["alive"]}}}
+    _, sandbox, sc, c1 = with_sidecar(s, app=probed, restartPolicy=policy)
     probe(s, c1, 1)
     s.stop(c1, 30, takes=3)
     if policy == "Always":
