@@ -67,18 +67,6 @@ async def test_never(w: RuntimeWorld) -> None:
 
 
 @run_by(in_runtime_world)
-async def test_failed_inspection(w: RuntimeWorld) -> None:
-    """An image that cannot be inspected is not pulled (IMAGE-06)."""
-    w.runtime.faults.add("ImageStatus", times=1)
-
-    result = await w.sync(_absent())
-
-    assert [one.reason for one in result.failures] == [Failure.IMAGE_INSPECT]
-    assert w.calls("PullImage") == []
-    assert len(w.events("InspectFailed")) == 1
-
-
-@run_by(in_runtime_world)
 async def test_failed_pull_backs_off(w: RuntimeWorld) -> None:
     """Pulls come at 0, 10 and 30 s; in between the refusal tells the error before (IMAGE-07, IMAGE-09)."""
     w.runtime.faults.add("PullImage", message="no route")
@@ -117,23 +105,6 @@ async def test_known_prefix(w: RuntimeWorld) -> None:
 
     text = "image pull failed for new:1 because the registry is unavailable: 503"
     assert [(one.reason, one.message) for one in result.failures] == [(Failure.REGISTRY_UNAVAILABLE, text)]
-
-
-@run_by(in_runtime_world)
-async def test_back_off_is_the_pods(w: RuntimeWorld) -> None:
-    """It is shared by the containers of a pod, and no other pod's (IMAGE-08, IMAGE-23)."""
-    w.runtime.faults.add("PullImage")
-    twice = a_pod(a_container("c1", image="new:1"), a_container("c2", image="new:1"))
-    other = a_pod(a_container("c1", image="new:1"), uid="u2", metadata={"name": "other"})
-
-    result = await w.sync(twice)
-    await w.sync(other)
-
-    assert [one.reason for one in result.failures] == [
-        Failure.ERR_IMAGE_PULL,
-        Failure.IMAGE_PULL_BACK_OFF,
-    ]
-    assert len(w.calls("PullImage")) == 2
 
 
 @pytest.mark.parametrize(("serial", "begun"), [(True, [0, 5]), (False, [0, 0])])

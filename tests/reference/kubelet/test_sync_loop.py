@@ -198,42 +198,6 @@ def test_lost_events_are_repaired_by_the_resync() -> None:
 
 
 @run_by(in_world)
-async def test_house_is_not_kept_with_a_runtime_that_does_not_list(world: World) -> None:
-    """A list that fails ends housekeeping for that time, and kills nobody (CLEANUP-06)."""
-    await world.start()
-    world.api.create(manifest())
-    await world.let(5)
-    with world.runtime.faults.add("ListContainers", code=grpc.StatusCode.UNAVAILABLE):
-        await world.let(20)
-    await world.let(20)
-
-    assert world.changes(since=4) == []
-
-
-@run_by(in_world)
-async def test_readiness_is_published_before_the_pod_is_looked_at(world: World) -> None:
-    """A readiness probe that succeeds makes the pod Ready at once (LOOP-12)."""
-    await world.start()
-    pod = manifest()
-    probe = {"exec": {"command": ["xf", "ready"]}, "periodSeconds": 1, "failureThreshold": 1}
-    pod["spec"]["containers"][0]["readinessProbe"] = probe
-    world.api.create(pod)
-    await world.let(5)
-    before = ready(world)
-    world.core.files.add("ready")
-    await world.let(1.5)
-
-    assert (before, ready(world)) == ("False", "True")
-
-
-def ready(world: World) -> str:
-    """The Ready condition that the API server shows."""
-    found = world.api.get("default", "web") or {}
-    conditions = {one["type"]: one["status"] for one in found["status"]["conditions"]}
-    return str(conditions["Ready"])
-
-
-@run_by(in_world)
 async def test_health(world: World) -> None:
     """A kubelet is healthy while its loop turns and its relists succeed (LOOP-19, PLEG-08)."""
     kubelet = await world.start()

@@ -30,35 +30,6 @@ async def test_failed_step(w: RuntimeWorld, rpc: str, reason: Failure) -> None:
 
 
 @run_by(in_runtime_world)
-async def test_created_one_is_left(w: RuntimeWorld) -> None:
-    """A container that could not be started is not used again; the number goes up (START-04, RESTART-24)."""
-    pod = a_pod()
-    w.runtime.faults.add("CreateContainer", times=1)
-    w.runtime.faults.add("StartContainer", times=1)
-    for _ in range(3):
-        await w.sync(pod)
-
-    assert w.done[1:] == [
-        "CreateContainer c1#0",
-        "CreateContainer c1#0",
-        "StartContainer c1#0",
-        "CreateContainer c1#1",
-        "StartContainer c1#1",
-    ]
-
-
-@run_by(in_runtime_world)
-async def test_post_start_is_waited_for(w: RuntimeWorld) -> None:
-    """The next container is made when the hook of the first has returned (HOOK-01, HOOK-02)."""
-    pod = a_pod(a_container("c1", lifecycle={"postStart": _hook("x", "0", "20")}), a_container("c2"))
-
-    await w.sync(pod)
-
-    assert [call.t for call in w.calls("CreateContainer")] == [0, 20]
-    assert w.done[2:4] == ["StartContainer c1#0", "ExecSync c1#0 x 0 20"]
-
-
-@run_by(in_runtime_world)
 async def test_failed_post_start(w: RuntimeWorld) -> None:
     """The container is stopped gracefully, its preStop hook first; the message tells why (HOOK-03)."""
     hooks = {"postStart": _hook("x", "1", "0.5"), "preStop": _hook("x", "0", "0.5")}
@@ -152,21 +123,6 @@ async def test_fresh_message_file(w: RuntimeWorld) -> None:
     assert w.disk.read(mounts[1]["/dev/termination-log"]) == b""
     hosts = w.disk.read(mounts[0]["/etc/hosts"]).decode().splitlines()
     assert hosts[-2:] == ["10.88.0.2\tweb", "10.1.2.3\ta\tb"]
-
-
-@run_by(in_runtime_world)
-async def test_new_ip_after_a_new_sandbox(w: RuntimeWorld) -> None:
-    """Containers get the IP of the sandbox they are made in (SYNC-12, SYNC-22)."""
-    ip = {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-    echo = {"name": "SAYS", "value": "$(IP) $(NO) $$(IP)"}
-    pod = a_pod(a_container("c1", env=[ip, echo]))
-    await w.sync(pod)
-    await w.sandbox_dies(pod)
-    await w.sync(pod)
-
-    reported = [{e.key: e.value for e in call.request.config.envs} for call in w.calls("CreateContainer")]
-    assert reported[0]["IP"] != reported[1]["IP"]
-    assert reported[1]["SAYS"] == f"{reported[1]['IP']} $(NO) $(IP)"
 
 
 @pytest.mark.parametrize(

@@ -90,38 +90,6 @@ async def test_running_ones_stay(w: RuntimeWorld) -> None:
 
 
 @run_by(in_runtime_world)
-async def test_created_ones_go(w: RuntimeWorld) -> None:
-    """A container that was never started is garbage too (GC-08)."""
-    pod = a_pod()
-    w.runtime.faults.add("StartContainer", times=1)
-    await w.sync(pod)
-    w.gone.append("u1")
-    w.forget()
-
-    await w.side.garbage_collector.collect()
-
-    assert w.done == ["RemoveContainer c1#0"]
-
-
-@run_by(in_runtime_world)
-async def test_unknown_one_is_stopped_first(w: RuntimeWorld) -> None:
-    """A container in an unknown state is stopped by what its annotations tell (GC-04, TERM-12)."""
-    hook = {"preStop": {"exec": {"command": ["x", "0", "2"]}}}
-    pod = a_pod(a_container("c1", lifecycle=hook), terminationGracePeriodSeconds=10)
-    await w.sync(pod)
-    w.runtime.lose_track((await w.newest(pod, "c1")).id)
-    w.gone.append("u1")
-    w.forget()
-
-    await w.side.garbage_collector.collect()
-
-    stop = next(call for call in w.done if call.startswith("Stop"))
-    assert w.done[0] == "ExecSync c1#0 x 0 2"
-    assert stop.startswith("StopContainer c1#0")
-    assert w.done[-1] == "RemoveContainer c1#0"
-
-
-@run_by(in_runtime_world)
 async def test_log_that_stays_keeps_its_container(w: RuntimeWorld) -> None:
     """Logs go first; without that the container stays for the next round (GC-06)."""
     pod = await _crashed(w, 1)

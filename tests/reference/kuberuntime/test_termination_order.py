@@ -31,18 +31,6 @@ def _stops(w: RuntimeWorld, began: float) -> list[tuple[str, float, int]]:
 
 
 @run_by(in_runtime_world)
-async def test_sidecars_go_after_the_apps_and_in_reverse(w: RuntimeWorld) -> None:
-    """Each sidecar waits for its turn, taken off its grace; all kills are announced at once (SIDECAR-12)."""
-    pod = _served("run", "stopdelay=3")
-    began = await _started(w, pod)
-
-    await w.kill(pod, 10)
-
-    assert _stops(w, began) == [("c1", 0, 10), ("s2", 3, 7), ("s1", 4, 6)]
-    assert sorted(w.events("Killing")) == [f"Stopping container {name}" for name in ("c1", "s1", "s2")]
-
-
-@run_by(in_runtime_world)
 async def test_turns_are_cut_short_by_the_grace(w: RuntimeWorld) -> None:
     """When the app containers use up the grace, sidecars wait no longer and have 2 s (SIDECAR-14)."""
     pod = _served("run", "stopdelay=60")
@@ -51,19 +39,6 @@ async def test_turns_are_cut_short_by_the_grace(w: RuntimeWorld) -> None:
     await w.kill(pod, 4)
 
     assert sorted(_stops(w, began)) == [("c1", 0, 4), ("s1", 4, 2), ("s2", 4, 2)]
-
-
-@run_by(in_runtime_world)
-async def test_what_does_not_run_holds_up_nobody(w: RuntimeWorld) -> None:
-    """A sidecar does not wait for an app container that has ended (SIDECAR-16)."""
-    pod = _served("exit", "0", "1")
-    await _started(w, pod)
-    await w.clock.sleep(2)
-    began = w.clock.monotonic()
-
-    await w.kill(pod, 10)
-
-    assert _stops(w, began) == [("s2", 0, 10), ("s1", 1, 9)]
 
 
 @run_by(in_runtime_world, version="1.28")

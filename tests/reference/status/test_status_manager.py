@@ -118,45 +118,6 @@ async def test_failed_patch_is_repeated_with_the_next_change(bench: Bench) -> No
 
 
 @run_by(on_bench)
-async def test_foreign_changes_are_undone(bench: Bench) -> None:
-    """What others write into the kubelet's fields is put right by the next batch (STATUS-03)."""
-    pod = bench.want(a_pod())
-    bench.manager.set_pod_status(pod, shown("Running"))
-    await bench.let(1)
-    bench.see()
-    await bench.let(20)
-    reads = bench.api.reads
-    bench.api.add(changed(bench.api.pods["web"], phase="Unknown"))
-    bench.see()
-    await bench.let(10)
-
-    assert reads == 1
-    assert bench.stored.phase == "Running"
-    assert len(bench.patches) == 2
-
-
-@run_by(on_bench)
-async def test_successor_of_the_same_name_is_not_touched(bench: Bench) -> None:
-    """A pod of another UID is left alone, and the status is dropped (STATUS-04)."""
-    pod = bench.want(a_pod())
-    bench.api.add(a_pod(uid="u2"))
-    bench.manager.set_pod_status(pod, shown("Running"))
-    await bench.let(11)
-
-    assert bench.api.writes == []
-    assert bench.manager.get("u1") is None
-
-
-@run_by(on_bench)
-async def test_pod_that_is_gone_is_not_asked_for_again(bench: Bench) -> None:
-    """A pod that the API server does not have causes no retries (STATUS-05)."""
-    bench.manager.set_pod_status(a_pod(), shown("Running"))
-    await bench.let(60)
-
-    assert bench.api.reads == 1
-
-
-@run_by(on_bench)
 async def test_impossible_status_is_dropped(bench: Bench) -> None:
     """A container that ended for good does not come back to life (STATUS-10)."""
     pod = bench.want(a_pod(policy="Never"))
@@ -228,22 +189,6 @@ async def test_failed_delete_is_repeated(bench: Bench) -> None:
 
     assert bench.verbs.count("delete") == 2
     assert bench.api.pods == {}
-
-
-@run_by(on_bench)
-async def test_pod_that_ended_by_itself_stays(bench: Bench) -> None:
-    """An ended pod keeps its object until somebody deletes it (TERM-20, TERM-22)."""
-    pod = bench.want(a_pod())
-    bench.could_run = False
-    bench.manager.set_pod_status(pod, shown("Succeeded", ENDS))
-    bench.manager.terminate_pod(pod)
-    await bench.let(30)
-    before = bench.verbs
-    bench.want(replace(a_pod(deleting=True), status=bench.stored))
-    await bench.let(10)
-
-    assert before == ["patch"]
-    assert bench.verbs == ["patch", "delete"]
 
 
 @run_by(on_bench)
