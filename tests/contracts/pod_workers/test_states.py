@@ -139,20 +139,6 @@ def test_replacement_under_way_may_end() -> None:
     assert s.judge("WORK-04").verdict is BROKEN
 
 
-@detects("WORK-04", begin=running, dead=(True, False))
-def test_replacement_of_a_dead_sandbox_may_end(
-    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, *, dead: bool
-) -> None:
-    """WORK-04: the sync that replaces a dead sandbox may have begun before the kubelet saw the end."""
-    if dead:
-        s.sandbox_died(sandbox)
-    s.delete(web)
-    s.stop_sandbox(sandbox)
-    again = s.run_sandbox(web, 1)
-    s.stop_sandbox(again)
-    s.wait(1).deleted(web)
-
-
 @pytest.mark.parametrize(
     ("api", "waits", "breaks"), [("served", 0.1, False), ("served", 0.3, True), ("full", 0.1, True)]
 )
