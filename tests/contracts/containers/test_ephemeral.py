@@ -48,19 +48,6 @@ def test_ephemeral_container_joins_its_target(s: TraceBuilder, wrong: dict[str, 
     s.create(web, sandbox, "dbg", config=s.container_config(web, "dbg", linux=linux))
 
 
-@pytest.mark.parametrize("wrong", ["order", "count"])
-@detects("EPH-11")
-def test_ephemeral_statuses_are_sorted(s: TraceBuilder, wrong: str, *, right: bool) -> None:
-    """EPH-11 breaks when the statuses are not sorted by name, or count restarts."""
-    web, *_ = debugged(s)
-    names = ["b", "a"] if wrong == "order" and not right else ["a", "b"]
-    count = 1 if wrong == "count" and not right else 0
-    reported: list[dict[str, Any]] = [
-        {"name": name, "state": {"running": {}}, "restartCount": count} for name in names
-    ]
-    s.status(web, ephemeralContainerStatuses=reported)
-
-
 @pytest.mark.parametrize("wrong", [{"ready": True}, {"started": False}])
 @detects("EPH-12")
 def test_ephemeral_container_is_never_ready(s: TraceBuilder, wrong: dict[str, bool], *, right: bool) -> None:

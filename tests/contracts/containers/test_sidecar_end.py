@@ -39,16 +39,6 @@ def write(
     s.status(web, phase, initContainerStatuses=[sidecar], containerStatuses=[app], conditions=listed)
 
 
-@pytest.mark.parametrize("order", [("s2", "s1", "c1"), ("c1", "s1", "s2"), ("s1", "c1", "s2")])
-@detects("SIDECAR-12")
-def test_sidecars_are_stopped_in_reverse(s: TraceBuilder, order: tuple[str, ...], *, right: bool) -> None:
-    """SIDECAR-12 breaks when a sidecar is stopped before an app container or a later sidecar has ended."""
-    web, _, c = served(s)
-    s.delete(web, 10)
-    for name in ("c1", "s2", "s1") if right else order:
-        s.stop(c[name], 10)
-
-
 @detects("SIDECAR-12", ends_before=(True, False))
 def test_sidecar_waits_for_the_next_one_alone(s: TraceBuilder, *, ends_before: bool) -> None:
     """SIDECAR-12: where the next sidecar does not run when the kill begins, those after it hold up nobody."""

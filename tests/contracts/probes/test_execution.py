@@ -9,7 +9,6 @@ from kubelet_conformance.contract.verdicts import Verdict
 
 ALIVE = {"exec": {"command": ["alive"]}, "periodSeconds": 5}
 READY = {"exec": {"command": ["ready"]}, "periodSeconds": 5}
-WARM = {"exec": {"command": ["warm-up"]}, "periodSeconds": 5}
 
 
 def run(s: TraceBuilder, c1: ContainerHandle, command: str, code: int = 0, timeout: str = "1") -> None:
@@ -54,15 +53,6 @@ def test_probes_keep_their_period(gap: int, verdict: Verdict) -> None:
     s.stop_here()
 
     assert s.judge("PROBE-05").verdict is verdict
-
-
-@detects(
-    "PROBE-08", begin=lambda: running(livenessProbe=ALIVE, startupProbe=WARM), next_one=("alive", "warm-up")
-)
-def test_successful_startup_probe_rests(s: TraceBuilder, c1: ContainerHandle, next_one: str) -> None:
-    """PROBE-08: a startup probe that has succeeded is executed no more."""
-    run(s, c1, "warm-up")
-    run(s.wait(5), c1, next_one)
 
 
 @pytest.mark.parametrize(("tries", "verdict"), [(1, BROKEN), (3, KEPT), (5, BROKEN)])

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from running import BROKEN, KEPT, running
 from trace_builder import PodHandle, TraceBuilder
-from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -54,21 +53,6 @@ def test_status_of_http_decides(outcome: str, verdict: Verdict, *, fails: bool) 
         s.wait(5)
 
     assert s.judge("PROBE-16").verdict is verdict
-
-
-@detects(
-    "PROBE-16",
-    begin=lambda: probed(HTTP),
-    location=("http://elsewhere/", "http://elsewhere/"),
-    warns=(True, False),
-)
-def test_redirect_away_is_a_warning(s: TraceBuilder, web: PodHandle, location: str, *, warns: bool) -> None:
-    """PROBE-16: a redirect to another host is reported, and a success."""
-    for _ in range(2):
-        probe_request(s, web, "httpGet", "302", url=URL, location=location)
-        if warns:
-            reported(s, web, "Readiness probe warning: Probe terminated redirects", "ProbeWarning")
-        s.wait(6)
 
 
 def test_redirect_on_the_host_decides_nothing() -> None:

@@ -33,20 +33,6 @@ def pod_of(
     return s, pod, sandbox, c1, s.run_container(pod, sandbox, "c2")
 
 
-@pytest.mark.parametrize(("reported", "verdict"), [(True, KEPT), (False, BROKEN)])
-def test_restart_is_reported(verdict: Verdict, *, reported: bool) -> None:
-    """COND-10: the condition says that all containers restart."""
-    own = {"restartPolicy": "Never", "restartPolicyRules": [rule("RestartAllContainers", 42)]}
-    s, pod, _, c1, _ = pod_of(own)
-    s.exited(c1, 42)
-    s.wait(1)
-    conditions = [{"type": "AllContainersRestarting", "status": "True"}] if reported else []
-    s.status(pod, "Pending", conditions=conditions)
-    s.wait(60)
-
-    assert s.judge("COND-10").verdict is verdict
-
-
 @pytest.mark.parametrize(("said", "verdict"), [("False", KEPT), ("True", BROKEN)])
 def test_condition_is_cleared(said: str, verdict: Verdict) -> None:
     """COND-10: once all containers run again the condition is True no more."""

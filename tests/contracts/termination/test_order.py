@@ -24,18 +24,6 @@ def test_nobody_waits_for_what_a_former_kubelet_asked(
     s.stop_sandbox(sandbox)
 
 
-@detects("TERM-01", begin=running, stopped=(True, False))
-def test_object_goes_last(
-    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, stopped: bool
-) -> None:
-    """TERM-01: the object goes after the sandbox was stopped."""
-    s.exited(c1)
-    s.delete(web)
-    if stopped:
-        s.stop_sandbox(sandbox)
-    s.deleted(web)
-
-
 @pytest.mark.parametrize("rpc", ["StopContainer", "StopPodSandbox"])
 @detects("TERM-10", begin=running, goes_on=(True, False))
 def test_not_found_is_success(
@@ -52,19 +40,6 @@ def test_not_found_is_success(
         s.stop_sandbox(sandbox)
     if goes_on:
         s.wait(1).deleted(web)
-
-
-@detects("TERM-20", begin=lambda: running(policy="Never"), deletes=(False, True))
-def test_finished_pod_keeps_its_object(
-    s: TraceBuilder, web: PodHandle, sandbox: SandboxHandle, c1: ContainerHandle, *, deletes: bool
-) -> None:
-    """TERM-20: the kubelet deletes no pod that finished by itself."""
-    s.exited(c1)
-    s.stop_sandbox(sandbox)
-    s.status(web, "Succeeded")
-    if deletes:
-        s.record("api", verb="delete", resource="pods", uid=web.uid, grace=0, precondition=web.uid)
-        s.deleted(web)
 
 
 @detects("TERM-21", stops=(True, False))
