@@ -128,8 +128,12 @@ def run(kubernetes: tuple[int, int] | None, output: str | None, **options: objec
     # -P: a module in the user's folder must not stand in for one of ours.
     playing = [sys.executable, "-P", "-m", "kubelet_conformance.cli.pytest_process"]
     # Ctrl-C waits until that process can end with our exit code.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    return os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
+    finally:
+        # It is still this process: the other could not be started.
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _for_pytest(options: dict[str, object]) -> list[str]:
