@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from catalogue_pages import pages
+from decision_pages import decisions_page
 from mkdocs.structure.files import File, InclusionLevel
 
 from kubelet_conformance.campaigns.coverage import gather
-from kubelet_conformance.campaigns.coverage.decisions import decisions_page
-from kubelet_conformance.campaigns.coverage.pages import pages
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 if TYPE_CHECKING:

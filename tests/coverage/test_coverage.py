@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 
 import pytest
+from catalogue_pages import AREAS, pages
 
 from kubelet_conformance.campaigns.coverage import Gathered, Witness, gather
-from kubelet_conformance.campaigns.coverage.pages import AREAS, pages
 from kubelet_conformance.campaigns.coverage.report import coverage_report
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contracts import every_contract

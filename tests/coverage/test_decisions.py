@@ -6,9 +6,8 @@ from enum import Flag, StrEnum, auto
 from typing import NamedTuple
 
 import pytest
-
-from kubelet_conformance.campaigns.coverage.decisions import decisions_page, suite_tables, table
-from kubelet_conformance.targets.reference_tables import reference_tables
+from decision_pages import decisions_page, suite_tables, table
+from reference_tables import reference_tables
 
 
 class Step(StrEnum):

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from reenact.actions import read_actions
 from trace_builder import TraceBuilder
 
-from kubelet_conformance.campaigns.reenact.actions import read_actions
 from kubelet_conformance.node.actions import Action, act
 from kubelet_conformance.targets.controls import FaultPlan
 from kubelet_fixtures import traces

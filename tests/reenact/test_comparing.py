@@ -1,8 +1,8 @@
 """The comparison forgives what a kubelet is free to do, and nothing else."""
 
 import pytest
+from reenact.comparing import sequence
 
-from kubelet_conformance.campaigns.reenact.comparing import sequence
 from kubelet_conformance.reports.trace_text.steps import Step
 
 #: Each step as TIME WHAT WHOM DETAIL.

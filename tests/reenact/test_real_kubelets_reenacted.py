@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reenact.actions import read_actions
+from reenact.comparing import RETRY_SECONDS_MAX, differences
+from reenact.replay import replay
 
-from kubelet_conformance.campaigns.reenact.actions import read_actions
-from kubelet_conformance.campaigns.reenact.comparing import RETRY_SECONDS_MAX, differences
-from kubelet_conformance.campaigns.reenact.replay import replay
 from kubelet_conformance.targets.controls import ScenarioError
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import Event

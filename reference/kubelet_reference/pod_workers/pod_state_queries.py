@@ -92,11 +92,6 @@ class PodStateQueries:
         worker = self._workers.get(uid)
         return worker is not None and worker.is_ending
 
-    def should_pod_containers_be_terminating(self, uid: str) -> bool:
-        """Whether a terminating sync has begun: whatever runs is being stopped."""
-        worker = self._workers.get(uid)
-        return self._is_synced if worker is None else worker.terminating_begun or worker.has_ended
-
     def should_runtime_be_removed(self, uid: str) -> bool:
         """Whether all containers have stopped, so that volumes may go (WORK-31)."""
         worker = self._workers.get(uid)
@@ -108,11 +103,6 @@ class PodStateQueries:
         if worker is None:
             return self._is_synced
         return worker.is_evicted or (worker.is_deleted and worker.has_ended)
-
-    def should_be_finished(self, uid: str) -> bool:
-        """Whether cleaning up is over too: the API object may be deleted for good (TERM-18)."""
-        worker = self._workers.get(uid)
-        return self._is_synced if worker is None else worker.state is State.FINISHED
 
     def is_static_pod_ending(self, full_name: str) -> bool:
         """Whether the static pod that holds the name is being stopped; its mirror stays (STATIC-15)."""

@@ -22,7 +22,7 @@ async def test_whole_life(bench: Bench) -> None:
 
     assert bench.kinds == ["sync", "terminating", "terminated"]
     assert bench.syncer.rounds[1].grace == 30
-    assert bench.workers.should_be_finished("u1")
+    assert bench.workers.sync_known_pods([a_pod()])["u1"].state is State.FINISHED
 
 
 @run_by(on_bench)
@@ -201,7 +201,7 @@ def test_over_before_it_was_seen() -> None:
         await bench.let(1)
 
         assert bench.kinds == []
-        assert bench.workers.should_be_finished("u1")
+        assert bench.workers.sync_known_pods([a_pod()])["u1"].state is State.FINISHED
 
     on_bench(work)
     on_bench(old_work, version="1.26")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from worker_pages import diagram, markdown_table
 
 from kubelet_reference.pod_workers.worker_table import (
     ROWS,
@@ -12,8 +13,6 @@ from kubelet_reference.pod_workers.worker_table import (
     Row,
     State,
     WorkerTable,
-    diagram,
-    markdown_table,
     worker_table,
 )
 from kubelet_reference.util.versions import Behaviour

@@ -8,10 +8,8 @@ from kubelet_reference.pod_workers.worker_table import State
 
 QUESTIONS = (
     "could_have_running_containers",
-    "should_pod_containers_be_terminating",
     "should_runtime_be_removed",
     "should_content_be_removed",
-    "should_be_finished",
 )
 
 
@@ -33,18 +31,13 @@ def answers(worker: Worker | None, *, is_synced: bool = True) -> list[bool]:
 @pytest.mark.parametrize(
     ("worker", "expected"),
     [
-        (Worker("u1", "", State.SYNC), [True, False, False, False, False]),
-        (Worker("u1", "", State.TERMINATING, is_deleted=True), [True, False, False, False, False]),
-        (
-            Worker("u1", "", State.TERMINATING, is_deleted=True, terminating_begun=True),
-            [True, True, False, False, False],
-        ),
-        (Worker("u1", "", State.TERMINATING, is_evicted=True), [True, False, False, True, False]),
-        (Worker("u1", "", State.TERMINATED), [False, True, True, False, False]),
-        (Worker("u1", "", State.TERMINATED, is_deleted=True), [False, True, True, True, False]),
-        (Worker("u1", "", State.FINISHED, is_deleted=True), [False, True, True, True, True]),
+        (Worker("u1", "", State.SYNC), [True, False, False]),
+        (Worker("u1", "", State.TERMINATING, is_deleted=True), [True, False, False]),
+        (Worker("u1", "", State.TERMINATING, is_evicted=True), [True, False, True]),
+        (Worker("u1", "", State.TERMINATED), [False, True, False]),
+        (Worker("u1", "", State.TERMINATED, is_deleted=True), [False, True, True]),
     ],
-    ids=["sync", "asked", "begun", "evicted", "stopped", "deleted", "finished"],
+    ids=["sync", "asked", "evicted", "stopped", "deleted"],
 )
 def test_pod_with_a_worker(worker: Worker, expected: list[bool]) -> None:
     """Each permission is given when the state is reached that makes it safe, and not before."""
@@ -53,5 +46,5 @@ def test_pod_with_a_worker(worker: Worker, expected: list[bool]) -> None:
 
 def test_pod_without_a_worker() -> None:
     """Before the first housekeeping an unknown pod may run and must be kept; after it, it is gone."""
-    assert answers(None, is_synced=False) == [True, False, False, False, False]
-    assert answers(None, is_synced=True) == [False, True, True, True, True]
+    assert answers(None, is_synced=False) == [True, False, False]
+    assert answers(None, is_synced=True) == [False, True, True]

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import CodeType
 from typing import cast
 
-from kubelet_conformance.targets.reference_tables import reference_tables
+from reference_tables import reference_tables
 
 _SUITE: Mapping[str, tuple[str, ...]] = {
     "Is another sandbox needed?": ("facts.sandbox.REPLACEMENTS",),

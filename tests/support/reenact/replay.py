@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from kubelet_conformance.campaigns.reenact.actions import RecordedActions
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import FaultPlan, RuntimeControl, Target
 from kubelet_conformance.targets.opening import open_stage
+from reenact.actions import RecordedActions
 
 _CALL_SECONDS = 0.01
 """How long a real kubelet and its runtime take to make something. Where it took no time at all, a container

@@ -34,7 +34,6 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
 
 def reference_tables() -> Mapping[str, Sequence[tuple[str, Sequence[object]]]]:
     """For each question that the reference decides by tables: the place of each table, and its rows."""
-    # The only door to the reference, opened by name.
     return {question: [(place, _rows(place)) for place in places] for question, places in _TABLES.items()}
 
 
