@@ -354,7 +354,8 @@ def test_single_manifest_is_written_in_place(tmp_path: Path) -> None:
 @on_loop
 async def test_isolated_node_has_its_own_hosts_and_state(tmp_path: Path) -> None:
     """Its kubelet knows the node's name, and what is written to /var/lib/kubelet is gone with the node."""
-    script = f"print(open('/etc/hosts').readline()); open('/var/lib/kubelet/trace', 'w').close(){STUB}"
+    hosts = "print(open('/etc/hosts').readline(), flush=True)"
+    script = f"{hosts}; open('/var/lib/kubelet/trace', 'w').close(){STUB}"
     async with bench_in(tmp_path) as bench:
         written: list[bytes] = []
         node = ProcessNode(python(script), bench.folder, bench.machine.socket, bench.recorder, isolated=True)
