@@ -161,7 +161,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "concurrency": {
         "type": int,
         "default": CONCURRENCY,
-        "help": f"{_REAL}play so many scenarios at a time on one node",
+        "help": f"{_REAL}run at most N scenarios at the same time on one node",
     },
     "kill-foreign-pods": {
         **_FLAG,

@@ -265,13 +265,13 @@ class RunReport(TerminalReport):
             self._history(found)
 
     def _deaths(self, died: list[Played]) -> None:
-        """How the kubelet ended by itself, once for all scenarios that are told the same."""
-        told: dict[str, list[str]] = {}
+        """How the kubelet ended by itself, once for all scenarios that it ended alike."""
+        endings: dict[str, list[str]] = {}
         for played in died:
-            told.setdefault(played.died, []).append(played.scenario)
-        if told:
-            self._heading("the kubelet ended by itself", len(told), "bold red")
-        for text, scenarios in told.items():
+            endings.setdefault(played.died, []).append(played.scenario)
+        if endings:
+            self._heading("the kubelet ended by itself", len(endings), "bold red")
+        for text, scenarios in endings.items():
             self._wrapped(" ".join(map(safe, scenarios)), "    ", "bold")
             for line in text.splitlines():
                 self._line(f"      {safe(line, _LOG_CHARS_MAX)}")

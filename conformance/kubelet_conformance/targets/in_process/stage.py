@@ -175,7 +175,7 @@ class _Life:
         try:
             await scenario(target)
         finally:
-            # What a scenario waits for in vain, without a kubelet, is no finding of its own.
+            # A wait that times out without a kubelet is no finding of its own.
             kubelet.raise_if_failed()
             self._ended_at = self.now()
             await kubelet.kill()
