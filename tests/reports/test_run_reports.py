@@ -133,7 +133,7 @@ def test_junit_tells_what_is_known(broken: Path) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_hostile_text_stays_text(form: str, broken: Path, idle: Path) -> None:
     """Whatever a trace or an exception says neither breaks a form nor reaches a terminal."""
-    ended = (judged(idle, "odd", failed=HOSTILE), judged(idle, "in unmet", unmet=HOSTILE))
+    ended = (judged(idle, "odd", failed=HOSTILE), judged(idle, "unmet", unmet=HOSTILE))
     text = in_form(form, run_of(judged(broken, "two"), *ended), to_file=True)
     fences = [line for line in text.splitlines() if line.startswith("```")]
 

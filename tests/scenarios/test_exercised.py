@@ -54,18 +54,18 @@ def _ill(played: dict[str, Played]) -> list[str]:
 
 
 def test_reference_keeps_everything(newest: dict[str, Played]) -> None:
-    """No scenario makes the reference break a contract, or waits in unmet."""
+    """No scenario makes the reference break a contract, or times out in a wait."""
     assert _ill(newest) == []
 
 
 def test_old_reference_keeps_everything(old: dict[str, Played]) -> None:
-    """No scenario makes the reference break a contract as Kubernetes 1.26, or waits in unmet."""
+    """No scenario makes the reference break a contract as Kubernetes 1.26, or times out in a wait."""
     assert _ill(old) == []
 
 
 @pytest.mark.parametrize("minor", [24, 25, *range(27, 32), *range(33, 37)])
 def test_reference_keeps_everything_as_any_version(tmp_path: Path, minor: int) -> None:
-    """As any other version, too, the reference breaks no contract, and no scenario waits in unmet."""
+    """As any other version, too, the reference breaks no contract, and no wait of a scenario times out."""
     assert _ill(_played(tmp_path, f"1.{minor}")) == []
 
 

@@ -114,7 +114,7 @@ class Flipped:
 
 
 def trace_of(scenario: str, version: str) -> bytes:
-    """What was seen of the reference in that scenario, though it may have waited in unmet."""
+    """What was seen of the reference in that scenario, though a wait of it may have timed out."""
     body = every_scenario()[scenario]
     assert scenario_of(body).is_meant_for(version)
     done = perform(body, scenario, open_stage(Choice()), version)
