@@ -129,7 +129,7 @@ def test_scenario_alone_restarts_the_kubelet(tmp_path: Path) -> None:
 
 
 def test_scenarios_that_fail_harm_nobody(tmp_path: Path) -> None:
-    """A wait that times out, a mistake and something that the runtime cannot do end their own scenarios alone."""
+    """A wait that times out, a mistake and something impossible end their own scenarios alone."""
 
     async def waits(node: Node) -> None:
         await node.until(lambda: False, "nothing")
