@@ -65,7 +65,7 @@ class LiveRun:
         self.left_out: list[LeftOut] = []
 
     def prepare(self, scenarios: Iterable[LiveScenario], folder: Path, begin: Callable[[str], None]) -> None:
-        """Run all, plan them, and connect to the runtime; traces will go into `folder`.
+        """Dry-run and place all, and connect to the runtime; traces will go into `folder`.
 
         Raises:
             OptionsError: The runtime cannot be played on.

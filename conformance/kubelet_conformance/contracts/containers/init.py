@@ -8,10 +8,10 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, exited
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import no_pull, restart_bound
-from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, left_created
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.format.manifests import ContainerSpec
+from kubelet_conformance.trace.world.kubelet_view import receives_events
 
 
 def _earlier_inits(pod: Pod, name: str) -> tuple[ContainerSpec, ...]:

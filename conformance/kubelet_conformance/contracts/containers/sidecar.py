@@ -30,7 +30,6 @@ from kubelet_conformance.contracts.facts.container import (
     unread_end,
 )
 from kubelet_conformance.contracts.facts.kills import reasons
-from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.pod import (
     at_its_end,
     hook_command,
@@ -42,6 +41,7 @@ from kubelet_conformance.contracts.facts.probe import PROBES, probe_at
 from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.format.bodies import ExecSyncReply
+from kubelet_conformance.trace.world.kubelet_view import receives_events
 
 _ON = since("1.29")
 

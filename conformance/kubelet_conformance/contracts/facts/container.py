@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, sandbox_died, status
-from kubelet_conformance.contracts.facts.kubelet import receives_events, sees_a_ready_runtime
+from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import (
     FAULT,
     TERMINATION_ASKED,
@@ -21,6 +21,7 @@ from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Kind, PodStatus
 from kubelet_conformance.trace.format.records import Reply
 from kubelet_conformance.trace.world.images import image_origin
+from kubelet_conformance.trace.world.kubelet_view import receives_events
 from kubelet_conformance.trace.world.runtime_reports import event_of
 
 

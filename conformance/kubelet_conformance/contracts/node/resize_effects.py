@@ -10,7 +10,6 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, 
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet, pod_set, status
-from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.node_pressure import amount
 from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, to_run, worker_is_busy
 from kubelet_conformance.contracts.facts.resources import (
@@ -30,7 +29,7 @@ from kubelet_conformance.contracts.facts.resources import (
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RELIST
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
 from kubelet_conformance.trace.format.manifests import ContainerStatus, Manifest, PodSpec, PodStatus
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events
 
 _UPDATE = call("UpdateContainerResources")
 _UPDATED = done("UpdateContainerResources")

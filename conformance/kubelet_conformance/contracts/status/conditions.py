@@ -11,7 +11,6 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import deleted, done, happened, status
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_reported
-from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
 from kubelet_conformance.contracts.facts.sandbox import why_replaced
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten
@@ -20,6 +19,7 @@ from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerState, ContainerStatus, PodStatus
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.disruption import is_ended_by_the_kubelet
+from kubelet_conformance.trace.world.kubelet_view import receives_events
 
 NEEDS = (STATUS, PODS)
 

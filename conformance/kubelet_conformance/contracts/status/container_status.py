@@ -8,7 +8,6 @@ from kubelet_conformance.contract.definition import KEPT, broken, contract, kept
 from kubelet_conformance.contract.patterns import read_as, status
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import read_as_unknown
-from kubelet_conformance.contracts.facts.kubelet import receives_events
 from kubelet_conformance.contracts.facts.static_pod import (
     end_is_made_up,
     ended_since_its_file_went,
@@ -18,7 +17,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.container import Recorded
 from kubelet_conformance.contracts.tables.status import may_be_shown, said, shown
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events
 
 NEEDS = (STATUS, PODS, CRI)
 NANOSECONDS = 10**9

@@ -23,7 +23,7 @@ from kubelet_conformance.contract.patterns import (
     read_as,
     sandbox_died,
 )
-from kubelet_conformance.contracts.facts.kubelet import receives_events, sees_its_runtime
+from kubelet_conformance.contracts.facts.kubelet import sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import END, TERMINATION_ASKED, about, of, worker_is_busy
 from kubelet_conformance.contracts.facts.resources import awaits_resize
 from kubelet_conformance.contracts.facts.status import WholeList
@@ -32,7 +32,7 @@ from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.records import RuntimeEvent
 from kubelet_conformance.trace.world.in_flight import WORK
-from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events
 
 _RELIST_SLACK = 2.0
 """What a loaded machine may add to a relist."""

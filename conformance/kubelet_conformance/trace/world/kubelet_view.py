@@ -167,7 +167,7 @@ class KubeletView:
 
     def _list(self, m: Moment) -> None:
         """After the first relist that succeeds the loop begins at its next check (kubelet.go)."""
-        if _receives_events(m) and m.t - self._list_failed_t <= LATE_SECONDS:
+        if receives_events(m) and m.t - self._list_failed_t <= LATE_SECONDS:
             return
         if "all:ListPodSandbox" in m.keys:
             self._sandboxes_t = m.t
@@ -182,7 +182,7 @@ class KubeletView:
         cannot be seen.
         """
         self._list_failed_t = m.t
-        if _receives_events(m) and m.t - self._relisted_t <= LATE_SECONDS:
+        if receives_events(m) and m.t - self._relisted_t <= LATE_SECONDS:
             self.relisted = False
 
     def _fault(self, m: Moment, what: str, *, healed: bool) -> None:
@@ -213,9 +213,9 @@ class KubeletView:
         self._hold_up(m.t + wait)
 
 
-def _receives_events(m: Moment) -> bool:
-    """Whether the kubelet receives container events, and relists only every few minutes."""
-    return bool(m.header.feature_gates.get(EVENTS_GATE))
+def receives_events(m: Moment) -> bool:
+    """The kubelet receives container events, and need not list its runtime for changes (EventedPLEG)."""
+    return m.header.feature_gates.get(EVENTS_GATE, False)
 
 
 def kubelet_view(m: Moment) -> KubeletView:
