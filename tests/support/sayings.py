@@ -20,7 +20,6 @@ POD: Json = {
     },
 }
 NOTHING: Json = {}
-HOST_PROCESS: Json = {"windowsOptions": {"hostProcess": True}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,9 @@ def in_volumes(value: Json, field: str = "") -> Saying:
     return Saying(("spec", "volumes"), [{"name": "v", **value}], f"spec.volumes[0]{field and '.'}{field}")
 
 
-def in_specs(fields: Json, field: str = "", **metadata: object) -> Saying:
-    """What several fields of the spec, and perhaps of the metadata, say together."""
-    return Saying((), {"spec": {**POD["spec"], **fields}, "metadata": {**POD["metadata"], **metadata}}, field)
+def in_specs(fields: Json, field: str = "") -> Saying:
+    """What several fields of the spec say together."""
+    return Saying((), {"spec": {**POD["spec"], **fields}}, field)
 
 
 def _field(place: str, field: str) -> str:

@@ -1,6 +1,6 @@
 """What a container can say wrongly, and which field a refusal has to name: one row for each mistake."""
 
-from sayings import HOST_PROCESS, Json, Row
+from sayings import Json, Row
 
 EXEC: Json = {"exec": {"command": ["x"]}}
 NAME_FIELD: Json = {"fieldRef": {"fieldPath": "metadata.name"}}
@@ -105,8 +105,6 @@ OF_CONTAINERS: list[Row] = [
     ("securityContext", {"seccompProfile": {"type": ""}}, ".seccompProfile.type"),
     ("securityContext", {"appArmorProfile": {"type": "Mine"}}, ".appArmorProfile.type"),
     ("securityContext", {"appArmorProfile": {"type": "Localhost"}}, ".appArmorProfile.localhostProfile"),
-    ("securityContext", HOST_PROCESS, ">spec.hostNetwork"),
-    ("securityContext", HOST_PROCESS, ">spec.containers"),
     _mount({"name": "w"}, "name"),
     _mount({"mountPath": ""}, "mountPath"),
     _mount({"mountPath": "/a:b"}, "mountPath"),

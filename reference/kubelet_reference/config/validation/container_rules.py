@@ -70,6 +70,13 @@ def hooks(pod: Pod, place: FieldPath) -> None:
                     at.field("sleep").field("seconds").expected(f"at most {grace}", hook.sleep.seconds)
 
 
+def stop_signals(pod: Pod, place: FieldPath) -> None:
+    """A signal of its own is allowed in a pod that names its operating system (KEP-4960)."""
+    for one, where in containers(pod, place):
+        if one.lifecycle and one.lifecycle.stopSignal is not None and pods.spec(pod).os is None:
+            where.field("lifecycle").field("stopSignal").wrong("only allowed with os.name")
+
+
 def _handler(handler: Probe | LifecycleHandler, place: FieldPath) -> None:
     """A command has words."""
     if handler.exec is not None and not handler.exec.command:
@@ -107,6 +114,7 @@ CONTAINER_RULES: tuple[Rule, ...] = (
     init_containers_have_no_probes,
     probes,
     hooks,
+    stop_signals,
     ports,
 )
 

@@ -1,35 +1,16 @@
-"""What must hold between the resources of containers, and in the volume claims that a pod makes or uses."""
+"""What must hold between the resources of containers and pods."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
-from lightkube.models.core_v1 import (
-    Container,
-    PersistentVolumeClaimSpec,
-    PersistentVolumeClaimTemplate,
-    Pod,
-    ResourceClaim,
-    ResourceRequirements,
-    TypedLocalObjectReference,
-    TypedObjectReference,
-)
-from msgspec.structs import asdict
+from lightkube.models.core_v1 import Container, Pod, ResourceClaim, ResourceRequirements
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.quantities import parse_quantity
 from kubelet_reference.config.field_errors import FieldPath
-from kubelet_reference.config.validation.checks import DNS_SUBDOMAIN
-from kubelet_reference.config.validation.metadata_rules import annotation_keys
-from kubelet_reference.config.validation.rules import (
-    Rule,
-    containers,
-    is_qualified_name,
-    labels,
-    selector,
-    unique,
-)
+from kubelet_reference.config.validation.rules import Rule, containers, is_qualified_name, unique
 
 _COMPUTE = frozenset({"cpu", "memory"})
 _PLAIN_RESOURCES = _COMPUTE | {"ephemeral-storage"}
@@ -196,72 +177,3 @@ def _requests(found: ResourceRequirements | None) -> Mapping[str, str]:
 
 
 RESOURCE_RULES: tuple[Rule, ...] = (of_containers, of_pods, overhead, resize_policies)
-
-
-_ALONE = "ReadWriteOncePod"
-_OF_TEMPLATES = frozenset({"annotations", "labels"})
-
-
-def templates(pod: Pod, place: FieldPath) -> None:
-    """An ephemeral volume has a template of its claim."""
-    for i, volume in enumerate(pods.spec(pod).volumes or ()):
-        if volume.ephemeral is not None:
-            at = place.field("volumes").item(i).field("ephemeral").field("volumeClaimTemplate")
-            if volume.ephemeral.volumeClaimTemplate is None:
-                at.wrong("missing")
-            else:
-                _template(volume.ephemeral.volumeClaimTemplate, at)
-
-
-def claim_names(pod: Pod, place: FieldPath) -> None:
-    """The claim of an ephemeral volume is named after pod and volume; no other volume uses it."""
-    found = pods.spec(pod).volumes or ()
-    made = {f"{pods.name(pod)}-{one.name}" for one in found if one.ephemeral is not None}
-    for i, volume in enumerate(found):
-        at = place.field("volumes").item(i)
-        name = f"{pods.name(pod)}-{volume.name}"
-        if volume.ephemeral is not None and not DNS_SUBDOMAIN.accepts(name):
-            at.field("name").expected(f"a name for a claim: {DNS_SUBDOMAIN.expected}", name)
-        claim = volume.persistentVolumeClaim
-        if claim is not None and claim.claimName in made:
-            at.field("persistentVolumeClaim").field("claimName").wrong("an ephemeral volume makes this claim")
-
-
-def _template(found: PersistentVolumeClaimTemplate, place: FieldPath) -> None:
-    """The claim takes labels and annotations from its template, all other metadata it gets by itself."""
-    if found.metadata is not None:
-        at = place.field("metadata")
-        given = {name: value for name, value in asdict(found.metadata).items() if value}
-        for name in sorted(given.keys() - _OF_TEMPLATES):
-            at.field(name).wrong("not allowed in a template")
-        labels(cast("Mapping[str, str]", given.get("labels", {})), at.field("labels"))
-        annotation_keys(cast("Mapping[str, str]", given.get("annotations", {})), at.field("annotations"))
-    _claim(found.spec, place.field("spec"))
-
-
-def _claim(spec: PersistentVolumeClaimSpec, place: FieldPath) -> None:
-    modes = spec.accessModes or ()
-    if not modes:
-        place.field("accessModes").wrong("expected at least one mode")
-    if _ALONE in modes and set(modes) != {_ALONE}:
-        place.field("accessModes").wrong(f"{_ALONE} excludes all others")
-    selector(spec.selector, place.field("selector"))
-    requests = cast("Mapping[str, str]", (spec.resources and spec.resources.requests) or {})  # pyright: ignore[reportUnknownMemberType]
-    if parse_quantity(requests.get("storage", "0")) <= 0:
-        at = place.field("resources").field("requests").field("storage")
-        at.expected("more than nothing", requests.get("storage"))
-    for name, source in (("dataSource", spec.dataSource), ("dataSourceRef", spec.dataSourceRef)):
-        if source is not None and not source.apiGroup and source.kind != "PersistentVolumeClaim":
-            place.field(name).field("kind").expected("PersistentVolumeClaim without apiGroup", source.kind)
-    if spec.dataSource is not None and spec.dataSourceRef is not None:
-        if spec.dataSourceRef.namespace:
-            place.field("dataSource").wrong("not allowed beside a dataSourceRef with namespace")
-        elif _named(spec.dataSource) != _named(spec.dataSourceRef):
-            place.field("dataSource").wrong("expected the same as dataSourceRef")
-
-
-def _named(source: TypedLocalObjectReference | TypedObjectReference) -> tuple[str | None, str, str]:
-    return source.apiGroup, source.kind, source.name
-
-
-CLAIM_RULES: tuple[Rule, ...] = (templates, claim_names)

@@ -1,11 +1,10 @@
-"""Helpers for rules between fields, and the rules for labels and selectors."""
+"""Helpers for rules between fields, and the rules for labels."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from lightkube.models.core_v1 import Container, NodeSelectorRequirement, Pod
-from lightkube.models.meta_v1 import LabelSelector, LabelSelectorRequirement
+from lightkube.models.core_v1 import Container, Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath, shown
@@ -55,17 +54,6 @@ def is_label_value(text: str) -> bool:
     return not text or (len(text) <= _NAME_CHARS_MAX and _NAME.fullmatch(text) is not None)
 
 
-_VALUES_WANTED: Mapping[str, tuple[int, int | None]] = {
-    "In": (1, None),
-    "NotIn": (1, None),
-    "Exists": (0, 0),
-    "DoesNotExist": (0, 0),
-    "Gt": (1, 1),
-    "Lt": (1, 1),
-}
-"""How many values an operator takes, at least and at most."""
-
-
 def labels(found: Mapping[str, str], place: FieldPath) -> None:
     """The keys are qualified names and the values are what a label may have."""
     key_names(found, place)
@@ -90,36 +78,3 @@ def value(text: str, place: FieldPath) -> None:
     """The value of a label is short and plain."""
     if not is_label_value(text):
         place.expected("the value of a label, at most 63 characters", text)
-
-
-def selector(found: LabelSelector | None, place: FieldPath) -> None:
-    """Selected are labels that can be, by operators that have the values they need."""
-    if found is None:
-        return
-    labels(_match_labels(found), place.field("matchLabels"))
-    for i, one in enumerate(found.matchExpressions or ()):
-        at = place.field("matchExpressions").item(i)
-        label_key(one.key, at.field("key"))
-        requirement_values(one, at.field("values"))
-        for j, text in enumerate(one.values or ()):
-            value(text, at.field("values").item(j))
-
-
-def selected_keys(found: LabelSelector | None) -> frozenset[str]:
-    """The keys that the selector asks about."""
-    if found is None:
-        return frozenset()
-    return frozenset({*_match_labels(found), *(one.key for one in found.matchExpressions or ())})
-
-
-def requirement_values(one: LabelSelectorRequirement | NodeSelectorRequirement, place: FieldPath) -> None:
-    """An operator has as many values as it takes."""
-    least, most = _VALUES_WANTED[one.operator]
-    got = len(one.values or ())
-    if got < least or (most is not None and got > most):
-        wanted = {0: "no value", 1: "one value"}[least] if most is not None else "at least one value"
-        place.wrong(f"expected {wanted} with the operator {one.operator}, got {got}")
-
-
-def _match_labels(found: LabelSelector) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", found.matchLabels or {})  # pyright: ignore[reportUnknownMemberType]

@@ -1,37 +1,26 @@
-"""What a pod asks of nodes: the kubelet uses little of it, but refuses a pod with invalid fields."""
+"""What a pod asks of its node, which the kubelet looks at when it admits the pod."""
 
 from collections.abc import Mapping
 from typing import cast
 
-from lightkube.models.core_v1 import (
-    NodeAffinity,
-    NodeSelectorTerm,
-    Pod,
-    PodAffinity,
-    PodAffinityTerm,
-    PodAntiAffinity,
-    Toleration,
-    TopologySpreadConstraint,
-)
+from lightkube.models.core_v1 import NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.checks import DNS_SUBDOMAIN
-from kubelet_reference.config.validation.rules import (
-    Rule,
-    is_label_value,
-    label_key,
-    labels,
-    requirement_values,
-    selected_keys,
-    selector,
-    unique,
-    value,
-)
+from kubelet_reference.config.validation.rules import Rule, is_label_value, label_key, labels, value
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NAME_FIELD = "metadata.name"
+_VALUES_WANTED: Mapping[str, tuple[int, int | None]] = {
+    "In": (1, None),
+    "NotIn": (1, None),
+    "Exists": (0, 0),
+    "DoesNotExist": (0, 0),
+    "Gt": (1, 1),
+    "Lt": (1, 1),
+}
+"""How many values an operator takes, at least and at most."""
 
 
 def no_gates(pod: Pod, place: FieldPath) -> None:
@@ -49,10 +38,10 @@ def node_selector(pod: Pod, place: FieldPath) -> None:
 def tolerations(pod: Pod, place: FieldPath) -> None:
     """Each toleration makes sense by itself."""
     for i, one in enumerate(pods.spec(pod).tolerations or ()):
-        toleration(one, place.field("tolerations").item(i))
+        _toleration(one, place.field("tolerations").item(i))
 
 
-def toleration(one: Toleration, place: FieldPath) -> None:
+def _toleration(one: Toleration, place: FieldPath) -> None:
     """One without a key tolerates all; one that only asks for a key has no value."""
     if one.key:
         label_key(one.key, place.field("key"))
@@ -66,62 +55,27 @@ def toleration(one: Toleration, place: FieldPath) -> None:
         place.field("effect").expected("NoExecute with tolerationSeconds", one.effect)
 
 
-def spread(pod: Pod, place: FieldPath) -> None:
-    """A topology is named once for each answer to what cannot be satisfied."""
-    found = pods.spec(pod).topologySpreadConstraints or ()
-    at = place.field("topologySpreadConstraints")
-    unique((at.item(i), f"{one.topologyKey} {one.whenUnsatisfiable}") for i, one in enumerate(found))
-    for i, one in enumerate(found):
-        _constraint(one, at.item(i))
-
-
-def _constraint(one: TopologySpreadConstraint, place: FieldPath) -> None:
-    if one.minDomains is not None and one.whenUnsatisfiable != "DoNotSchedule":
-        place.field("minDomains").wrong("only allowed with whenUnsatisfiable DoNotSchedule")
-    selector(one.labelSelector, place.field("labelSelector"))
-    at = place.field("matchLabelKeys")
-    if one.matchLabelKeys and one.labelSelector is None:
-        at.wrong("only allowed with labelSelector")
-    for i, text in enumerate(one.matchLabelKeys or ()):
-        label_key(text, at.item(i))
-        if text in selected_keys(one.labelSelector):
-            at.item(i).wrong("labelSelector has this key too")
-
-
-def affinity(pod: Pod, place: FieldPath) -> None:
-    """Nodes are chosen by their labels and names, and by the pods that they have."""
-    found = pods.spec(pod).affinity
-    if found is None:
+def node_affinity(pod: Pod, place: FieldPath) -> None:
+    """A node is chosen by its labels and name; something is required where requirements are."""
+    affinity = pods.spec(pod).affinity
+    found = affinity.nodeAffinity if affinity else None
+    required = found.requiredDuringSchedulingIgnoredDuringExecution if found else None
+    if required is None:
         return
-    at = place.field("affinity")
-    if found.nodeAffinity is not None:
-        _node_affinity(found.nodeAffinity, at.field("nodeAffinity"))
-    for name, wanted in (("podAffinity", found.podAffinity), ("podAntiAffinity", found.podAntiAffinity)):
-        if wanted is not None:
-            _pod_affinity(wanted, at.field(name))
-
-
-def _node_affinity(found: NodeAffinity, place: FieldPath) -> None:
-    """Something is required where requirements are; what is only preferred may have values no label has."""
-    required = found.requiredDuringSchedulingIgnoredDuringExecution
-    if required is not None:
-        at = place.field(_REQUIRED).field("nodeSelectorTerms")
-        if not required.nodeSelectorTerms:
-            at.wrong("expected at least one term")
-        for i, term in enumerate(required.nodeSelectorTerms):
-            _node_term(term, at.item(i))
-            for j, one in enumerate(term.matchExpressions or ()):
-                for k, text in enumerate(one.values or ()):
-                    value(text, at.item(i).field("matchExpressions").item(j).field("values").item(k))
-    for i, preferred in enumerate(found.preferredDuringSchedulingIgnoredDuringExecution or ()):
-        _node_term(preferred.preference, place.field(_PREFERRED).item(i).field("preference"))
+    at = place.field("affinity").field("nodeAffinity").field(_REQUIRED).field("nodeSelectorTerms")
+    if not required.nodeSelectorTerms:
+        at.wrong("expected at least one term")
+    for i, term in enumerate(required.nodeSelectorTerms):
+        _node_term(term, at.item(i))
 
 
 def _node_term(term: NodeSelectorTerm, place: FieldPath) -> None:
     for i, one in enumerate(term.matchExpressions or ()):
         at = place.field("matchExpressions").item(i)
         label_key(one.key, at.field("key"))
-        requirement_values(one, at.field("values"))
+        _requirement_values(one, at.field("values"))
+        for j, text in enumerate(one.values or ()):
+            value(text, at.field("values").item(j))
     for i, one in enumerate(term.matchFields or ()):
         at = place.field("matchFields").item(i)
         if one.key != _NAME_FIELD:
@@ -135,26 +89,13 @@ def _node_term(term: NodeSelectorTerm, place: FieldPath) -> None:
                 at.field("values").item(j).expected("the name of a node", text)
 
 
-def _pod_affinity(found: PodAffinity | PodAntiAffinity, place: FieldPath) -> None:
-    for i, term in enumerate(found.requiredDuringSchedulingIgnoredDuringExecution or ()):
-        _pod_term(term, place.field(_REQUIRED).item(i))
-    for i, preferred in enumerate(found.preferredDuringSchedulingIgnoredDuringExecution or ()):
-        _pod_term(preferred.podAffinityTerm, place.field(_PREFERRED).item(i).field("podAffinityTerm"))
+def _requirement_values(one: NodeSelectorRequirement, place: FieldPath) -> None:
+    """An operator has as many values as it takes."""
+    least, most = _VALUES_WANTED[one.operator]
+    got = len(one.values or ())
+    if got < least or (most is not None and got > most):
+        wanted = {0: "no value", 1: "one value"}[least] if most is not None else "at least one value"
+        place.wrong(f"expected {wanted} with the operator {one.operator}, got {got}")
 
 
-def _pod_term(term: PodAffinityTerm, place: FieldPath) -> None:
-    label_key(term.topologyKey, place.field("topologyKey"))
-    selector(term.labelSelector, place.field("labelSelector"))
-    selector(term.namespaceSelector, place.field("namespaceSelector"))
-    matched, unmatched = term.matchLabelKeys or (), term.mismatchLabelKeys or ()
-    for name, keys in (("matchLabelKeys", matched), ("mismatchLabelKeys", unmatched)):
-        if keys and term.labelSelector is None:
-            place.field(name).wrong("only allowed with labelSelector")
-        for i, text in enumerate(keys):
-            label_key(text, place.field(name).item(i))
-    for i, text in enumerate(matched):
-        if text in unmatched:
-            place.field("matchLabelKeys").item(i).wrong("mismatchLabelKeys has this key too")
-
-
-SCHEDULING_RULES: tuple[Rule, ...] = (no_gates, node_selector, tolerations, spread, affinity)
+SCHEDULING_RULES: tuple[Rule, ...] = (no_gates, node_selector, tolerations, node_affinity)

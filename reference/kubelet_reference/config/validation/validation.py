@@ -5,29 +5,25 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.config.field_errors import FieldError, FieldPath
 from kubelet_reference.config.validation.container_rules import CONTAINER_RULES, MOUNT_RULES, restart_rules
 from kubelet_reference.config.validation.environment_rules import environment
-from kubelet_reference.config.validation.metadata_rules import ANNOTATION_RULES, METADATA_RULES
-from kubelet_reference.config.validation.os_rules import OS_RULES
+from kubelet_reference.config.validation.metadata_rules import METADATA_RULES
 from kubelet_reference.config.validation.pod_rules import POD_RULES
-from kubelet_reference.config.validation.resource_rules import CLAIM_RULES, RESOURCE_RULES
+from kubelet_reference.config.validation.resource_rules import RESOURCE_RULES
 from kubelet_reference.config.validation.rules import Rule
 from kubelet_reference.config.validation.scheduling_rules import SCHEDULING_RULES
 from kubelet_reference.config.validation.security_rules import SECURITY_RULES
 from kubelet_reference.config.validation.version_rules import version_rules
-from kubelet_reference.config.validation.volume_rules import REMOTE_VOLUME_RULES, VOLUME_RULES
+from kubelet_reference.config.validation.volume_rules import VOLUME_RULES
 from kubelet_reference.util.versions import Behaviour
 
 RULES: tuple[Rule, ...] = (
     *POD_RULES,
     *SCHEDULING_RULES,
     *SECURITY_RULES,
-    *OS_RULES,
     *CONTAINER_RULES,
     environment,
     *MOUNT_RULES,
     *RESOURCE_RULES,
     *VOLUME_RULES,
-    *CLAIM_RULES,
-    *REMOTE_VOLUME_RULES,
 )
 """The rules for which the place is the spec's."""
 
@@ -36,7 +32,7 @@ def validate(pod: Pod, behaviour: Behaviour) -> tuple[FieldError, ...]:
     """Everything that is wrong with a pod from a manifest that has its defaults."""
     errors: list[FieldError] = []
     place = FieldPath(errors)
-    for rule in (*METADATA_RULES, *ANNOTATION_RULES):
+    for rule in METADATA_RULES:
         rule(pod, place.field("metadata"))
     for rule in (*RULES, restart_rules(behaviour), *version_rules(behaviour)):
         rule(pod, place.field("spec"))

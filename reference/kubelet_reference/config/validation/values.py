@@ -34,96 +34,6 @@ def _is_medium(value: object) -> bool:
     return isinstance(value, str) and (value == "Memory" or value.startswith("HugePages"))
 
 
-_BYTE = between(0, 255)
-_PART = "[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?"
-_DRIVER = matching("letters, digits, dashes and dots", rf"{_PART}(\.{_PART})*", longest=63)
-_ADDRESS = r"([^,:]*|\[[^\],]*\]):[^,:]*"
-_ADDRESSES = matching(
-    "HOST:PORT, or several of them with commas", f"{_ADDRESS}(,{_ADDRESS})*", longest=1 << 12
-)
-_INITIATOR = matching(
-    "an initiator such as iqn.2001-04.com.example:disk, eui.X or naa.X",
-    r"iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+:[^,;*&$|\s]+|eui.[A-Za-z0-9]{16}|naa.[A-Za-z0-9]{32}",
-    longest=253,
-)
-
-VOLUME_VALUES: Mapping[tuple[type[Struct], str], Check] = {
-    (v1.Volume, "name"): DNS_LABEL,
-    (v1.HostPathVolumeSource, "path"): NOT_UP,
-    (v1.HostPathVolumeSource, "type"): optional(
-        one_of(
-            "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"
-        )
-    ),
-    (v1.EmptyDirVolumeSource, "medium"): optional(Check('"", Memory or HugePages', _is_medium)),
-    (v1.ImageVolumeSource, "pullPolicy"): PULL_POLICY,
-    (v1.SecretVolumeSource, "defaultMode"): FILE_MODE,
-    (v1.ConfigMapVolumeSource, "defaultMode"): FILE_MODE,
-    (v1.DownwardAPIVolumeSource, "defaultMode"): FILE_MODE,
-    (v1.ProjectedVolumeSource, "defaultMode"): FILE_MODE,
-    (v1.KeyToPath, "key"): NOT_EMPTY,
-    (v1.KeyToPath, "path"): FILE_BELOW,
-    (v1.KeyToPath, "mode"): FILE_MODE,
-    (v1.DownwardAPIVolumeFile, "path"): FILE_BELOW,
-    (v1.DownwardAPIVolumeFile, "mode"): FILE_MODE,
-    (v1.ServiceAccountTokenProjection, "path"): FILE_BELOW,
-    (v1.ServiceAccountTokenProjection, "expirationSeconds"): between(600, 1 << 32),
-    (v1.PersistentVolumeClaimSpec, "accessModes"): one_of(
-        "ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"
-    ),
-    (v1.PersistentVolumeClaimSpec, "storageClassName"): optional(DNS_SUBDOMAIN),
-    (v1.PersistentVolumeClaimSpec, "volumeAttributesClassName"): optional(DNS_SUBDOMAIN),
-    (v1.PersistentVolumeClaimSpec, "volumeMode"): one_of("Block", "Filesystem"),
-    **{
-        (kind, field): check
-        for kind in (v1.TypedLocalObjectReference, v1.TypedObjectReference)
-        for field, check in {
-            "name": NOT_EMPTY,
-            "kind": NOT_EMPTY,
-            "apiGroup": optional(DNS_SUBDOMAIN),
-        }.items()
-    },
-    (v1.TypedObjectReference, "namespace"): optional(DNS_LABEL),
-    (v1.CSIVolumeSource, "driver"): _DRIVER,
-    (v1.NFSVolumeSource, "server"): NOT_EMPTY,
-    (v1.NFSVolumeSource, "path"): matching("an absolute path", "/.*", longest=1 << 12),
-    (v1.AWSElasticBlockStoreVolumeSource, "volumeID"): NOT_EMPTY,
-    (v1.AWSElasticBlockStoreVolumeSource, "partition"): _BYTE,
-    (v1.AzureDiskVolumeSource, "diskName"): NOT_EMPTY,
-    (v1.AzureDiskVolumeSource, "diskURI"): NOT_EMPTY,
-    (v1.AzureDiskVolumeSource, "cachingMode"): one_of("None", "ReadOnly", "ReadWrite"),
-    (v1.AzureDiskVolumeSource, "kind"): one_of("Dedicated", "Managed", "Shared"),
-    (v1.AzureFileVolumeSource, "secretName"): NOT_EMPTY,
-    (v1.AzureFileVolumeSource, "shareName"): NOT_EMPTY,
-    (v1.CinderVolumeSource, "volumeID"): NOT_EMPTY,
-    (v1.FCVolumeSource, "lun"): _BYTE,
-    (v1.FlexVolumeSource, "driver"): NOT_EMPTY,
-    (v1.FlockerVolumeSource, "datasetName"): optional(matching('a name without "/"', "[^/]+", longest=253)),
-    (v1.GCEPersistentDiskVolumeSource, "pdName"): NOT_EMPTY,
-    (v1.GCEPersistentDiskVolumeSource, "partition"): _BYTE,
-    (v1.GitRepoVolumeSource, "repository"): NOT_EMPTY,
-    (v1.GitRepoVolumeSource, "directory"): optional(BELOW),
-    (v1.GlusterfsVolumeSource, "endpoints"): NOT_EMPTY,
-    (v1.GlusterfsVolumeSource, "path"): NOT_EMPTY,
-    (v1.ISCSIVolumeSource, "targetPortal"): NOT_EMPTY,
-    (v1.ISCSIVolumeSource, "iqn"): _INITIATOR,
-    (v1.ISCSIVolumeSource, "initiatorName"): _INITIATOR,
-    (v1.ISCSIVolumeSource, "lun"): _BYTE,
-    (v1.PhotonPersistentDiskVolumeSource, "pdID"): NOT_EMPTY,
-    (v1.PortworxVolumeSource, "volumeID"): NOT_EMPTY,
-    (v1.QuobyteVolumeSource, "registry"): _ADDRESSES,
-    (v1.QuobyteVolumeSource, "tenant"): matching("a UUID", "(?s:.*)", longest=64),
-    (v1.QuobyteVolumeSource, "volume"): NOT_EMPTY,
-    (v1.RBDVolumeSource, "image"): NOT_EMPTY,
-    (v1.ScaleIOVolumeSource, "gateway"): NOT_EMPTY,
-    (v1.ScaleIOVolumeSource, "system"): NOT_EMPTY,
-    (v1.StorageOSVolumeSource, "volumeName"): optional(DNS_LABEL),
-    (v1.StorageOSVolumeSource, "volumeNamespace"): optional(DNS_LABEL),
-    (v1.VsphereVirtualDiskVolumeSource, "volumePath"): NOT_EMPTY,
-}
-"""The rule for each field that has one."""
-
-
 def _is_port_reference(value: object) -> bool:
     return _PORT.accepts(value) or (isinstance(value, str) and _PORT_NAME.accepts(value))
 
@@ -145,40 +55,19 @@ _RESOURCE_FIELD = matching(
 )
 _SEARCH_PART = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH = matching("a DNS name, or a dot", rf"\.|{_SEARCH_PART}(\.{_SEARCH_PART})*\.?", longest=254)
-_WINDOWS_USER = matching(
-    "the name of a user, DOMAIN\\USER or USER, without special characters",
-    r"([^\\/:*?\"<>|.\x00-\x1f\x7f][^\\/:*?\"<>|\x00-\x1f\x7f]{0,14}\\|[-.A-Za-z0-9]{1,255}\\)?"
-    r"(?![. ]*$)[^\"/\\:;|=,+*?<>@\[\]\x00-\x1f\x7f]{1,104}",
-    longest=360,
-)
 _IMAGE = matching("the name of an image, without spaces around it", r"\S(?s:.*\S)?", longest=1 << 12)
 _SIGNAL = Check("a signal such as SIGTERM", (frozenset(cri.Signal.keys()) - {"RUNTIME_DEFAULT"}).__contains__)
 _ID = between(0, 2**31 - 1)
 _COUNT = between(0, 2**31 - 1)
 _SOME = between(1, 2**31 - 1)
-_WEIGHT = between(1, 100)
 _RESTART_POLICY = one_of("Always", "OnFailure", "Never")
 _PROFILE = optional(one_of("Unconfined", "RuntimeDefault", "Localhost"))
-_NODES = one_of("Honor", "Ignore")
 
 VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (meta_v1.ObjectMeta, "name"): DNS_SUBDOMAIN,
     (meta_v1.ObjectMeta, "generateName"): optional(NAME_BEGIN),
     (meta_v1.ObjectMeta, "namespace"): DNS_LABEL,
     (meta_v1.ObjectMeta, "generation"): NOT_NEGATIVE,
-    (meta_v1.OwnerReference, "apiVersion"): matching(
-        "VERSION or GROUP/VERSION", "([^/]+/)?[^/]+", longest=317
-    ),
-    (meta_v1.OwnerReference, "kind"): NOT_EMPTY,
-    (meta_v1.OwnerReference, "name"): NOT_EMPTY,
-    (meta_v1.OwnerReference, "uid"): NOT_EMPTY,
-    (meta_v1.ManagedFieldsEntry, "operation"): one_of("Apply", "Update"),
-    (meta_v1.ManagedFieldsEntry, "fieldsType"): optional(Check("FieldsV1", "FieldsV1".__eq__)),
-    (meta_v1.ManagedFieldsEntry, "manager"): matching(
-        "printable characters", "[^\\x00-\\x1f\\x7f]*", longest=128
-    ),
-    (meta_v1.ManagedFieldsEntry, "subresource"): matching("a name", "(?s:.*)", longest=256),
-    (meta_v1.LabelSelectorRequirement, "operator"): one_of("In", "NotIn", "Exists", "DoesNotExist"),
     (v1.PodSpec, "restartPolicy"): optional(_RESTART_POLICY),
     (v1.PodSpec, "dnsPolicy"): optional(one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     (v1.PodSpec, "preemptionPolicy"): one_of("PreemptLowerPriority", "Never"),
@@ -197,18 +86,9 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.HostAlias, "hostnames"): DNS_SUBDOMAIN,
     (v1.PodOS, "name"): one_of("linux", "windows"),
     (v1.Sysctl, "name"): _SYSCTL,
-    (v1.TopologySpreadConstraint, "maxSkew"): _SOME,
-    (v1.TopologySpreadConstraint, "minDomains"): _SOME,
-    (v1.TopologySpreadConstraint, "topologyKey"): NOT_EMPTY,
-    (v1.TopologySpreadConstraint, "whenUnsatisfiable"): one_of("DoNotSchedule", "ScheduleAnyway"),
-    (v1.TopologySpreadConstraint, "nodeAffinityPolicy"): _NODES,
-    (v1.TopologySpreadConstraint, "nodeTaintsPolicy"): _NODES,
     (v1.Toleration, "operator"): optional(one_of("Exists", "Equal")),
     (v1.Toleration, "effect"): optional(one_of("NoSchedule", "PreferNoSchedule", "NoExecute")),
     (v1.NodeSelectorRequirement, "operator"): one_of("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"),
-    (v1.PreferredSchedulingTerm, "weight"): _WEIGHT,
-    (v1.WeightedPodAffinityTerm, "weight"): _WEIGHT,
-    (v1.PodAffinityTerm, "namespaces"): DNS_LABEL,
     (v1.PodReadinessGate, "conditionType"): NOT_EMPTY,
     (v1.PodSecurityContext, "runAsUser"): _ID,
     (v1.PodSecurityContext, "runAsGroup"): _ID,
@@ -226,9 +106,6 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.AppArmorProfile, "localhostProfile"): matching(
         "the name of a profile, without spaces around it", r"(\S(.*\S)?)?", longest=4095
     ),
-    (v1.WindowsSecurityContextOptions, "gmsaCredentialSpecName"): DNS_SUBDOMAIN,
-    (v1.WindowsSecurityContextOptions, "gmsaCredentialSpec"): matching("a text", "(?s:.+)", longest=64 << 10),
-    (v1.WindowsSecurityContextOptions, "runAsUserName"): _WINDOWS_USER,
     **{
         (kind, field): check
         for kind in (v1.Container, v1.EphemeralContainer)
@@ -282,6 +159,25 @@ VALUES: Mapping[tuple[type[Struct], str], Check] = {
     (v1.VolumeMount, "mountPropagation"): one_of("None", "HostToContainer", "Bidirectional"),
     (v1.VolumeDevice, "name"): NOT_EMPTY,
     (v1.VolumeDevice, "devicePath"): NOT_UP,
-    **VOLUME_VALUES,
+    (v1.Volume, "name"): DNS_LABEL,
+    (v1.HostPathVolumeSource, "path"): NOT_UP,
+    (v1.HostPathVolumeSource, "type"): optional(
+        one_of(
+            "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"
+        )
+    ),
+    (v1.EmptyDirVolumeSource, "medium"): optional(Check('"", Memory or HugePages', _is_medium)),
+    (v1.ImageVolumeSource, "pullPolicy"): PULL_POLICY,
+    (v1.SecretVolumeSource, "defaultMode"): FILE_MODE,
+    (v1.ConfigMapVolumeSource, "defaultMode"): FILE_MODE,
+    (v1.DownwardAPIVolumeSource, "defaultMode"): FILE_MODE,
+    (v1.ProjectedVolumeSource, "defaultMode"): FILE_MODE,
+    (v1.KeyToPath, "key"): NOT_EMPTY,
+    (v1.KeyToPath, "path"): FILE_BELOW,
+    (v1.KeyToPath, "mode"): FILE_MODE,
+    (v1.DownwardAPIVolumeFile, "path"): FILE_BELOW,
+    (v1.DownwardAPIVolumeFile, "mode"): FILE_MODE,
+    (v1.ServiceAccountTokenProjection, "path"): FILE_BELOW,
+    (v1.ServiceAccountTokenProjection, "expirationSeconds"): between(600, 1 << 32),
 }
 """The rule for each field that has one. Zeros of a probe are allowed: they stand for the default."""

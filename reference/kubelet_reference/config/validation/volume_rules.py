@@ -1,22 +1,8 @@
-"""What must hold between the fields of a volume.
+"""What must hold between the fields of a volume that a kubelet fills by itself; it mounts no others."""
 
-This kubelet mounts none of those that lie on other machines: their table is the API server's word and nothing
-more.
-"""
+from collections.abc import Iterable
 
-from collections.abc import Iterable, Mapping
-from typing import cast
-
-from lightkube.models.core_v1 import (
-    AzureDiskVolumeSource,
-    FCVolumeSource,
-    FlexVolumeSource,
-    FlockerVolumeSource,
-    ISCSIVolumeSource,
-    Pod,
-    Volume,
-    VolumeProjection,
-)
+from lightkube.models.core_v1 import Pod, Volume, VolumeProjection
 from msgspec.structs import asdict
 
 from kubelet_reference.api import pods
@@ -37,10 +23,6 @@ _NAMED = {
     "secret": "secretName",
     "persistentVolumeClaim": "claimName",
     "image": "reference",
-    "cephfs": "monitors",
-    "rbd": "monitors",
-    "scaleIO": "volumeName",
-    "storageos": "volumeName",
 }
 """The volumes that show something else, and the field that says what, which the models do without."""
 
@@ -121,72 +103,3 @@ VOLUME_RULES: tuple[Rule, ...] = (
     projected_sources,
     unique_paths,
 )
-
-
-_SECRETS = {"cinder": "secretRef", "csi": "nodePublishSecretRef", "storageos": "secretRef"}
-"""The volumes that need the name of a secret, if they refer to one."""
-_PORTAL_CHARS_MAX = 64
-_RESERVED = (".kubernetes.io", ".k8s.io")
-
-
-def named_secrets(pod: Pod, place: FieldPath) -> None:
-    """A secret that is referred to is named."""
-    for i, volume in enumerate(pods.spec(pod).volumes or ()):
-        for kind, field in _SECRETS.items():
-            reference = getattr(getattr(volume, kind), field, None)
-            if reference is not None and not reference.name:
-                place.field("volumes").item(i).field(kind).field(field).field("name").wrong("missing")
-
-
-def sources(pod: Pod, place: FieldPath) -> None:
-    """Each kind of source has rules of its own."""
-    for i, volume in enumerate(pods.spec(pod).volumes or ()):
-        at = place.field("volumes").item(i)
-        if volume.fc is not None:
-            _fibre_channel(volume.fc, at.field("fc"))
-        if volume.flocker is not None:
-            _flocker(volume.flocker, at.field("flocker"))
-        if volume.azureDisk is not None:
-            _azure_disk(volume.azureDisk, at.field("azureDisk"))
-        if volume.flexVolume is not None:
-            _flex(volume.flexVolume, at.field("flexVolume"))
-        if volume.iscsi is not None:
-            _iscsi(volume.iscsi, volume.name, at.field("iscsi"))
-
-
-def _fibre_channel(found: FCVolumeSource, place: FieldPath) -> None:
-    if bool(found.targetWWNs) == bool(found.wwids):
-        place.field("targetWWNs").wrong("expected targetWWNs or wwids, and not both")
-    if found.targetWWNs and found.lun is None:
-        place.field("lun").wrong("missing beside targetWWNs")
-
-
-def _flocker(found: FlockerVolumeSource, place: FieldPath) -> None:
-    if bool(found.datasetName) == bool(found.datasetUUID):
-        place.wrong("expected datasetName or datasetUUID, and not both")
-
-
-def _azure_disk(found: AzureDiskVolumeSource, place: FieldPath) -> None:
-    begin = "/subscriptions/" if found.kind == "Managed" else "https://"
-    if not found.diskURI.startswith(begin):
-        place.field("diskURI").expected(
-            f"{begin}… for a disk of the kind {found.kind or 'Shared'}", found.diskURI
-        )
-
-
-def _flex(found: FlexVolumeSource, place: FieldPath) -> None:
-    options = cast("Mapping[str, str]", found.options or {})  # pyright: ignore[reportUnknownMemberType]
-    for name in options:
-        if f".{name.partition('/')[0].lower()}".endswith(_RESERVED):
-            place.field("options").field(name).wrong("kubernetes.io and k8s.io are reserved")
-
-
-def _iscsi(found: ISCSIVolumeSource, name: str, place: FieldPath) -> None:
-    if (found.chapAuthDiscovery or found.chapAuthSession) and found.secretRef is None:
-        place.field("secretRef").wrong("missing: CHAP needs it")
-    if found.initiatorName is not None and len(f"{name}:{found.targetPortal}") > _PORTAL_CHARS_MAX:
-        text = f"expected at most {_PORTAL_CHARS_MAX} characters with the volume's name"
-        place.field("targetPortal").wrong(text)
-
-
-REMOTE_VOLUME_RULES: tuple[Rule, ...] = (named_secrets, sources)
