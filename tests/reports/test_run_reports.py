@@ -1,6 +1,7 @@
 """The reports of a run: each form is whole and safe, whatever a trace or a scenario says."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -128,6 +129,21 @@ def test_junit_tells_what_is_known(broken: Path) -> None:
     assert found["SANDBOX"].find("testcase/skipped[@message='known deviation: soon']") is not None
     assert counts(found["baseline"]) == ("0", "0", "0", "0")
     assert run.conclusion() is Exit.OK
+
+
+@pytest.mark.parametrize(("scenario", "end_of_run"), [("idle", Exit.FAILED), ("deadly", Exit.OK)])
+def test_kubelet_that_ends_by_itself_fails_unless_known(
+    tmp_path: Path, scenario: str, end_of_run: Exit
+) -> None:
+    """The baseline may know that a scenario ends the kubelet; in another one that is a failure."""
+    s = TraceBuilder(scenario=scenario)
+    s.record("kubelet", op="ended", code=2)
+    path = tmp_path / "deadly.jsonl"
+    path.write_bytes(s.text())
+    died = replace(judged(path, scenario, "LOOP-22 SANDBOX-04"), died="with code 2")
+    known = Baseline("known.toml", [Deviation("LOOP-22", "soon", "main", "deadly")])
+
+    assert run_of(died, contracts="LOOP-22 SANDBOX-04", baseline=known).conclusion() is end_of_run
 
 
 @pytest.mark.parametrize("form", FORMS)

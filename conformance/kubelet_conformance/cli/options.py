@@ -130,7 +130,11 @@ REDACTS = click.option(
     show_default=True,
     help="Replace environment values, credentials and outputs by digests.",
 )
-BASELINE = click.option("--baseline", metavar="FILE", help="Accept the deviations that this TOML file lists.")
+BASELINE = click.option(
+    "--baseline",
+    metavar="NAME|FILE",
+    help="Accept the deviations that this TOML file lists, or the bundled ones, such as kubernetes-1.36.",
+)
 
 
 REPORT_FORM = (

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ BASELINE_BYTES_MAX = 4 * 1024 * 1024
 MAIN_CLAUSE = "main"
 """The name in baselines and reports of the clause that has no name of its own."""
 
+_BUNDLED = re.compile(r"kubernetes-\d+\.\d+")
 _TEXTS = ("id", "clause", "scenario", "reason")
 _KEYS = (*_TEXTS, "sometimes")
 _FORM = "an entry is [[deviation]] with id, reason, and clause, scenario and sometimes as they apply"
@@ -66,7 +68,7 @@ class Baseline:
 
     @classmethod
     def read(cls, path: str, contracts: Mapping[str, Contract]) -> Baseline:
-        """The baseline in a file, for these contracts by id.
+        """The baseline in a file, or the bundled one of this name, for these contracts by id.
 
         Raises: BaselineError: the file is no baseline, or names a contract, clause or scenario that does not
         exist.
@@ -110,6 +112,11 @@ def _marked(evidence: Evidence, entries: list[Deviation]) -> Evidence:
 def clause_names(contract: Contract) -> tuple[str, ...]:
     """The names by which a baseline calls the clauses of a contract."""
     return tuple(dict.fromkeys(clause.name or MAIN_CLAUSE for clause in contract.clauses))
+
+
+def is_bundled(name: str) -> bool:
+    """Whether this names the known deviations of a kubelet version, such as kubernetes-1.36, and no file."""
+    return _BUNDLED.fullmatch(name) is not None
 
 
 class _Entries:
@@ -193,8 +200,12 @@ class _Entries:
 
 def _text(path: str) -> str:
     remedy = "name a TOML file of [[deviation]] entries"
+    folder = resources.files("kubelet_conformance.contract").joinpath("baselines")
+    if is_bundled(path):
+        bundled = sorted(each.name.removesuffix(".toml") for each in folder.iterdir())
+        remedy = f"bundled are {', '.join(bundled)}"
     try:
-        with Path(path).open("rb") as file:
+        with (folder / f"{path}.toml" if is_bundled(path) else Path(path)).open("rb") as file:
             raw = file.read(BASELINE_BYTES_MAX + 1)
     except OSError as error:
         raise BaselineError(path, None, f"cannot be read: {error.strerror or error}", remedy) from None

@@ -211,6 +211,13 @@ class Check:
         explained = {key for key, result in self.results.items() if result.outcome.verdict in bad}
         return [wait for wait in self._waits if wait.contract not in explained]
 
+    def knows(self, contract: str, judged: Judged) -> bool:
+        """Whether the baseline names all that breaks a contract in a trace."""
+        outcome = judged.outcomes.get(contract)
+        if self.baseline is None or outcome is None:
+            return False
+        return self.baseline.applied(contract, outcome).verdict is Verdict.KNOWN_DEVIATION
+
     def stale(self) -> list[Deviation]:
         """The baseline's entries that were exercised and never broken."""
         return [] if self.baseline is None else self.baseline.stale()

@@ -151,7 +151,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "record": {"metavar": "DIR", "help": "keep the traces and run.json"},
     "format": {"choices": FORMS, "default": "terminal", "help": "the report's form"},
     "output": {"metavar": "FILE", "help": "write the report to FILE"},
-    "baseline": {"metavar": "FILE", "help": "known deviations, in TOML"},
+    "baseline": {"metavar": "NAME|FILE", "help": "known deviations: kubernetes-1.36, or TOML"},
     "budget": {
         "type": float,
         "default": BUDGET_SECONDS,

@@ -19,7 +19,7 @@ from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.output import record_folder, write_whole
-from kubelet_conformance.reports.played_run import LOGS, Played, PlayedRun
+from kubelet_conformance.reports.played_run import ENDS, LOGS, Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.opening import open_stage
@@ -91,7 +91,8 @@ class Session:
         """Why a scenario failed: what it broke that counts and is not known, and how it ended; or nothing."""
         wrong = self._wrong(played)
         broken = f"broken: {' '.join(wrong)}" if wrong else ""
-        return "\n".join(part for part in (broken, played.died, played.unmet, played.failed) if part)
+        died = "" if played.died and self._check().knows(ENDS, played.judged) else played.died
+        return "\n".join(part for part in (broken, died, played.unmet, played.failed) if part)
 
     def _wrong(self, played: Played) -> list[str]:
         """The ids of the contracts that it broke, where that counts, and of those whose judge failed."""

@@ -50,7 +50,7 @@ def test_file_is_read(tmp_path: Path) -> None:
     assert target.command == ("kubelet", "--config={config}", "--root-dir={root}")
     assert target.capabilities == {"restart", "statuses"}
     assert (target.environment, target.feature_gates) == ({"HOME": "{root}"}, {"EventedPLEG": True})
-    assert target.baseline == tmp_path / "known.toml"
+    assert target.baseline == str(tmp_path / "known.toml")
 
 
 @pytest.mark.parametrize(

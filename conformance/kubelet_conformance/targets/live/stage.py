@@ -65,10 +65,10 @@ class WallStage:
     @property
     def baselines(self) -> list[str]:
         """The target file's baseline, and the one that comes along for this version of the runtime."""
-        kubelet = None if self._process is None else self._process.baseline
+        kubelet = "" if self._process is None else self._process.baseline
         name, _, version = self._runtime.partition(" ")
-        runtime = shipped_baseline(baselines, name, version)
-        return [str(each) for each in (kubelet, runtime) if each is not None]
+        runtime = shipped_baseline(baselines, name, version) or ""
+        return [str(each) for each in (kubelet, runtime) if each]
 
     @property
     def controls(self) -> frozenset[str]:

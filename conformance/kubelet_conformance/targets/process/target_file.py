@@ -13,6 +13,7 @@ from typing import Any, cast
 import yaml
 
 from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_known_version, parse_version
+from kubelet_conformance.contract.baseline import is_bundled
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 
 PLACEHOLDERS: Mapping[str, str] = {
@@ -61,7 +62,7 @@ class KubeletTarget:
         stop_seconds: how long it may take to end after SIGTERM.
         capabilities: what it can do, of `CAPABILITIES`.
         feature_gates: those that are set, for the header of traces.
-        baseline: the file of its known deviations, None for none.
+        baseline: its known deviations, a file or the name of a bundled baseline; "" for none.
     """
 
     command: tuple[str, ...]
@@ -76,7 +77,7 @@ class KubeletTarget:
     stop_seconds: float = 30.0
     capabilities: frozenset[str] = frozenset(CAPABILITIES)
     feature_gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    baseline: Path | None = None
+    baseline: str = ""
 
 
 def reference_process(kubernetes: str = "1.32") -> KubeletTarget:
@@ -97,9 +98,9 @@ def read_target(path: Path) -> KubeletTarget:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UnknownTargetError(f"{path}: no TOML: {error}") from None
     target = _read(raw, str(path))
-    if target.baseline is not None:
+    if target.baseline and not is_bundled(target.baseline):
         # Relative to the file that names it.
-        target = replace(target, baseline=path.parent / target.baseline)
+        target = replace(target, baseline=str(path.parent / target.baseline))
     return target
 
 
@@ -263,10 +264,6 @@ def _pods(value: object, here: str) -> str:
     return "folder"
 
 
-def _baseline(value: object, here: str) -> Path:
-    return Path(_text(value, here))
-
-
 _KEYS: Mapping[str, Callable[[object, str], object]] = {
     "name": _text,
     "kubernetes": _version,
@@ -281,5 +278,5 @@ _KEYS: Mapping[str, Callable[[object, str], object]] = {
     "stop_seconds": _seconds,
     "capabilities": _capabilities,
     "feature_gates": _gates,
-    "baseline": _baseline,
+    "baseline": _text,
 }

@@ -1,0 +1,35 @@
+"""The known deviations of kubelets that come along."""
+
+import re
+from importlib import resources
+
+import pytest
+
+from kubelet_conformance.contract.applicability import requirements
+from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.node.scenario import scenario_of
+from kubelet_conformance.scenarios import every_scenario
+
+FOLDER = resources.files("kubelet_conformance.contract") / "baselines"
+NAMES = sorted(each.name.removesuffix(".toml") for each in FOLDER.iterdir())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entries_name_what_there_is(name: str) -> None:
+    """At most twelve, for a known version; each names a scenario, and an issue or a function."""
+    known = Baseline.read(name, every_contract()).deviations
+
+    assert requirements(name.removeprefix("kubernetes-"))
+    assert 0 < len(known) <= 12
+    for each in known:
+        assert scenario_of(every_scenario()[each.scenario or ""])
+        assert re.search(r"#\d+|: [a-zA-Z]+[a-z][A-Z]\w+", each.reason)
+
+
+def test_other_versions_have_none() -> None:
+    """A name without a file is bad input, and those that there are are named."""
+    with pytest.raises(
+        BaselineError, match=r"kubernetes-1\.24: cannot be read: .*; bundled are kubernetes-1"
+    ):
+        Baseline.read("kubernetes-1.24", every_contract())
