@@ -203,3 +203,11 @@ def test_variables_of_a_static_pod_refer_to_no_api_object(where: dict[str, Any],
     s.record("kubelet", op="killed")
 
     assert bool(s.judge("STATIC-22").breaks) is refers
+
+
+@detects("STATIC-06", if_right=Verdict.NOT_EXERCISED, late=(False, True))
+def test_file_is_removed_before_it_is_observed(s: TraceBuilder, *, late: bool) -> None:
+    """STATIC-06: a pod whose file went unobserved may be run at once, and not later."""
+    web = file_pod(s)
+    remove_file(s.wait(0.05), web)
+    start_static(s.wait(60 if late else 0.05), web)

@@ -176,13 +176,15 @@ def only_manifests_make_static_pods(m: Moment) -> Findings:
     config, pod = sandbox_asked(m), m.pod
     if not static_pods.is_static(config) or not m.header.from_start:
         return None
-    if pod is None or pod.set_t is None:
-        meta = config.metadata
-        gone_t = m.node.note(_Gone).t.get((meta.namespace, meta.name))
-        if gone_t is not None and m.t <= informed_by(m, gone_t) + REACTION:
-            return None  # Its kubelet has not received the removal.
-        return broken(f"static pod {config.metadata.name} is run, and no manifest that counts holds it")
-    return KEPT
+    meta = config.metadata
+    gone_t = m.node.note(_Gone).t.get((meta.namespace, meta.name))
+    if pod is not None and pod.set_t is not None:
+        is_gone = pod.termination is not None and pod.termination.t == gone_t
+        if pod.wanted or pod.sandboxes or not is_gone:
+            return KEPT
+    if gone_t is not None and m.t <= informed_by(m, gone_t) + REACTION:
+        return None  # Its kubelet has not received the removal.
+    return broken(f"static pod {config.metadata.name} is run, and no manifest that counts holds it")
 
 
 class _Gone(Note):

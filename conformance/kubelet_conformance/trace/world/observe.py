@@ -259,10 +259,8 @@ def _vanished(moment: Moment) -> None:
 
 
 def _pod_removed(moment: Moment) -> None:
-    pod = moment.pod
-    if pod is not None:
-        _remove(pod, moment, "removed")
-        moment.world.edited.pop((pod.namespace, pod.name), None)
+    if moment.pod is not None:
+        _remove(moment.pod, moment, "removed")
 
 
 def _pod_set(moment: Moment) -> None:
@@ -271,11 +269,9 @@ def _pod_set(moment: Moment) -> None:
         return
     if moment.replaced is not None:
         _remove(moment.replaced, moment, "removed")
-        if not moment.replaced.uid:
-            moment.world.is_edited(moment.replaced)
     pod = moment.pod or _new_pod(moment, record.source, manifest)
     if pod.static and not pod.wanted:
-        pod.termination, pod.born, pod.finished, pod.status = None, False, "", None
+        pod.termination, pod.born, pod.finished, pod.status = None, pod.born and not pod.uid, "", None
         moment.world.names[pod.namespace, pod.name] = pod
     if pod.manifest is not None and pod.manifest.spec != manifest.spec:
         pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
@@ -298,6 +294,8 @@ def _new_pod(moment: Moment, source: str, manifest: Manifest) -> Pod:
 def _remove(pod: Pod, moment: Moment, cause: str) -> None:
     _terminate(pod, moment, cause, None)
     pod.wanted = False
+    if not pod.uid:
+        moment.world.may_yet_run(pod)
     moment.world.forget_if_gone(pod)
 
 

@@ -96,18 +96,16 @@ class World:
         self.names[namespace, name] = pod
         return pod
 
-    def is_edited(self, pod: Pod) -> None:
-        """Another manifest has taken the place of this static pod, of which nothing has run so far."""
+    def may_yet_run(self, pod: Pod) -> None:
+        """The manifest of this static pod is edited or gone, and no sandbox has shown its UID so far."""
         before = self.edited.get((pod.namespace, pod.name), ())
         self.edited[pod.namespace, pod.name] = (*before, pod)[-_VERSIONS_REMEMBERED:]
 
     def nameless(self, namespace: str, name: str) -> list[Pod]:
         """Every version of the static pod of that name whose UID is not known yet; the newest comes last."""
         newest = self.names.get((namespace, name))
-        if newest is None:
-            return []
         former = (pod for pod in self.edited.get((namespace, name), ()) if not pod.uid)
-        return [*former] if newest.uid else [*former, newest]
+        return [*former] if newest is None or newest.uid else [*former, newest]
 
     def waiting(self, namespace: str, name: str, uid: str, seen_t: float | None) -> Pod | None:
         """The static pod of that name that this unknown UID means, as its manifest was at `seen_t`.
