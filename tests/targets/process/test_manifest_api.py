@@ -47,10 +47,15 @@ def test_references_are_found(spec: dict[str, Any], found: list[str]) -> None:
     assert references_of(spec) == found
 
 
-def test_pod_that_refers_to_api_objects_needs_an_api_server() -> None:
-    """A scenario with such a pod is not applicable to a kubelet with a manifest folder."""
-    api = FolderApi(Folder(), "Node-1", lambda _namespace, _name: None)
-    with pytest.raises(NotPossibleError) as caught:
-        api.create({"metadata": {"name": "web"}, "spec": {"resourceClaims": [{"name": "gpu"}]}})
+REFUSED: list[tuple[bool, str]] = [(False, "imagePullSecrets"), (True, "resourceClaims")]
+"""Whether static pods may refer to objects of the API server, and what they may not refer to then."""
 
-    assert str(caught.value) == "an API server: a pod that refers to its objects (resourceClaims)"
+
+@pytest.mark.parametrize(("may_refer", "field"), REFUSED)
+def test_pod_that_refers_to_api_objects_needs_an_api_server(may_refer: bool, field: str) -> None:
+    """A scenario with such a pod is not applicable to a kubelet that refuses its manifest."""
+    api = FolderApi(Folder(), "Node-1", lambda _namespace, _name: None, may_refer=may_refer)
+    with pytest.raises(NotPossibleError) as caught:
+        api.create({"metadata": {"name": "web"}, "spec": {field: [{"name": "one"}]}})
+
+    assert str(caught.value) == f"an API server: a pod that refers to its objects ({field})"

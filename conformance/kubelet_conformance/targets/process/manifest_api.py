@@ -11,7 +11,8 @@ from kubelet_conformance.targets.controls import ApiControl, Manifests, no_api_s
 Json = dict[str, Any]
 SOURCE = "kubernetes.io/config.source"
 """The annotation by which a kubelet says where a pod came from."""
-_OF_PODS = ("serviceAccountName", "imagePullSecrets", "resourceClaims")
+_CLAIMS = "resourceClaims"
+_OF_PODS = ("serviceAccountName", "imagePullSecrets", _CLAIMS)
 _OF_VARIABLES = ("configMapKeyRef", "secretKeyRef")
 _OF_ENVIRONMENTS = ("configMapRef", "secretRef")
 _OF_VOLUMES = ("configMap", "secret", "csi", "glusterfs", "persistentVolumeClaim", "ephemeral", "azureFile")
@@ -23,10 +24,14 @@ class FolderApi(ApiControl):
     """Pods by files of the manifest folder: creating writes one, deleting removes it.
 
     A pod is given a UID, so that it stays itself when its file changes; it is shown as its kubelet shows it,
-    named after the node. `shown` gives the latest state of a pod by namespace and name.
+    named after the node. `shown` gives the latest state of a pod by namespace and name. `may_refer` says that
+    the kubelet takes static pods that refer to objects of the API server; claims it never takes.
     """
 
-    def __init__(self, manifests: Manifests, node: str, shown: Callable[[str, str], Json | None]) -> None:
+    def __init__(
+        self, manifests: Manifests, node: str, shown: Callable[[str, str], Json | None], *, may_refer: bool
+    ) -> None:
+        self._may_refer = may_refer
         self._manifests = manifests
         self._suffix = f"-{node.lower()}"
         self._shown = shown
@@ -37,7 +42,7 @@ class FolderApi(ApiControl):
     def create(self, manifest: Json) -> Json:
         """Write the pod's manifest; what the kubelet is to make of it comes back."""
         named = references_of(manifest["spec"])
-        if named:
+        if named and not (self._may_refer and _CLAIMS not in named):
             raise no_api_server(f"a pod that refers to its objects ({', '.join(named)})")
         given: Json = manifest["metadata"]
         uid = given.get("uid") or f"{self._life}-0000-4000-8000-{next(self._numbers):012x}"

@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 
 import yaml
 
+from kubelet_conformance.contract.applicability import STATIC_GATE, is_on, parse_version
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, NotPossibleError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
@@ -115,7 +116,9 @@ class ProcessNode:
         self._watch = PodWatch(
             places.filled(self._target.pod_list), self._recorder, lambda: self.kubelet.running
         )
-        self.api = FolderApi(self.manifests, self._node_name, self._watch.pod)
+        version = parse_version(self._target.kubernetes)
+        may_refer = not is_on(STATIC_GATE, self.feature_gates, version)
+        self.api = FolderApi(self.manifests, self._node_name, self._watch.pod, may_refer=may_refer)
         if "events" in self._target.capabilities:
             uids = PodUids(self._recorder, self._node_name)
             self.kubelet.on_line.append(LogEvents(self._recorder, uids.of_event).read_line)
