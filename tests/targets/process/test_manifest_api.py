@@ -52,7 +52,7 @@ REFUSED: list[tuple[bool, str]] = [(False, "imagePullSecrets"), (True, "resource
 
 
 @pytest.mark.parametrize(("may_refer", "field"), REFUSED)
-def test_pod_that_refers_to_api_objects_needs_an_api_server(may_refer: bool, field: str) -> None:
+def test_pod_that_refers_to_api_objects_needs_an_api_server(*, may_refer: bool, field: str) -> None:
     """A scenario with such a pod is not applicable to a kubelet that refuses its manifest."""
     api = FolderApi(Folder(), "Node-1", lambda _namespace, _name: None, may_refer=may_refer)
     with pytest.raises(NotPossibleError) as caught:

@@ -53,4 +53,4 @@ def test_example_is_a_target(tmp_path: Path) -> None:
     assert example is not None
     (tmp_path / "k.toml").write_text(example[1], encoding="utf-8")
 
-    assert read_target(tmp_path / "k.toml").name == "kubelet 1.32"
+    assert read_target(tmp_path / "k.toml").name == "kubelet 1.36"
