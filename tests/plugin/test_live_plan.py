@@ -104,6 +104,23 @@ def test_rehearsal_of_a_scenario_that_fails() -> None:
     assert placed(Scenario(), found, 120).reason == "needs a scripted runtime: restart"
 
 
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("sync.new_pod_goes_step_by_step", ""),
+        ("bugs.orphan_is_stopped_with_its_sandbox", "a file cannot be removed with a grace period"),
+        ("events.events_need_no_listener", "an outage of it"),
+        ("admission.memory_counts", "a kubelet whose memory_bytes can be set"),
+    ],
+)
+def test_needs_of_a_manifest_folder_are_known_before(name: str, refused: str) -> None:
+    """What needs an API server, or a setting that no file has, is left out and no kubelet is started for it."""
+    found = dry_run(every_scenario()[name], name, Choice(kubelet="reference-process"), {})
+
+    assert found.refused.removeprefix("an API server: ") == refused
+    assert placed(Scenario(), found, 120, OWN | {"inject"}).reason.endswith(refused)
+
+
 def test_liars_are_for_scripted_runtimes() -> None:
     """A scenario that makes the runtime break contracts needs a scripted one."""
 

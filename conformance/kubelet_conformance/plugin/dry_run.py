@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import ScenarioError, Target
+from kubelet_conformance.targets.controls import ApiControl, ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.process.kubelet_paths import unknown_setting
+from kubelet_conformance.targets.process.manifest_api import FolderRehearsal
 from kubelet_conformance.trace.format.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 
 _BY_KIND = frozenset({"api.put", "api.remove"})
@@ -61,6 +63,7 @@ class DryRun:
         handlers: the runtime handlers by which sandboxes were run.
         host_ports: it wanted ports of the node, or containers on the node's network.
         servers: something was sent over the network to its pods.
+        refused: what a kubelet that is fed by a manifest folder cannot be made to do for it, or nothing.
     """
 
     uses: set[str] = field(default_factory=set[str])
@@ -70,26 +73,34 @@ class DryRun:
     handlers: set[str] = field(default_factory=set[str])
     host_ports: bool = False
     servers: bool = False
+    refused: str = ""
 
 
 def dry_run(
     function: Callable[..., Awaitable[None]], name: str, choice: Choice, arguments: Mapping[str, Any]
 ) -> DryRun:
-    """Play the scenario on the reference and the fake, as this version of Kubernetes; what it needed."""
+    """Play the scenario on the reference and the fake, for this choice of a target; what it needed."""
     found = DryRun()
 
     async def on(target: Target) -> None:
+        api = FolderRehearsal(target.api)
+        watched = _watched(replace(target, api=cast("ApiControl", api)), found.uses)
         try:
-            await function(**{**arguments, "node": Node(_watched(target, found.uses))})
+            await function(**{**arguments, "node": Node(watched)})
         finally:
             found.seconds = target.now()
+            if choice.is_process:
+                found.refused = (
+                    unknown_setting(name for name, _ in scenario_of(function).settings) or api.refused
+                )
             _look_at(target.recorder, found)
 
     # One that fails may depend on a real runtime; how far it came shows enough.
     with suppress(ScenarioError):
         declared = scenario_of(function)
         version = choice.kubernetes or declared.nearest()
-        open_stage(choice).play(on, name, dict(declared.settings), version)
+        usual = replace(choice, kubelet="reference", runtime="fake")
+        open_stage(usual).play(on, name, dict(declared.settings), version)
     return found
 
 
@@ -166,11 +177,16 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where, why (for one that is not applicable: what is missing), and how long one wait may take (s)."""
+    """Where, why (for one that is not applicable: what is missing), and how long it takes if all is well (s)."""
 
     place: Place
     reason: str = ""
-    wait_seconds_max: float = _EXTRA_WAIT_SECONDS
+    seconds: float = 0
+
+    @property
+    def wait_seconds_max(self) -> float:
+        """How long one wait may take."""
+        return self.seconds + _EXTRA_WAIT_SECONDS
 
 
 def placed(
@@ -184,7 +200,7 @@ def placed(
     if missing:
         return Placement(Place.NOWHERE, f"needs {missing}")
     reason = _why_alone(declared, found)
-    return Placement(Place.ALONE if reason else Place.SHARED, reason, found.seconds + _EXTRA_WAIT_SECONDS)
+    return Placement(Place.ALONE if reason else Place.SHARED, reason, found.seconds)
 
 
 def _missing(declared: Scenario, found: DryRun, budget: float, controls: frozenset[str]) -> Iterator[str]:
@@ -208,6 +224,8 @@ def _missing(declared: Scenario, found: DryRun, budget: float, controls: frozens
         yield f"runtime handlers: {', '.join(sorted(found.handlers))}"
     if found.seconds > budget:
         yield f"{_wall_time(found.seconds)} of wall time"
+    if found.refused:
+        yield found.refused
 
 
 def _wall_time(seconds: float) -> str:

@@ -19,13 +19,14 @@ from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError, processors
+from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.played_run import LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.stage import processors
 
 _FUNCTION = pytest.StashKey[Callable[..., Awaitable[None]]]()
 _PLAYED = pytest.StashKey["Played | str"]()

@@ -74,7 +74,6 @@ class LiveRun:
         scenarios = list(scenarios)
         if len(scenarios) > _FEW:
             self._awaited(self._stage.look())
-        choice = replace(self._options.choice, kubelet="reference", runtime="fake")
         images: set[str] = set()
         for scenario in scenarios:
             name = scenario.named.name
@@ -85,15 +84,14 @@ class LiveRun:
                 budget = self._options.budget
                 self._placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
                 continue
-            found = dry_run(scenario.function, name, choice, scenario.arguments)
+            found = dry_run(scenario.function, name, self._options.choice, scenario.arguments)
             self._placements[name] = placed(declared, found, self._options.budget, self._stage.controls)
             if self._placements[name].place is not Place.NOWHERE:
                 images |= found.images
         if all(each.place is Place.NOWHERE for each in self._placements.values()):
             return
         self._awaited(self._stage.open(images))
-        note = self._runner.run(self._stage.slow_look_ups())
-        if note:
+        for note in self._runner.run(self._stage.isolate()):
             complain(note, note=True)
 
     def _awaited(self, work: Coroutine[Any, Any, None]) -> None:
@@ -132,12 +130,15 @@ class LiveRun:
         }
         beside = [name for name in known if self._placements[name].place is Place.SHARED]
         alone = [name for name in known if self._placements[name].place is Place.ALONE]
-        lives = [_Life(self._acts([name])) for name in alone]
+        # The longest first, so that none is begun when the others are nearly done.
+        lives = [_Life(self._acts([name])) for name in sorted(alone, key=self._seconds, reverse=True)]
         if beside:
-            # The longest first, so that none is begun when the others are nearly done.
-            acts = sorted(self._acts(beside), key=lambda act: -act.wait_seconds_max)
+            acts = self._acts(sorted(beside, key=self._seconds, reverse=True))
             lives.insert(0, _Life(acts, shared=True))
         return lives
+
+    def _seconds(self, name: str) -> float:
+        return self._placements[name].seconds
 
     async def _live(self, lives: list[_Life], ended: Callable[[str], None]) -> None:
         """Play lives of nodes, as many at a time as the stage has runtimes for."""

@@ -53,7 +53,8 @@ class Options:
     @classmethod
     def given(cls, values: Mapping[str, Any], invocation: tuple[str, ...] | None = None) -> Options:
         """The options of these values, by the names that `run` has for them; None is as usual."""
-        usual = {"budget": BUDGET_SECONDS, "concurrency": CONCURRENCY, "kubernetes": ""}
+        concurrency = usual_concurrency(values["runtime"])
+        usual = {"budget": BUDGET_SECONDS, "concurrency": concurrency, "kubernetes": ""}
         values = {**values, **{name: each for name, each in usual.items() if values[name] is None}}
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
         same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
@@ -123,17 +124,20 @@ class Options:
             chosen.append(f"{prefix}kill-foreign-pods")
         if self.budget != BUDGET_SECONDS:
             chosen.append(f"{prefix}budget={self.budget:g}")
-        if self.concurrency != CONCURRENCY:
+        if self.concurrency != usual_concurrency(self.choice.runtime):
             chosen.append(f"{prefix}concurrency={self.concurrency}")
         return chosen
 
 
 BUDGET_SECONDS = 120.0
 """The wall time that a scenario may need, unless another is given."""
-CONCURRENCY = 8
-"""How many scenarios are played on one node at a time, unless another is given."""
 _RUN = ("kubelet-conformance", "run")
 _PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
+
+
+def usual_concurrency(runtime: str) -> int:
+    """How many scenarios are played on one node at a time, unless another is given: containers take more."""
+    return 24 if runtime == "fake" else 8
 
 
 _REAL = "on a real runtime, "
@@ -160,7 +164,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "concurrency": {
         "type": int,
-        "default": CONCURRENCY,
         "help": f"{_REAL}run at most N scenarios at the same time on one node",
     },
     "kill-foreign-pods": {

@@ -6,9 +6,7 @@ There is no thread here that could wait for a process that has been killed.
 """
 
 import contextlib
-import os
 import signal
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing import get_context
@@ -26,11 +24,6 @@ Play: TypeAlias = "Callable[[], Played]"
 
 class ProcessDiedError(Exception):
     """A process that plays scenarios has ended by itself; the message says how."""
-
-
-def processors() -> int:
-    """How many processes it is worth to play in."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
 class Ahead:

@@ -21,7 +21,7 @@ from kubelet_conformance.targets.controls import MANIFEST_URL, KubeletEndedError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.cleanup import clear, mounts_below
-from kubelet_conformance.targets.process.mount_namespace import slow_look_ups
+from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.pod_watch import event_fields
 from kubelet_conformance.targets.process.target_file import KubeletTarget, reference_process
@@ -353,9 +353,13 @@ def test_single_manifest_is_written_in_place(tmp_path: Path) -> None:
 @pytest.mark.slow
 @on_loop
 async def test_isolated_node_has_its_own_hosts_and_state(tmp_path: Path) -> None:
-    """Its kubelet knows the node's name, and what is written to /var/lib/kubelet is gone with the node."""
+    """Its kubelet knows the node's name, and what it writes to folders of all kubelets goes with the node."""
     hosts = "print(open('/etc/hosts').readline(), flush=True)"
-    script = f"{hosts}; open('/var/lib/kubelet/trace', 'w').close(){STUB}"
+    paths = "/var/lib/kubelet", "/var/log/pods", "/usr/libexec/kubernetes/kubelet-plugins"
+    folders = list(map(Path, paths))
+    writes = [f"open('{each}/trace', 'w').close()" for each in folders]
+    script = f"{'; '.join([hosts, *writes])}{STUB}"
+    before = [each.exists() for each in folders]
     async with bench_in(tmp_path) as bench:
         written: list[bytes] = []
         node = ProcessNode(python(script), bench.folder, bench.machine.socket, bench.recorder, isolated=True)
@@ -365,11 +369,12 @@ async def test_isolated_node_has_its_own_hosts_and_state(tmp_path: Path) -> None
             node.kubelet.on_line.append(written.append)
             await node.kubelet.start()
             await node.kubelet.stop()
-        outside = await asyncio.to_thread(lambda: {each.name for each in Path("/var/lib/kubelet").iterdir()})
+        can = await can_isolate("node-1")
 
         assert written[0] == b"127.0.0.1 node-1"
-        assert "trace" not in outside
+        assert [each.exists() for each in folders] == before
+        assert not any((each / "trace").exists() for each in folders)
         assert list(bench.folder.iterdir()) == []
-        assert await slow_look_ups("localhost", isolated=False) == ""
-        assert not await slow_look_ups("no-such-node.invalid", isolated=True)
-        assert "put 127.0.0.1 no-such" in await slow_look_ups("no-such-node.invalid", isolated=False)
+        assert can
+        assert await slow_look_ups("localhost") == ""
+        assert "put 127.0.0.1 no-such" in await slow_look_ups("no-such-node.invalid")

@@ -6,7 +6,7 @@ import io
 import traceback
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -27,6 +27,7 @@ from kubelet_conformance.targets.live.recorded_tap import tapped
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped_controls import ScopedApi, ScopedManifests
 from kubelet_conformance.targets.live.scoped_recorder import Router, View
+from kubelet_conformance.targets.process.file_watches import watches_for_a_kubelet
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
@@ -41,6 +42,8 @@ _Node: TypeAlias = ReferenceNode | ProcessNode
 NODE = "node-1"
 """The name of every node."""
 _RECHECK_SECONDS = 0.1
+_RARE_RECHECK_SECONDS = 1.0
+"""On a fake, of which all is on the record; what a kubelet shows no longer is not."""
 _DELETE_SECONDS = 30.0
 _DELETE_GRACE_SECONDS = 1
 _CHANGING = frozenset(
@@ -57,6 +60,7 @@ class LiveEnvironment:
 
     `process` is the kubelet where it is a process of its own, None for the one in this process. `private` is
     the runtime's other side, where it is one of our own; `fake` is there where the runtime is the fake.
+    Kubelets that are `isolated` have mount namespaces; so many start at a time as `starts` lets.
     """
 
     choice: Choice
@@ -66,6 +70,8 @@ class LiveEnvironment:
     process: KubeletTarget | None = None
     private: OwnContainerd | None = None
     fake: OwnFake | None = None
+    isolated: bool = False
+    starts: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
 
 
 class Life:
@@ -99,13 +105,16 @@ class Life:
         self._router = Router(self._recorder)
         self._state = RuntimeState(around.endpoint.services)
         self._recorder.listeners.append(self._heard)
+        self._recorded = asyncio.Event()
         self._fake = None if around.fake is None else around.fake.control(self._recorder)
+        self._recheck_seconds = _RECHECK_SECONDS if around.fake is None else _RARE_RECHECK_SECONDS
 
     def now(self) -> float:
         """Seconds since the start."""
         return round(self._clock.monotonic(), 6) if self._ended_at is None else self._ended_at
 
     def _heard(self, seen: Seen) -> None:
+        self._recorded.set()
         if isinstance(seen, RecordedReply) and seen.call.rpc in _CHANGING:
             self._state.look_soon()
 
@@ -113,13 +122,17 @@ class Life:
         """The whole life."""
         socket = self._folder / "tap" / "cri.sock"
         async with AsyncExitStack() as stack:
-            await self._state.look()
-            await stack.enter_async_context(_going_on(self._state.keep_looking()))
+            if self._fake is None:
+                await self._state.look()
+                await stack.enter_async_context(_going_on(self._state.keep_looking()))
             await stack.enter_async_context(tapped(socket, self._around.endpoint.path, self._recorder))
             self._node = self._make_node(socket)
-            await stack.enter_async_context(self._node)
-            self._node.manifests.look()
-            await self._node.kubelet.start()
+            async with self._around.starts:
+                if self._around.process is not None:
+                    await watches_for_a_kubelet()
+                await stack.enter_async_context(self._node)
+                self._node.manifests.look()
+                await self._node.kubelet.start()
             try:
                 outcomes = await self._all(concurrency, ended)
             finally:
@@ -140,7 +153,7 @@ class Life:
                 self._recorder,
                 NODE,
                 settings,
-                isolated=around.fake is not None and around.choice.has_target_file,
+                isolated=around.isolated,
             )
         return ReferenceNode(
             parts=around.parts,
@@ -216,7 +229,7 @@ class Life:
         return Target(
             node_name=NODE,
             wait_seconds_max=act.wait_seconds_max,
-            recheck_seconds=_RECHECK_SECONDS,
+            recheck_seconds=self._recheck_seconds,
             recorder=view,
             runtime=runtime,
             api=cast("ApiControl", ScopedApi(self._node.api, scope, self._router, view)),
@@ -237,7 +250,10 @@ class Life:
         self._node.manifests.remove_all(lambda file: file.removeprefix(".").startswith(f"{scope.id}-"))
         deadline = self.now() + _DELETE_SECONDS
         while self._runs(scope) and self.now() < deadline:
-            await self._clock.sleep(_RECHECK_SECONDS)
+            self._recorded.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._recheck_seconds):
+                    await self._recorded.wait()
 
     def _delete(self, namespace: str, name: str) -> None:
         """Delete a pod that is not needed any more; a file is removed with the pod's own grace period."""
@@ -245,7 +261,8 @@ class Life:
         self._node.api.delete(namespace, name, grace)
 
     def _runs(self, scope: Scope) -> bool:
-        here = (each for each in self._state.sandboxes if scope.holds(each.namespace))
+        every = self._state.sandboxes if self._fake is None else self._fake.sandboxes()
+        here = (each for each in every if scope.holds(each.namespace))
         pods = (each for each in self._node.api.pods() if scope.holds(each["namespace"]))
         return any(each.ready for each in here) or any(pods)
 

@@ -23,9 +23,10 @@ from kubelet_conformance.targets.live.private_runtimes import (
     own_fake,
 )
 from kubelet_conformance.targets.process.cleanup import clear
-from kubelet_conformance.targets.process.mount_namespace import slow_look_ups
+from kubelet_conformance.targets.process.file_watches import kubelets_max
+from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
-from kubelet_conformance.targets.stage import Act, PlayedLife
+from kubelet_conformance.targets.stage import Act, PlayedLife, processors
 from kubelet_reference.kubelet.parts import Parts
 
 _FAKE, _CONTAINERD = "fake", "containerd"
@@ -33,8 +34,13 @@ _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
 _CHARS_MAX = 64
 _SHORT = "/tmp"  # noqa: S108 - the folder there has a name that cannot be guessed, and is private
-_LANES = {_FAKE: 8, _CONTAINERD: 3}
+_NODES_OF_A_PROCESSOR = 8
+_NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
+_IN_TURN = (
+    "nodes are run in turn, as kubelets side by side take each other's /var/lib/kubelet/device-plugins:"
+    " each can have its own beside the fake runtime, and where Linux lets this user make mount namespaces"
+)
 
 
 class WallStage:
@@ -55,7 +61,14 @@ class WallStage:
         self._runtime = choice.runtime
         self._idle: list[LiveEnvironment] = []
         """Runtimes on which no life is played at the moment."""
-        self._lanes = asyncio.Semaphore(_LANES.get(choice.runtime, 1))
+        self._isolated = False
+        """Kubelets are started in mount namespaces."""
+        self._starts = asyncio.Semaphore(processors())
+        """A kubelet that starts takes a processor for a second or two."""
+        nodes = min(_NODES_MAX.get(choice.runtime, 1), _NODES_OF_A_PROCESSOR * processors())
+        self.nodes = nodes if self._process is None else min(nodes, kubelets_max())
+        """How many lives are played at a time."""
+        self._lanes = asyncio.Semaphore(self.nodes)
 
     @property
     def runtime(self) -> str:
@@ -81,11 +94,16 @@ class WallStage:
             async with connected(path_of(self._choice.runtime)):
                 pass
 
-    async def slow_look_ups(self) -> str:
-        """What is to be done lest a real kubelet waits for its node's name, "" if nothing."""
+    async def isolate(self) -> list[str]:
+        """See whether real kubelets can have mount namespaces; what follows where they cannot, in words."""
         if not self._choice.has_target_file:
-            return ""
-        return await slow_look_ups(NODE, isolated=self._choice.runtime == _FAKE)
+            return []
+        self._isolated = self._choice.runtime == _FAKE and await can_isolate(NODE)
+        if self._isolated:
+            return []
+        notes = [_IN_TURN] if self.nodes > 1 else []
+        self.nodes, self._lanes = 1, asyncio.Semaphore()
+        return [*notes, *filter(None, [await slow_look_ups(NODE)])]
 
     async def open(self, images: Iterable[str]) -> None:
         """Connect, and see that scenarios with these images can be played; raises `TargetError`."""
@@ -117,7 +135,15 @@ class WallStage:
         return around
 
     def _surroundings(self, endpoint: Endpoint) -> LiveEnvironment:
-        return LiveEnvironment(self._choice, self._behaviour, self._parts, endpoint, self._process)
+        return LiveEnvironment(
+            self._choice,
+            self._behaviour,
+            self._parts,
+            endpoint,
+            self._process,
+            isolated=self._isolated,
+            starts=self._starts,
+        )
 
     async def play(
         self,
@@ -137,10 +163,7 @@ class WallStage:
         """
         async with self._lanes, _private_folder() as folder, self._free_runtime(folder) as around:
             life = Life(around, acts, folder, shared=shared, log=log)
-            try:
-                return await life.play(concurrency, ended or _nobody)
-            finally:
-                await _sweep(around)
+            return await life.play(concurrency, ended or _nobody)
 
     @asynccontextmanager
     async def _free_runtime(self, folder: Path) -> AsyncGenerator[LiveEnvironment]:
@@ -150,7 +173,10 @@ class WallStage:
             try:
                 yield around
             finally:
-                self._idle.append(around)
+                try:
+                    await _sweep(around)
+                finally:
+                    self._idle.append(around)
             return
         async with (
             own_fake(folder / "fake" / "cri.sock") as fake,

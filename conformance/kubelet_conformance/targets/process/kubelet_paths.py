@@ -4,7 +4,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -115,16 +115,22 @@ def configuration(template: str, places: Places, settings: Mapping[str, object])
         if settings:
             raise NotPossibleError("a kubelet with a configuration file: " + ", ".join(settings))
         return None
+    unknown = unknown_setting(settings)
+    if unknown:
+        raise NotPossibleError(unknown)
     found: Json = yaml.safe_load(places.filled(template))
     for name, value in settings.items():
-        if name not in _FIELDS:
-            raise NotPossibleError(f"a kubelet whose {name} can be set")
         field, written = _FIELDS[name]
         given = written(value, places)
         found[field] = {**(found.get(field) or {}), **given} if field == _GATES else given
     if "maxContainerRestartPeriod" in found.get("crashLoopBackOff", {}):
         found.setdefault(_GATES, {})["KubeletCrashLoopBackOffMax"] = True
     return found
+
+
+def unknown_setting(settings: Iterable[str]) -> str:
+    """What these settings of a scenario need and no configuration file has, to follow "needs"; or nothing."""
+    return next((f"a kubelet whose {name} can be set" for name in settings if name not in _FIELDS), "")
 
 
 def _plain(value: Any, _: Places) -> Any:  # noqa: ANN401 - whatever the field is

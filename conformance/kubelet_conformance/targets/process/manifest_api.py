@@ -2,11 +2,12 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
-from kubelet_conformance.targets.controls import ApiControl, Manifests, no_api_server
+from kubelet_conformance.targets.controls import ApiControl, Manifests, NotPossibleError, no_api_server
 
 Json = dict[str, Any]
 SOURCE = "kubernetes.io/config.source"
@@ -41,9 +42,13 @@ class FolderApi(ApiControl):
 
     def create(self, manifest: Json) -> Json:
         """Write the pod's manifest; what the kubelet is to make of it comes back."""
+<<<<<<< HEAD
         named = references_of(manifest["spec"])
         if named and not (self._may_refer and _CLAIMS not in named):
             raise no_api_server(f"a pod that refers to its objects ({', '.join(named)})")
+=======
+        _check_references(manifest)
+>>>>>>> 9bc73c00 (Nodes run side by side as the machine bears it, the longest first; what needs an API server starts no kubelet)
         given: Json = manifest["metadata"]
         uid = given.get("uid") or f"{self._life}-0000-4000-8000-{next(self._numbers):012x}"
         metadata: Json = {**given, "namespace": given.get("namespace", "default"), "uid": uid}
@@ -64,9 +69,7 @@ class FolderApi(ApiControl):
     def delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         """Remove the manifest; the pod's own grace period holds."""
         key = self._key(namespace, name)
-        grace = self._wanted[key]["spec"].get("terminationGracePeriodSeconds", 30)
-        if grace_seconds not in {None, grace}:
-            raise no_api_server("a file cannot be removed with a grace period")
+        _check_grace(self._wanted[key], grace_seconds)
         del self._wanted[key]
         self._deleted[key] = None
         self._manifests.remove(_file(key))
@@ -77,8 +80,7 @@ class FolderApi(ApiControl):
         A kubelet shows its desired pods: the end of a deleted one is not to be seen.
         """
         key = namespace, name
-        if key in self._deleted:
-            raise no_api_server("the status of a deleted pod")
+        _check_not_deleted(key, self._deleted)
         found = self._shown(namespace, name)
         if found is not None:
             return found
@@ -108,6 +110,64 @@ class FolderApi(ApiControl):
         annotations = {**metadata.get("annotations", {}), SOURCE: "file"}
         name = metadata["name"] + self._suffix
         return {**pod, "metadata": {**metadata, "name": name, "annotations": annotations}}
+
+
+class FolderRehearsal:
+    """Another API server, which does everything and notes the first thing that `FolderApi` refuses.
+
+    Attributes:
+        refused: what that needs, to follow "needs"; "" if there is nothing so far.
+    """
+
+    def __init__(self, api: ApiControl) -> None:
+        self._api = api
+        self._deleted: set[tuple[str, str]] = set()
+        self.refused = ""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the server has
+        done = getattr(self._api, name)
+        check = getattr(self, f"_check_{name}", None)
+        if name not in vars(FolderApi):
+            # What is not overridden refuses.
+            check = partial(getattr(ApiControl, name), self)
+
+        def noted(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - those of the method
+            try:
+                if check is not None:
+                    check(*given, **named)
+            except NotPossibleError as error:
+                self.refused = self.refused or str(error)
+            return done(*given, **named)
+
+        return noted
+
+    def _check_create(self, manifest: Json) -> None:
+        metadata: Json = manifest["metadata"]
+        self._deleted.discard((metadata.get("namespace", "default"), metadata["name"]))
+        _check_references(manifest)
+
+    def _check_delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
+        self._deleted.add((namespace, name))
+        _check_grace(self._api.get(namespace, name) or {"spec": {}}, grace_seconds)
+
+    def _check_get(self, namespace: str, name: str) -> None:
+        _check_not_deleted((namespace, name), self._deleted)
+
+
+def _check_references(manifest: Json) -> None:
+    named = references_of(manifest["spec"])
+    if named:
+        raise no_api_server(f"a pod that refers to its objects ({', '.join(named)})")
+
+
+def _check_grace(pod: Json, grace_seconds: int | None) -> None:
+    if grace_seconds not in {None, pod["spec"].get("terminationGracePeriodSeconds", 30)}:
+        raise no_api_server("a file cannot be removed with a grace period")
+
+
+def _check_not_deleted(key: tuple[str, str], deleted: Collection[tuple[str, str]]) -> None:
+    if key in deleted:
+        raise no_api_server("the status of a deleted pod")
 
 
 def references_of(spec: Json) -> list[str]:

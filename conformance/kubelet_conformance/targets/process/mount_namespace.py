@@ -1,8 +1,8 @@
-"""A mount namespace for one node: a hosts file that knows the node, and a /var/lib/kubelet of its own.
+"""A mount namespace for one node: a hosts file that knows the node, and fixed folders of its own.
 
 A kubelet without an API server looks its node's name up at each sync of the node, which takes seconds where
-nothing answers. And each kubelet serves device plugins below /var/lib/kubelet, whatever its root folder is,
-so that two of them would take each other's socket.
+nothing answers. And each kubelet uses some folders whatever its root folder is: two of them would take each
+other's socket for device plugins, and what they write there would stay behind.
 """
 
 import asyncio
@@ -14,11 +14,32 @@ from typing import Self
 from kubelet_conformance.targets.process.child import Child
 
 _HOSTS = Path("/etc/hosts")
-_KUBELET = Path("/var/lib/kubelet")
-_MOUNT = (
-    f'mount -t tmpfs kubelet {_KUBELET} && mount --bind "$0" {_HOSTS} && echo ready && exec sleep infinity'
+_FOLDERS = (
+    *("/var/lib/kubelet", "/var/log/pods", "/var/log/containers"),
+    "/usr/libexec/kubernetes/kubelet-plugins",
 )
-_TOOLS = ("unshare", "nsenter", "mount", "sleep")
+"""What kubelets use at these paths, whatever they are configured to."""
+_MOUNT = f"""
+set -e
+for folder in {" ".join(_FOLDERS)}; do
+    above=$folder
+    while [ ! -d "$above" ]; do above=$(dirname "$above"); done
+    if [ "$above" != "$folder" ]; then
+        # The machine does not have it, and shall not get it: it is made in a layer above the folder that it
+        # has, through which the kubelet's own files must not be seen.
+        case "$0" in "$above"/*) exit 1; esac
+        mkdir "$1" && mount -t tmpfs kubelet "$1" && mkdir "$1/upper" "$1/work"
+        mount -t overlay -o "lowerdir=$above,upperdir=$1/upper,workdir=$1/work" kubelet "$above"
+        umount --lazy "$1" && rmdir "$1"
+        mkdir -p "$folder"
+    fi
+    mount -t tmpfs kubelet "$folder"
+done
+mount --bind "$0" {_HOSTS}
+echo ready
+exec sleep infinity
+"""
+_TOOLS = ("unshare", "nsenter", "mount", "umount", "sleep")
 _READY = b"ready"
 
 
@@ -51,11 +72,9 @@ class MountNamespace:
         self._hosts.write_text(
             f"127.0.0.1 {self._node}\n{_HOSTS.read_text(encoding='utf-8')}", encoding="utf-8"
         )
-        # It stays, empty: removing it would take it from all nodes that mount something there.
-        _KUBELET.mkdir(parents=True, exist_ok=True)
         # What is mounted in it is seen by nobody else, and goes with it.
-        command = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _MOUNT, str(self._hosts)]
-        self._holder = Child(command, {}, self._hear)
+        command = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _MOUNT]
+        self._holder = Child([*command, str(self._hosts), f"{self._hosts}.layer"], {}, self._hear)
         self._watching = asyncio.create_task(self._watch(self._holder), name="watching the namespace")
 
     async def _watch(self, holder: Child) -> None:
@@ -79,19 +98,21 @@ class MountNamespace:
         self._end()
 
 
-async def slow_look_ups(node: str, *, isolated: bool) -> str:
-    """What is to be done lest a kubelet waits for its node's name, "" if nothing."""
+async def can_isolate(node: str) -> bool:
+    """Whether a namespace can be made here."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with MountNamespace(Path(folder, "hosts"), node) as trial:
+            return bool(trial.prefix)
+
+
+async def slow_look_ups(node: str) -> str:
+    """What is to be done lest a kubelet outside a namespace waits for its node's name, "" if nothing."""
     try:
         await asyncio.get_running_loop().getaddrinfo(node, None)
     except OSError:
         pass
     else:
         return ""
-    if isolated:
-        with tempfile.TemporaryDirectory() as folder:
-            async with MountNamespace(Path(folder, "hosts"), node) as trial:
-                if trial.prefix:
-                    return ""
     return (
         f"no address is known for {node}: a kubelet without an API server may wait 5 s for it, often; "
         f"put 127.0.0.1 {node} into {_HOSTS}"

@@ -143,6 +143,6 @@ class ProcessNode:
             if self._namespace is not None:
                 await self._namespace.__aexit__()
             await self._server.close()
-            left = clear(self._folder, ENTRIES)
+            left = await asyncio.to_thread(clear, self._folder, ENTRIES)
         if left:
             raise TargetError("; ".join(left))
