@@ -177,7 +177,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where, why (for one that is not applicable: what is missing), and how long it takes if all is well (s)."""
+    """Where, why (for one that is not applicable: what is missing), and how many seconds it should take."""
 
     place: Place
     reason: str = ""

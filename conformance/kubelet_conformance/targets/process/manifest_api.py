@@ -42,13 +42,7 @@ class FolderApi(ApiControl):
 
     def create(self, manifest: Json) -> Json:
         """Write the pod's manifest; what the kubelet is to make of it comes back."""
-<<<<<<< HEAD
-        named = references_of(manifest["spec"])
-        if named and not (self._may_refer and _CLAIMS not in named):
-            raise no_api_server(f"a pod that refers to its objects ({', '.join(named)})")
-=======
-        _check_references(manifest)
->>>>>>> 9bc73c00 (Nodes run side by side as the machine bears it, the longest first; what needs an API server starts no kubelet)
+        _check_references(manifest, may_refer=self._may_refer)
         given: Json = manifest["metadata"]
         uid = given.get("uid") or f"{self._life}-0000-4000-8000-{next(self._numbers):012x}"
         metadata: Json = {**given, "namespace": given.get("namespace", "default"), "uid": uid}
@@ -144,7 +138,8 @@ class FolderRehearsal:
     def _check_create(self, manifest: Json) -> None:
         metadata: Json = manifest["metadata"]
         self._deleted.discard((metadata.get("namespace", "default"), metadata["name"]))
-        _check_references(manifest)
+        # Whether other references are taken depends on the kubelet's feature gates.
+        _check_references(manifest, may_refer=True)
 
     def _check_delete(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         self._deleted.add((namespace, name))
@@ -154,9 +149,9 @@ class FolderRehearsal:
         _check_not_deleted((namespace, name), self._deleted)
 
 
-def _check_references(manifest: Json) -> None:
+def _check_references(manifest: Json, *, may_refer: bool) -> None:
     named = references_of(manifest["spec"])
-    if named:
+    if named and not (may_refer and _CLAIMS not in named):
         raise no_api_server(f"a pod that refers to its objects ({', '.join(named)})")
 
 
