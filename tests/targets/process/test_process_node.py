@@ -369,6 +369,7 @@ async def test_isolated_node_has_its_own_hosts_and_state(tmp_path: Path) -> None
             node.kubelet.on_line.append(written.append)
             await node.kubelet.start()
             await node.kubelet.stop()
+            assert (node.root / "var/log/pods/trace").exists()
         can = await can_isolate("node-1")
 
         assert written[0] == b"127.0.0.1 node-1"

@@ -131,6 +131,9 @@ class Life:
                 if self._around.process is not None:
                     await watches_for_a_kubelet()
                 await stack.enter_async_context(self._node)
+                if self._around.fake is not None:
+                    root = self._node.root if isinstance(self._node, ProcessNode) else Path("/")
+                    self._around.fake.write_below(root)
                 self._node.manifests.look()
                 await self._node.kubelet.start()
             try:

@@ -90,6 +90,10 @@ class OwnFake:
         self._clock = clock
         self.socket = socket
 
+    def write_below(self, root: Path) -> None:
+        """Let containers write files: a kubelet counts restarts by their logs, and reads last words."""
+        self._runtime.core.store.logs.files = _NodeFiles(root)
+
     def control(self, recorder: Recorder) -> FakeRuntimeControl:
         """The control of it; what it does by itself goes onto this record."""
         servers = PodServers(recorder, lambda _: False, lambda _: "", self._clock.sleep)
@@ -120,11 +124,14 @@ class ScopedFakeControl:
 
 
 class _NodeFiles:
-    """Files of this machine, as containers write them."""
+    """Files of the node, as containers write them; `root` is where its kubelet sees /."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
 
     def append(self, path: str, content: bytes) -> None:
         """Add to a file, which is made if it is not there, as is its folder."""
-        file = Path(path)
+        file = self._root / path.removeprefix("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as opened:
             opened.write(content)
@@ -136,7 +143,5 @@ async def own_fake(socket: Path) -> AsyncGenerator[OwnFake]:
     clock = WallClock()
     core = RuntimeCore(epoch_ns=clock.wall_ns() - round(clock.monotonic() * 1e9))
     runtime = FakeRuntime(core, clock)
-    # A kubelet counts restarts by the logs that it finds, and reads last words from files.
-    core.store.logs.files = _NodeFiles()
     async with RuntimeServer(runtime, socket):
         yield OwnFake(runtime, socket, clock)

@@ -46,8 +46,8 @@ _READY = b"ready"
 class MountNamespace:
     """Holds the namespace for as long as its context is open; all kubelets of the node are started in it.
 
-    `prefix` is put before a command to run it there. It is empty where no namespace can be made, and the
-    command runs as it would without.
+    `prefix` is put before a command to run it there, and below `root` others find the files that are there.
+    Where no namespace can be made these are empty and `/`, and the command runs as it would without.
     """
 
     def __init__(self, hosts: Path, node: str) -> None:
@@ -56,6 +56,7 @@ class MountNamespace:
         self._holder: Child | None = None
         self._answered = asyncio.Event()
         self.prefix: tuple[str, ...] = ()
+        self.root = Path("/")
 
     async def __aenter__(self) -> Self:
         """Make it, if that is possible."""
@@ -80,13 +81,14 @@ class MountNamespace:
     async def _watch(self, holder: Child) -> None:
         """One that ends has mounted nothing."""
         await holder.ended()
-        self.prefix = ()
+        self.prefix, self.root = (), Path("/")
         self._answered.set()
 
     def _hear(self, line: bytes) -> None:
         if line == _READY and self._holder is not None:
             # Who enters a namespace is at its root: a relative path begins where we are.
             self.prefix = ("nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", f"--wd={Path.cwd()}", "--")
+            self.root = Path(f"/proc/{self._holder.pid}/root")
         self._answered.set()
 
     def _end(self) -> None:

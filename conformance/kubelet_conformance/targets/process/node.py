@@ -63,6 +63,8 @@ class ProcessNode:
         self._settings = settings or {}
         self.configuration: dict[str, Any] | None = None
         """What the kubelet is started with, None where there is no such file."""
+        self.root = Path("/")
+        """Where this process finds the files that the kubelet sees."""
         self._server = ManifestServer()
         self._namespace = MountNamespace(folder / "hosts", node_name) if isolated else None
         self._watching: asyncio.Task[None] | None = None
@@ -90,6 +92,7 @@ class ProcessNode:
             self._prepare()
             if self._namespace is not None:
                 self.kubelet.prefix = (await self._namespace.__aenter__()).prefix
+                self.root = self._namespace.root
         except BaseException:
             await self._server.close()
             raise
