@@ -50,15 +50,6 @@ def test_final_status_has_the_exit_codes(
     s.status(web, "Failed", containerStatuses=[c1_status])
 
 
-def test_container_is_not_made_again_before_its_end_is_read() -> None:
-    """WORK-17: a kubelet that has not read the exit, and did not stop the container, cannot know."""
-    s, web, sandbox, c1 = running()
-    s.exited(c1, seen=False)
-    s.create(web, sandbox, "c1", 1)
-
-    assert s.judge("WORK-17").verdict is BROKEN
-
-
 def orphaned(kubernetes: str) -> tuple[TraceBuilder, str]:
     """A container that runs though nobody ever wanted its pod; returns its id."""
     s = TraceBuilder(kubernetes)

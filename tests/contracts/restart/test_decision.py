@@ -53,18 +53,6 @@ def test_stop_of_a_pod_whose_file_came_back(s: TraceBuilder, *, went: bool) -> N
     s.wait(5).run_container(web, sandbox, attempt=1)
 
 
-@detects("RESTART-02")
-def test_end_is_read_before_a_restart(s: TraceBuilder, *, right: bool) -> None:
-    """RESTART-02 breaks when a container is made again before the kubelet can know that it ended."""
-    web, sandbox, c1 = running(s)
-    new_image(s, web)
-    if right:
-        s.stop(c1)
-    else:
-        s.exited(c1, seen=False)
-    s.run_container(web, sandbox, attempt=1)
-
-
 @pytest.mark.parametrize("replaced", [False, True])
 @detects("RESTART-04")
 def test_unknown_container_is_stopped_first(s: TraceBuilder, *, right: bool, replaced: bool) -> None:

@@ -249,7 +249,12 @@ def finished_t(container: Container) -> float | None:
 
 
 def unread_end(m: Moment, container: Container) -> bool:
-    """The container ended by itself, and the kubelet has not read that: to its knowledge it runs."""
+    """The container ended by itself, and no list or status has shown it: the kubelet takes it to run."""
+    return not container.listed_exited and uninspected_end(m, container)
+
+
+def uninspected_end(m: Moment, container: Container) -> bool:
+    """The container ended by itself, and no status of it shows that; a kubelet need not go by lists."""
     if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
         return False
     reported = container.record is not None and container.record.state == "CONTAINER_EXITED"

@@ -143,7 +143,7 @@ def believed_running(container: Container) -> bool:
     if container.state not in {"running", "exited"} or container.started_t is None:
         return False
     reported = container.record
-    if reported is not None and reported.state != "CONTAINER_RUNNING":
+    if container.listed_exited or (reported is not None and reported.state != "CONTAINER_RUNNING"):
         return False
     return not container.stops or not any(stop.succeeded or stop.not_found for stop in container.stops)
 

@@ -67,8 +67,11 @@ def _not_early(m: Moment, *kinds: Kind) -> Findings:
     restart = backoffs.restart_at(m)
     if restart is None or not restart.least or restart.ended.exit is None:
         return None
-    if backoffs.was_killed(restart.ended) or restart.ended.kind not in kinds:
+    ended = restart.ended
+    if backoffs.was_killed(ended) or ended.kind not in kinds:
         return None
+    if ended.pod is not None and ended.kind == "app" and containers.wants_restart(ended.pod, ended) is False:
+        return None  # That it is run again at all breaks RESTART-05.
     wrong = _early(restart)
     return broken(wrong, restart.ended.exit.seq) if wrong else KEPT
 

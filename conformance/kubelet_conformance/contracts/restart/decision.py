@@ -189,7 +189,8 @@ def _(m: Moment, pod: Pod) -> Findings:
         return None
     if containers.wants_restart(pod, newest) is not False:
         return None
-    if (newest.stops or containers.unread_end(m, newest)) and containers.changed(newest, containers.asked(m)):
+    is_taken_to_run = newest.stops or containers.uninspected_end(m, newest)
+    if is_taken_to_run and containers.changed(newest, containers.asked(m)):
         return None  # For all the kubelet knows it ran until it was stopped for its new definition.
     if newest.stops and _has_kill_probe(newest):
         return None  # It ended while it was being killed for its probe, if only by its preStop hook.

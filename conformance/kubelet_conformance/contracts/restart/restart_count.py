@@ -37,7 +37,7 @@ def next_number(m: Moment) -> Findings:
 def _(m: Moment) -> Findings:
     config = asked(m)
     name, attempt = config.metadata.name, config.metadata.attempt
-    annotated = config.annotations.get(Annotation.RESTART_COUNT)
+    annotated = config.annotations.get(Annotation.RESTART_COUNT, str(attempt))
     if annotated != str(attempt):
         return broken(f"{name} is attempt {attempt} and has annotation restartCount {annotated}")
     if config.log_path != f"{name}/{attempt}.log":

@@ -114,6 +114,8 @@ def containers_listed(moment: Moment) -> None:
     records = moment.response(ListContainersReply).containers
     for record in records:
         known = world.containers.get(record.id)
+        if known is not None and record.state == "CONTAINER_EXITED":
+            known.listed_exited = True
         if (known is not None and known.state != "unseen") or world.went_since(record.id, moment.call.t):
             continue
         container = world.found_container(record)

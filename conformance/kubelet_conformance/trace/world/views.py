@@ -153,6 +153,8 @@ class Container(Entity):
     """The last status the runtime gave (ContainerStatus)."""
     seen_running: bool = False
     """It was reported to the kubelet as running."""
+    listed_exited: bool = False
+    """A list has reported it to the kubelet as exited."""
     hooks_open: dict[str, Call] = field(default_factory=dict[str, Call])
     """ExecSync calls into it that have no reply yet, by call id."""
     hooks: deque[Execution] = field(default_factory=_latest_calls)
