@@ -131,7 +131,7 @@ def event(*reasons: str) -> Pattern:
 
 
 def kubelet(*ops: str) -> Pattern:
-    """The kubelet process started, stopped, was killed, or ended by itself."""
+    """The kubelet process started, stopped, was killed, ended by itself, or logged a panic."""
     return _named("kubelet", ops)
 
 

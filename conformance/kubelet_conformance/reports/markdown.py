@@ -86,7 +86,7 @@ def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
         yield ""
         scenario, trace = each.evidence.scenario, each.evidence.trace
         yield f"In scenario {_inline(scenario)}:" if scenario else f"In {_inline(trace)}:"
-        yield from _code([*each.slice(), each.evidence.text])
+        yield from _code([*each.slice(), *each.evidence.text.splitlines()])
     yield ""
     yield f"Again: {_inline(run.again(result.contract.id, [each.evidence.trace for each in breaks]))}"
 

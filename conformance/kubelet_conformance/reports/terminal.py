@@ -138,7 +138,8 @@ class TerminalReport:
         self._line(f"    in {', '.join(where)}")
         for line in at.slice():
             self._line(f"      {line}")
-        self._line(f"      {safe(evidence.text, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
+        for line in evidence.text.splitlines():
+            self._line(f"      {safe(line, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
 
     def _place(self, evidence: Evidence) -> list[str]:
         """Where a break was seen."""

@@ -1,5 +1,6 @@
 """Bugs of the sync loop, of housekeeping, and of the order of first calls."""
 
+import logging
 from collections.abc import Iterable, Sequence
 
 import grpc
@@ -23,6 +24,7 @@ from kubelet_reference.pod_workers.worker import KnownPod
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
+_PANICS = logging.getLogger("kubelet_reference.panics")
 _NODES_SERVERS = ("10.0.0.2", "10.0.0.3", "10.0.0.4")
 
 
@@ -191,3 +193,14 @@ class KnowsTheOldContainers(PodHandlers):
                 for each in pods.spec(pod).containers:
                     before[each.name]
         super().update(changed)
+
+
+@bug("MUT-LOOP-22-B", breaks="LOOP-22")
+class LogsThatItPanics(KnowsTheOldContainers):
+    """An edit that gives a pod a container of another name is lost in a panic, which is logged."""
+
+    def update(self, changed: Iterable[Pod]) -> None:
+        try:
+            super().update(changed)
+        except KeyError as error:
+            _PANICS.error("Observed a panic: %r", error)

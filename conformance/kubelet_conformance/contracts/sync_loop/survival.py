@@ -1,6 +1,6 @@
 """LOOP: the kubelet's process goes on, whatever it is given.
 
-LOOP: a kubelet that ends by itself.
+LOOP: a kubelet that ends by itself, or that panics.
 """
 
 from kubelet_conformance.contract import Moment
@@ -17,4 +17,13 @@ def kubelet_survives(m: Moment) -> Findings:
     if isinstance(record, Kubelet):
         how = f"signal {record.signal}" if record.signal else f"code {record.code}"
         return broken(f"the kubelet ends by itself with {how}")
+    return KEPT if m.node.lives else None
+
+
+@kubelet_survives.clause("panics", on=kubelet("panicked").either(END))
+def kubelet_does_not_panic(m: Moment) -> Findings:
+    """A kubelet does not panic, though it may recover from that and only log it."""
+    record = m.record
+    if isinstance(record, Kubelet):
+        return broken("\n  ".join(["the kubelet logs a panic:", *record.log]))
     return KEPT if m.node.lives else None

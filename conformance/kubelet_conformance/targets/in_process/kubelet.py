@@ -1,8 +1,10 @@
 """The reference kubelet as a process within this one: started, stopped and killed like one."""
 
 import asyncio
+import logging
 import traceback
 from collections.abc import Callable
+from contextvars import ContextVar
 
 from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError
 from kubelet_conformance.targets.in_process.ordering import Orders
@@ -11,6 +13,20 @@ from kubelet_reference.kubelet.kubelet import Kubelet
 
 _CRASHED = 2
 """The exit code of a Go program that panics."""
+_RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+"""The record of the kubelet that a task belongs to."""
+
+
+class _Panics(logging.Handler):
+    """Puts the panics that a kubelet of this process logs on its record."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        recorder = _RECORDER.get()
+        if recorder is not None:
+            recorder.record("kubelet", op="panicked", log=record.getMessage().splitlines())
+
+
+logging.getLogger("kubelet_reference.panics").addHandler(_Panics())
 
 
 class InProcessKubelet(KubeletControl):
@@ -40,6 +56,7 @@ class InProcessKubelet(KubeletControl):
             raise RuntimeError("the kubelet runs already")
         self._kubelet = self._make()
         self._recorder.record("kubelet", op="started")
+        _RECORDER.set(self._recorder)
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet")
         self._task.add_done_callback(self._note_end)
 

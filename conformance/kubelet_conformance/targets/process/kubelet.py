@@ -6,13 +6,13 @@ import shutil
 import signal
 import urllib.error
 import urllib.request
-from collections import deque
 from collections.abc import Callable
 from typing import BinaryIO
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError, NotPossibleError
 from kubelet_conformance.targets.process.child import Child
+from kubelet_conformance.targets.process.kubelet_log import KubeletLog
 from kubelet_conformance.targets.process.kubelet_paths import Places
 from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.trace.format.recorder import Recorder
@@ -20,11 +20,6 @@ from kubelet_reference.util.clock import LoopClock
 
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
-_TAIL_LINES = 400
-_SHOWN_LINES = 12
-_PANICS = ("panic: ", "fatal error: ")
-"""How a Go program begins to say why it ends; its goroutines follow."""
-_TAIL_CHARS = 400
 _OK = 200
 
 
@@ -43,14 +38,14 @@ class ProcessKubelet(KubeletControl):
         self._child: Child | None = None
         self._stopping = False
         self._log: BinaryIO | None = None
-        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._said = KubeletLog(recorder)
         self._starts = 0
         self._ended_child: Child | None = None
         self._ending: KubeletEndedError | None = None
         self._watching: asyncio.Task[None] | None = None
         self.died = asyncio.Event()
         """It ended by itself."""
-        self.on_line: list[Callable[[bytes], None]] = []
+        self.on_line: list[Callable[[bytes], None]] = [self._said.read_line]
         self.prefix: tuple[str, ...] = ()
         """Put before its command."""
 
@@ -142,7 +137,6 @@ class ProcessKubelet(KubeletControl):
         if self._log is not None and not self._log.closed:
             self._log.write(line + b"\n")
             self._log.flush()
-        self._tail.append(line.decode(errors="replace").expandtabs(4)[:_TAIL_CHARS])
         for listener in self.on_line:
             listener(line)
 
@@ -229,10 +223,7 @@ class ProcessKubelet(KubeletControl):
 
     def _with_output(self, what: str) -> str:
         """What happened, and what it wrote last."""
-        lines = list(self._tail)
-        panics = [place for place, line in enumerate(lines) if line.startswith(_PANICS)]
-        begin = panics[0] if panics else max(0, len(lines) - _SHOWN_LINES)
-        wrote = "\n  ".join(lines[begin : begin + _SHOWN_LINES]) or "nothing"
+        wrote = "\n  ".join(self._said.last_lines()) or "nothing"
         return f"{self._target.name} {what}; it wrote:\n  {wrote}"
 
 

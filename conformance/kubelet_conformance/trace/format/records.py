@@ -213,14 +213,16 @@ class Fault(_Line, frozen=True, tag="fault"):
 
 
 class Kubelet(_Line, frozen=True, tag="kubelet"):
-    """The kubelet process started, stopped in order, was killed, or ended by itself.
+    """The kubelet process started, stopped in order, was killed, or ended by itself; or it logged a panic.
 
-    One that ended by itself has its exit `code`, or the `signal` that ended it.
+    One that ended by itself has its exit `code`, or the `signal` that ended it. The `log` has the lines of a
+    panic.
     """
 
-    op: Literal["started", "stopped", "killed", "ended"]
+    op: Literal["started", "stopped", "killed", "ended", "panicked"]
     code: int | None = None
     signal: str | None = None
+    log: tuple[str, ...] = ()
 
 
 class Expect(_Line, frozen=True, tag="expect"):

@@ -23,9 +23,7 @@ _HOOK_ANNOTATION = "io.kubernetes.container.preStopHandler"
 _QUOTED_OUTPUT = re.compile(r"(?P<before>probe (?:failed|warning): |, message: \")(?P<said>.+)", re.DOTALL)
 """What events quote of the output of a probe or hook."""
 _SECRET_OBJECTS = frozenset({"secrets", "configmaps", "serviceaccounts"})
-_OPEN_KINDS = frozenset(
-    {"deleted", "disk", "end", "expect", "fault", "http", "kubelet", "metrics", "runtime"}
-)
+_OPEN_KINDS = frozenset({"deleted", "disk", "end", "expect", "fault", "http", "metrics", "runtime"})
 """Records that hold names, paths and numbers only."""
 
 
@@ -136,6 +134,7 @@ _RECORDS: Mapping[str, _Shape | Change] = {
     "pod": {"pod": redacted_pod},
     "status": {"status": redacted_status},
     "event": {"message": _event},
+    "kubelet": {"log": Redactor.texts},
     "api": {"body": redacted_pod},
     "probe": Redactor.texts,
 }

@@ -40,8 +40,7 @@ class CarriedOverState:
             self._pod(t, fields)
         elif kind == "deleted":
             self._drop([key for key in self._pods if key[3] and key[3] == fields.get("uid")])
-        elif kind == "kubelet":
-            op = fields.get("op")
+        elif kind == "kubelet" and (op := fields.get("op")) != "panicked":
             self._down = None if op == "started" else (t, str(op))
         elif kind == "fault":
             self._fault(t, str(fields.get("what", "")))
