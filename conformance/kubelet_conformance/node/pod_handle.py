@@ -165,12 +165,10 @@ class PodHandle:
         """Wait until these containers (all if none is named) run, by status and in the runtime."""
 
         def runs(name: str) -> bool:
-            return (
-                self.state(name) == "running"
-                and attempt in (None, self.container_status(name).get("restartCount", 0))
-                and any(
-                    c.state == "RUNNING" and attempt in (None, c.attempt) for c in self.containers(name)[-1:]
-                )
+            shown = self.container_status(name).get("containerID", "")
+            return self.state(name) == "running" and any(
+                c.state == "RUNNING" and (attempt is None or (c.attempt == attempt and shown.endswith(c.id)))
+                for c in self.containers(name)[-1:]
             )
 
         which = f"{', '.join(names) or 'all containers'} running"
@@ -194,6 +192,19 @@ class PodHandle:
         await self.until(
             lambda: self.waiting_reason(name) == reason, f"{name} waiting with {reason}", **limits
         )
+
+    async def until_held_back(self, name: str = "c1", **limits: Unpack[Limits]) -> None:
+        """Wait until a container that has ended again waits for its back-off.
+
+        Where statuses are polled its end is enough: kubelets from 1.35 on show the reason for moments only.
+        """
+        polled = self._target.recheck_seconds is not None
+
+        def waits() -> bool:
+            has_ended = self.state(name) == "terminated" and self.container_status(name)["restartCount"] > 0
+            return self.waiting_reason(name) == "CrashLoopBackOff" or (polled and has_ended)
+
+        await self.until(waits, f"{name} waiting with CrashLoopBackOff", **limits)
 
     async def until_terminated(self, name: str = "c1", **limits: Unpack[Limits]) -> None:
         """Wait until a container's status says terminated."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from pod_status import again, condition, ended, runs, tell_status, waits
+from pod_status import again, condition, end_of, ended, runs, tell_status, waits
 from running import BROKEN, KEPT
 from trace_builder import FULL_CHANNELS, TraceBuilder
 from twice import assert_detects, detects
@@ -83,6 +83,21 @@ def test_pod_that_was_initialized_stays_so(
         )
 
         assert bool(s.judge(contract_id).breaks) is (stays is not None and told is not stays)
+
+
+@pytest.mark.parametrize("contract_id", ["COND-02", "INIT-15"])
+@pytest.mark.parametrize(("api", "code", "breaks"), [("served", 0, 0), ("served", 1, 1), ("full", 0, 1)])
+def test_pod_may_have_been_initialized_between_two_polls(
+    contract_id: str, api: str, code: int, breaks: int
+) -> None:
+    """COND-02, INIT-15: where each init container that runs again ended with 0, and statuses are polled."""
+    s = TraceBuilder("1.36", channels={**FULL_CHANNELS, "api": api})
+    web = s.pod(initContainers=INITS[:1])
+    i1 = s.run_container(web, s.run_sandbox(web), "i1")
+    entry = runs(i1, ready=False, lastState=end_of(None, code))
+    tell_status(s, web, "Pending", inits=[entry], conditions=[condition("Initialized")])
+
+    assert s.judge(contract_id).breaks == breaks
 
 
 def test_app_that_waited_proves_nothing_at_the_end() -> None:

@@ -74,8 +74,10 @@ def test_restarts_whose_records_are_gone_count(kubernetes: str, count: int, verd
     assert s.judge("CSTAT-07").verdict.words == verdict
 
 
-@pytest.mark.parametrize(("found", "verdict"), [(True, "kept"), (False, "broken")])
-def test_lost_container_that_is_found_did_not_restart(verdict: str, *, found: bool) -> None:
+@pytest.mark.parametrize(
+    ("found", "count", "verdict"), [(True, 0, "kept"), (True, 1, "broken"), (False, 1, "broken")]
+)
+def test_lost_container_that_is_found_did_not_restart(count: int, verdict: str, *, found: bool) -> None:
     """CSTAT-07: the count of an end that was not observed may be taken back, and no other."""
     s, web, _, c1 = running("1.36")
     said = ended(137, c1, restartCount=1)
@@ -84,12 +86,22 @@ def test_lost_container_that_is_found_did_not_restart(verdict: str, *, found: bo
         said["state"]["terminated"]["reason"] = "ContainerStatusUnknown"
         tell_status(s, web, "Running", [said])
         s.container_status(c1, state="CONTAINER_RUNNING")
-        said = runs(c1)
-    else:
-        said = runs(c1, restartCount=1)
-    tell_status(s, web, "Running", [said])
+    tell_status(s, web, "Running", [runs(c1, restartCount=count)])
 
     assert s.judge("CSTAT-07").verdict.words == verdict
+
+
+@pytest.mark.parametrize(("kubernetes", "is_right"), [("1.36", True), ("1.35", False)])
+def test_container_is_removed_as_its_whole_pod_restarts(kubernetes: str, *, is_right: bool) -> None:
+    """CSTAT-04, CSTAT-07: from 1.36 on its status says so in place of its end, and counts a restart."""
+    s, web, _, c1 = running(kubernetes)
+    reason = "RestartingAllContainers"
+    s.exited(c1, 42)
+    s.remove(c1)
+    last = {"terminated": {"exitCode": 137, "reason": reason}}
+    tell_status(s, web, "Running", [waits(reason, c1, lastState=last, restartCount=1)])
+
+    assert [bool(s.judge(each).breaks) for each in ("CSTAT-04", "CSTAT-07")] == [not is_right] * 2
 
 
 @detects("CSTAT-07", if_right=Verdict.NOT_EXERCISED, goes=(True, False))
@@ -181,6 +193,13 @@ def test_init_container_is_ready_once_it_ended_well(s: TraceBuilder, *, right: b
     """CSTAT-10: an init container that ended with 0 is ready."""
     pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
     tell_status(s, pod, "Pending", inits=[ended(0, name="i1", ready=right)])
+
+
+@detects("CSTAT-10")
+def test_init_container_that_waits_is_not_ready(s: TraceBuilder, *, right: bool) -> None:
+    """CSTAT-10: also where it has succeeded, and has to run again."""
+    pod = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    tell_status(s, pod, "Pending", inits=[waits("ErrImagePull", name="i1", ready=not right)])
 
 
 @pytest.mark.parametrize("names", [["c1", "stranger"], ["c1", "c1"]])

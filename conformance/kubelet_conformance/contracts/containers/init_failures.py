@@ -214,7 +214,7 @@ def _initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
             return True
         if [one for one in apps if one.last_state.terminated]:
             return None
-    stays = stays_initialized(m, pod)
+    stays = stays_initialized(m, pod, now)
     if stays is not False:
         return stays
     ready = {one.name: one.ready for one in _init_statuses(pod, now)}

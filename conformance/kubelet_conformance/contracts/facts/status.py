@@ -59,6 +59,13 @@ def carries_on(m: Moment) -> bool:
     return is_on(RESTART_ALL_GATE, m.header.feature_gates, m.kubernetes)
 
 
+def is_reset(m: Moment, said: ContainerStatus) -> bool:
+    """A container is shown as removed, with an end of that name, because its whole pod restarts."""
+    waiting, last = said.state.waiting, said.last_state.terminated
+    reasons = {waiting.reason if waiting else "", last.reason if last else ""}
+    return reasons == {"RestartingAllContainers"} and carries_on(m)
+
+
 def are_sampled(m: Moment) -> bool:
     """The trace may lack statuses that the kubelet had, and show others late by one poll."""
     return m.header.channels.api != "full"

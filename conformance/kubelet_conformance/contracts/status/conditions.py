@@ -106,12 +106,24 @@ def _started(said: ContainerStatus, before: PodStatus | None) -> bool:
     return bool(next(iter(old), said).started)
 
 
-def stays_initialized(m: Moment, pod: Pod) -> bool | None:
-    """The pod was reported as initialized and stays so; None where the kubelet may have forgotten it."""
-    before = pod.status.condition("Initialized") if pod.status is not None else None
-    if before is None or before.status != "True" or not statuses.carries_on(m):
+def stays_initialized(m: Moment, pod: Pod, now: PodStatus) -> bool | None:
+    """The pod was reported as initialized and stays so.
+
+    None where the kubelet may have forgotten it, or where a status that was not sampled may have said so.
+    """
+    if not statuses.carries_on(m):
         return False
-    return None if is_forgotten(m, pod) else True
+    before = pod.status.condition("Initialized") if pod.status is not None else None
+    if before is not None and before.status == "True":
+        return None if is_forgotten(m, pod) else True
+    return None if statuses.are_sampled(m) and _was_done(now) else False
+
+
+def _was_done(now: PodStatus) -> bool:
+    """Each init container has ended with 0, now or before it was made again."""
+    inits = now.init_container_statuses or ()
+    ends = [(one.state.terminated, one.last_state.terminated) for one in inits]
+    return all(any(end is not None and end.exit_code == 0 for end in both) for both in ends)
 
 
 def _waited(said: ContainerStatus | None) -> bool:
@@ -154,7 +166,7 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
         for phase in now.phases
         for view in views
     ]
-    stays = stays_initialized(m, now.pod)
+    stays = stays_initialized(m, now.pod, now.status)
     if stays is not False:
         stayed = [_TRUE if one.reason == _NOT_INITIALIZED else one for one in expected]
         expected = stayed if stays else expected + stayed

@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.facts.status import (
     carries_on,
     is_late,
     is_lost,
+    is_reset,
     kubelets_entries,
     record_with,
 )
@@ -30,12 +31,15 @@ STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 class _Counted(Note):
     """The restart counts of the last status, by name, and its seq; those of removed records, by id.
 
-    `created` says how many containers of each name were created for the pod.
+    `created` says how many containers of each name were created for the pod, `lost` which were shown as lost,
+    and `of_lost` what is found of these in this status.
     """
 
     counts: dict[str, int] = {}
     created: dict[str, int] = {}
     removed: dict[str, str] = {}
+    lost: set[str] = set()
+    of_lost: list[Finding] = []
     seq: int = 0
 
 
@@ -61,14 +65,25 @@ def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding
         # A container that is lost while it runs counts as restarted before there is a new record.
         lost = record is not None and record.state == "CONTAINER_UNKNOWN"
         counts = _counts(m, pod, entry, int(noted), before)
-        if said.restart_count not in counts and not (lost and said.restart_count - 1 in counts):
-            made = container.create.seq if container and container.create else None
-            yield broken(
-                f"restartCount of {said.name} is {said.restart_count}, its record says {noted}", made
-            )
+        is_one_more = said.restart_count - 1 in counts and (lost or is_reset(m, said))
+        made = container.create.seq if container and container.create else None
+        text = f"restartCount of {said.name} is {said.restart_count}, its record says {noted}"
+        found = kept_if(said.restart_count in counts or is_one_more, text, made)
+        if is_lost(said):
+            counted.lost.add(said.name)
+        if said.name in counted.lost:
+            counted.of_lost.append(found)
         else:
-            yield KEPT
+            yield found
     counted.seq = m.seq
+
+
+@restart_count_is_that_of_the_record.clause("lost", on=status())
+def lost_one_counts_once(_: Moment, pod: Pod) -> Iterator[Finding]:
+    """A container that was shown as lost counts no more than any other, once there is a record again."""
+    counted = pod.note(_Counted)
+    yield from counted.of_lost
+    counted.of_lost.clear()
 
 
 @observer(on=done("CreateContainer"))
@@ -218,7 +233,7 @@ def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
     """
     for entry in kubelets_entries(m):
         said, state = entry.status, entry.status.state
-        if entry.spec is None:
+        if entry.spec is None or (entry.kind == "init" and state.waiting is not None):
             continue
         if entry.kind == "init":
             right = state.terminated is not None and state.terminated.exit_code == 0
@@ -231,6 +246,14 @@ def ready_follows_the_state(m: Moment) -> Iterator[Finding]:
         else:
             continue
         yield KEPT if said.ready == right else broken(f"ready of {said.name} is {said.ready}")
+
+
+@ready_follows_the_state.clause("init-waits", on=status())
+def waiting_init_is_not_ready(m: Moment) -> Iterator[Finding]:
+    """An init container that waits is not ready, though it was before it had to run again."""
+    for entry in kubelets_entries(m):
+        if entry.kind == "init" and entry.spec is not None and entry.status.state.waiting is not None:
+            yield kept_if(not entry.status.ready, f"{entry.status.name} waits and is ready")
 
 
 @contract("CSTAT-11", on=END_SHOWN, needs=NEEDS)

@@ -212,6 +212,8 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
             continue
         if container.state == "unknown" or read_as_unknown(container):
             continue  # What it does is not known, so neither is that it ended.
+        if container.state == "removed" and statuses.is_reset(m, said):
+            continue  # That it was removed is shown in place of its end.
         last = said.last_state.terminated
         if container.exit is None:
             yield broken(f"{said.name} waits, and its record has not ended", _started(container))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Finding, Moment, Note, Pattern, Pod, PodSpec
@@ -126,9 +127,10 @@ class _Polls(Note):
     call: Call | None = None
     answered_t: float | None = None
     good: bool = False
-    answer_starts_modules: bool = False
-    """The last answer was the first good one: the kubelet then starts what needs a runtime, before it waits
-    for 5 s (kubelet.go updateRuntimeUp)."""
+    first_good_t: float = -math.inf
+    listed_s: float = 0.0
+    """How long the longest list took since then: the kubelet first starts what needs a runtime, and only then
+    waits for 5 s (kubelet.go updateRuntimeUp)."""
 
 
 @contract("LOOP-05", on=call("RunPodSandbox", "CreateContainer", "StopContainer"), clause="first")
@@ -150,15 +152,18 @@ def status_is_polled(m: Moment) -> Findings:
     if polls.answered_t is None or polls.call is not None or not m.node.kubelet_up:
         return None
     gap = m.t - polls.answered_t
-    start = KUBELET_START if polls.answer_starts_modules else 0.0
-    if gap > _STATUS_PERIOD + _STATUS_SLACK + start:
+    is_first = polls.answered_t - polls.first_good_t < _STATUS_PERIOD
+    if gap > _STATUS_PERIOD + _STATUS_SLACK + (polls.listed_s if is_first else 0.0):
         return broken(f"no Status call for {gap:.1f} s, expected one every {_STATUS_PERIOD:g} s")
     return KEPT if "end" not in m.keys else None
 
 
 @observer(
     on=call("Status").either(
-        done("Status"), failed("Status"), kubelet("started", "stopped", "killed"), pods.FAULT
+        done("Status", "ListContainers"),
+        failed("Status"),
+        kubelet("started", "stopped", "killed"),
+        pods.FAULT,
     ),
     last=True,
 )
@@ -171,11 +176,12 @@ def _poll(m: Moment) -> None:
         polls.call = m.call
     elif key.startswith("kubelet:"):
         polls.call, polls.answered_t, polls.good = None, None, False
+    elif key == "done:ListContainers":
+        polls.listed_s = max(polls.listed_s, m.t - m.call.t)
     elif polls.call is m.call:
         polls.call, polls.answered_t = None, m.t
-        is_good = key == "done:Status" and _says_ready(m)
-        polls.answer_starts_modules = is_good and not polls.good
-        polls.good = polls.good or is_good
+        if key == "done:Status" and _says_ready(m) and not polls.good:
+            polls.good, polls.first_good_t, polls.listed_s = True, m.t, 0.0
 
 
 def _contact_changes(polls: _Polls, m: Moment, what: str) -> None:
@@ -185,7 +191,7 @@ def _contact_changes(polls: _Polls, m: Moment, what: str) -> None:
     if what == RUNTIME_AWAY:
         polls.call, polls.answered_t = None, None
     elif what.startswith(_RUNTIME_BACK):
-        polls.answered_t, polls.answer_starts_modules = m.t, False
+        polls.answered_t, polls.first_good_t = m.t, -math.inf
 
 
 @contract("LOOP-07", on=kubelet("started"), needs=(CRI, PODS))

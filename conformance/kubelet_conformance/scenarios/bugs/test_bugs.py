@@ -74,7 +74,7 @@ async def test_deleted_at_its_deadline_goes_when_it_has_stopped(node: Node) -> N
 async def test_end_right_after_the_start_is_no_failed_start(node: Node) -> None:
     """A container that ends the moment it was started has run, unlike one that cannot be started."""
     web = node.want(pod(container(command="exit 1 0")))
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     await node.wait(30)
     with node.fault("StartContainer", code="UNKNOWN", message="no such command"):
         await web.until_waiting("c1", "RunContainerError", within=60)

@@ -97,6 +97,7 @@ async def test_one_broken_record_spoils_no_list(node: Node) -> None:
     """While one container is of unknown state the others are listed, and their pods live on."""
     web = await node.run(name="web")
     broken = await node.run(name="broken")
+    await node.wait(3)
     with node.fault("StopContainer", code="UNKNOWN", pod=broken):
         node.runtime.lose_track(broken.container().id)
         await node.wait(5)

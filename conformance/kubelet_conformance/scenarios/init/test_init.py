@@ -60,7 +60,7 @@ async def test_failed_init_is_tried_again(node: Node) -> None:
     """A failed init container runs again after its back-off, and only its latest end is kept."""
     inits = (container("i1", "exit 0 1"), container("i2", "seq 1@1 2@1 3@1 0@1"), container("i3", "exit 0 1"))
     web = node.want(pod(init=inits))
-    await web.until_waiting("i2", "CrashLoopBackOff")
+    await web.until_held_back("i2")
     await web.until_running("c1")
 
 
@@ -95,6 +95,7 @@ async def test_lost_init_is_stopped_and_made_again(node: Node) -> None:
     job = node.want(pod(name="job", init=(container("i1", "run"),), restart="Never"))
     await web.until_running("i1")
     await job.until_running("i1")
+    await node.wait(3)
     node.runtime.lose_track(web.container("i1").id)
     node.runtime.lose_track(job.container("i1").id)
     await web.until_running("c1")

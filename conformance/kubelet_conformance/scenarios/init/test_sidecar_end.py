@@ -55,7 +55,7 @@ async def test_nobody_waits_for_what_does_not_run(node: Node) -> None:
     """A sidecar does not wait for an app container that waits for its back-off, nor for one never made."""
     web = await node.run(container("c1", "seq run 1@1"), init=(sidecar("s1"), sidecar("s2")))
     web.exit("c1", 1)
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     web.delete()
     await web.until_gone()
 

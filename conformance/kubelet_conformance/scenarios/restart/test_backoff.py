@@ -7,7 +7,7 @@ from kubelet_conformance.node import Node, container, pod, witness
 async def test_delays_double_up_to_the_cap(node: Node) -> None:
     """A container that keeps failing waits 0, 10, 20, 40, 80, 160 and then 300 s, and its status says so."""
     web = node.want(pod(container("c1", "exit 1 1")))
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     await web.until_started("c1", attempt=7)
 
 
@@ -15,7 +15,7 @@ async def test_delays_double_up_to_the_cap(node: Node) -> None:
 async def test_success_is_held_up_too(node: Node) -> None:
     """Under policy Always a container that keeps succeeding waits as long as one that fails."""
     web = node.want(pod(container("c1", "exit 0 1")))
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     await web.until_started("c1", attempt=3)
 
 
@@ -68,7 +68,7 @@ async def test_new_kubelet_forgets_the_wait(node: Node) -> None:
 async def test_init_container_is_held_up_alike(node: Node) -> None:
     """An init container that keeps failing waits as an app container does."""
     web = node.want(pod(init=(container("i1", "seq 1@1 1@1 1@1 0@1"),)))
-    await web.until_waiting("i1", "CrashLoopBackOff")
+    await web.until_held_back("i1")
     await web.until_running("c1")
 
 

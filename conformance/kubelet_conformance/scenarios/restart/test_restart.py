@@ -66,6 +66,7 @@ async def test_creation_without_a_record_does_not_count(node: Node) -> None:
 async def test_unknown_container_is_stopped_and_replaced(node: Node) -> None:
     """A container whose state is unknown is stopped before another one takes its place."""
     web = await node.run(container("c1"), container("c2"))
+    await node.wait(3)
     node.runtime.lose_track(web.container("c1").id)
     await web.until_running("c1", attempt=1)
 

@@ -39,7 +39,7 @@ async def test_third_record_does_not_count(node: Node) -> None:
 async def test_finished_init_stays_so(node: Node) -> None:
     """An init container that is done stays terminated while an app container crashes again and again."""
     web = node.want(pod(container(command="exit 1 1"), init=(container("i1", "exit 0 1"),)))
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     await web.until_started("c1", attempt=2)
     await node.wait(5)
 
@@ -59,6 +59,7 @@ async def test_vanished_record_leaves_its_trace(node: Node) -> None:
 async def test_unknown_state_is_no_running_one(node: Node) -> None:
     """A container that the runtime lost track of is reported as terminated, reason unknown, and replaced."""
     web = await node.run(container("c1"), container("c2"))
+    await node.wait(3)
     node.runtime.lose_track(web.container("c1").id)
     await web.until_running("c1", attempt=1)
 

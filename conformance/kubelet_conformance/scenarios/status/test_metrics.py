@@ -28,7 +28,7 @@ async def test_starts_are_counted(node: Node) -> None:
             init=(container("i1", "exit 0 1"),),
         )
     )
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     web.debug(container("debugger"))
     await web.until_running("debugger")
     node.scrape()

@@ -26,7 +26,7 @@ async def test_pod_without_containers_is_pending(node: Node) -> None:
 async def test_crash_loop_runs(node: Node) -> None:
     """A pod that is always restarted is Running, be its container up, down or held back."""
     web = node.want(pod(container(command="exit 1 2")))
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     await web.until_started("c1", attempt=3)
 
 
@@ -59,7 +59,7 @@ async def test_failure_is_final_once_nothing_runs(node: Node) -> None:
 async def test_failure_that_is_tried_again_runs(node: Node) -> None:
     """A pod whose failed container is to be tried again is Running."""
     job = node.want(pod(container(command="seq 1@1 1@1 0@1"), restart="OnFailure"))
-    await job.until_waiting("c1", "CrashLoopBackOff")
+    await job.until_held_back()
     await job.until_phase("Succeeded")
 
 
@@ -79,7 +79,7 @@ async def test_init_that_cannot_run_again_counts_as_done(node: Node) -> None:
     web = await node.run(container("c1"), init=(init,))
     node.runtime.publish_image("registry/init:1", there=False)
     node.runtime.kill_sandbox(web.sandbox().id)
-    await web.until_waiting("i1", "ImagePullBackOff")
+    await web.until_waiting("i1", "ErrImagePull")
     node.runtime.publish_image("registry/init:1")
     await web.until_running("c1", attempt=1)
 

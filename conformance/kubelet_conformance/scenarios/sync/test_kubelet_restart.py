@@ -30,7 +30,7 @@ async def test_restart_count_is_found_again(node: Node) -> None:
     web.exit(code=1)
     await web.until_running("c1", attempt=1)
     web.exit(code=1)
-    await web.until_waiting("c1", "CrashLoopBackOff")
+    await web.until_held_back()
     await node.restart_kubelet()
     await web.until_running("c1", attempt=2, within=8)
     web.exit(code=1)

@@ -108,9 +108,10 @@ async def test_older_pod_is_admitted_first(node: Node) -> None:
     """Of two pods that arrive at once and want one port, the older gets it."""
     await node.kubelet.kill()
     port = {"containerPort": 80, "hostPort": 8080}
-    older = node.want(pod(container(ports=[port]), name="z-older"))
+    early, late = ({"creationTimestamp": f"2026-01-01T00:00:0{second}Z"} for second in (1, 4))
+    older = node.want(pod(container(ports=[port]), name="z-older", metadata=early))
     await node.wait(3)
-    newer = node.want(pod(container(ports=[port]), name="a-newer"))
+    newer = node.want(pod(container(ports=[port]), name="a-newer", metadata=late))
     await node.wait(1)
     await node.kubelet.start()
     await older.until_running("c1")

@@ -40,7 +40,7 @@ async def test_restart_of_the_kubelet_does_not_move_the_deadline(node: Node) -> 
     job = await node.run(name="job", grace=4, restart="Never", activeDeadlineSeconds=40)
     await node.wait(25)
     await node.restart_kubelet(down=2)
-    await job.until_phase("Failed", within=40)
+    await job.until_phase("Failed", within=60)
 
 
 @witness("DEADLINE-02")
