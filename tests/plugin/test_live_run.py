@@ -47,7 +47,8 @@ async def test_with_fixture(node: Node, code: int) -> None:
 '''
 #: A kubelet that ends when a manifest of a pod called bad is there.
 MORTAL = """
-import http.server, os, sys, threading, time
+import http.server, os, signal, sys, threading, time
+if "stubborn" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
 class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers()
@@ -128,10 +129,7 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
 @pytest.mark.slow
 def test_kubelet_that_ends_by_itself_has_failed(play: Any) -> None:
     """The scenario that ends it alone is named with the last lines of its log; the others are played."""
-    script = Path("mortal.py")
-    script.write_text(MORTAL, encoding="utf-8")
-    command = ["{python}", "-S", str(script.absolute()), "{healthz_port}", "{pods}"]
-    Path("k.toml").write_text(f"[kubelet]\ncommand = {command}\ncapabilities = []\n", encoding="utf-8")
+    mortal_kubelet()
     ended = play(
         (DEADLY, BESIDE, BESIDE.replace("beside", "after")),
         *("--kc-kubelet=k.toml", "--kc-record=kept", "--kc-format=json", "--kc-concurrency=2"),
@@ -158,6 +156,52 @@ def test_kubelet_that_ends_by_itself_has_failed(play: Any) -> None:
 def evidence(report: dict[str, Any], contract: str) -> list[dict[str, Any]]:
     """What breaks a contract."""
     return [one for each in report["contracts"] if each["id"] == contract for one in each["evidence"]]
+
+
+def mortal_kubelet(*arguments: str, **seconds: float) -> None:
+    """Write k.toml, with the kubelet that bad pods end."""
+    Path("mortal.py").write_text(MORTAL, encoding="utf-8")
+    script = str(Path("mortal.py").absolute())
+    write_target(["{python}", "-S", script, "{healthz_port}", "{pods}", *arguments], **seconds)
+
+
+def write_target(command: list[str], **seconds: float) -> None:
+    """Write k.toml, for a kubelet of this command, and how long it may take."""
+    lines = [f"{key} = {value}" for key, value in seconds.items()]
+    text = "\n".join([f"[kubelet]\ncommand = {command}\ncapabilities = []", *lines])
+    Path("k.toml").write_text(text, encoding="utf-8")
+
+
+UNFIT = [
+    (["/bin/echo", "no kubelet"], "ended with code 0 before it was ready; it wrote:\n  no kubelet"),
+    (["sh", "-c", "echo need root; exit 1"], "ended with code 1 before it was ready; it wrote:\n  need root"),
+    (["sh", "-c", "echo hello; exec sleep 60"], "did not say ok; it wrote:\n  hello"),
+]
+"""Commands that are no kubelet, and what is said of them."""
+
+
+@pytest.mark.parametrize(("command", "said"), UNFIT, ids=["no kubelet", "needs root", "never ready"])
+def test_what_is_no_kubelet_is_a_usage_error(
+    play: Any, monkeypatch: pytest.MonkeyPatch, command: list[str], said: str
+) -> None:
+    """It is started once, and reported with the last lines of its log, before anything is rehearsed."""
+    rehearsed: list[object] = []
+    monkeypatch.setattr(live_run, "dry_run", lambda *given: rehearsed.append(given))
+    write_target(command, start_seconds=0.3)
+    ended = play((QUICK,), "--kc-kubelet=k.toml")
+
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    assert said in ended.stderr.str()
+    assert rehearsed == []
+
+
+def test_kubelet_that_hangs_on_sigterm_is_a_usage_error(play: Any) -> None:
+    """It is asked to end once, and killed."""
+    mortal_kubelet("stubborn", stop_seconds=0.1)
+    ended = play((QUICK,), "--kc-kubelet=k.toml")
+
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    assert "kubelet did not end in 0.1 s after SIGTERM; it wrote:\n  " in ended.stderr.str()
 
 
 @pytest.mark.slow

@@ -72,6 +72,7 @@ class LiveRun:
         """
         self._folder = folder
         scenarios = list(scenarios)
+        self._awaited(self._stage.try_kubelet())
         if len(scenarios) > _FEW:
             self._awaited(self._stage.look())
         images: set[str] = set()

@@ -25,9 +25,12 @@ from kubelet_conformance.targets.live.private_runtimes import (
 from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.file_watches import kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
+from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
 from kubelet_conformance.targets.stage import Act, PlayedLife, processors
+from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.kubelet.parts import Parts
+from kubelet_reference.server.host.system_clock import WallClock
 
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
@@ -93,6 +96,17 @@ class WallStage:
         if self._choice.runtime not in _CONTROLS:
             async with connected(path_of(self._choice.runtime)):
                 pass
+
+    async def try_kubelet(self) -> None:
+        """Start the kubelet of a target file, and stop it, before other work; raises `TargetError`."""
+        if self._process is None or not self._choice.has_target_file:
+            return
+        async with _private_folder() as folder, own_fake(folder / "fake" / "cri.sock") as fake:
+            recorder = Recorder(WallClock().monotonic)
+            node = ProcessNode(self._process, folder, fake.socket, recorder, NODE, isolated=True)
+            async with node:
+                await node.kubelet.start()
+                await node.kubelet.stop()
 
     async def isolate(self) -> list[str]:
         """See whether real kubelets can have mount namespaces; what follows where they cannot, in words."""
