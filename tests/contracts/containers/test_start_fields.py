@@ -13,7 +13,7 @@ GRACE = "io.kubernetes.pod.terminationGracePeriod"
 
 @pytest.mark.parametrize(
     ("version", "noted", "verdict"),
-    [("1.32", "1", KEPT), ("1.32", "-5", BROKEN), ("1.26", "-5", Verdict.NOT_EXERCISED)],
+    [("1.32", "1", KEPT), ("1.32", "-5", BROKEN), ("1.26", "-5", KEPT), ("1.26", "-6", BROKEN)],
 )
 @pytest.mark.parametrize("contract", ["START-05", "START-06"])
 def test_negative_grace_counts_as_one_second(

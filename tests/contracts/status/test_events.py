@@ -83,3 +83,14 @@ def test_what_nobody_wants_has_no_lists(s: TraceBuilder, *, gone: bool) -> None:
         s.unset(web)
     started(s.wait(1))
     event(s, web, "Killing", "i1")
+
+
+@detects("EVENTS-02", if_right=Verdict.NOT_EXERCISED, stopped=(True, False))
+def test_what_is_killed_again_has_no_lists(s: TraceBuilder, *, stopped: bool) -> None:
+    """EVENTS-02: a pod that was stopped when its source no longer had it may be known from records alone."""
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    i1 = s.run_container(web, s.run_sandbox(web), "i1")
+    s.unset(web)
+    if stopped:
+        s.stop(i1)
+    event(s, web, "Killing", "i1")

@@ -16,7 +16,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.labels import Annotation, Label
-from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler
+from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler, PodSpec
 
 NANOSECONDS = 1_000_000_000
 _START, _HOOK_FAILED = call("StartContainer"), event("FailedPreStartHook")
@@ -147,7 +147,9 @@ def _is_hex(text: str) -> bool:
     return bool(text) and not text.strip("0123456789abcdef")
 
 
-def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod) -> str | None:
+def _wrong_annotation(
+    annotations: dict[str, str], spec: ContainerSpec, graces: tuple[str, ...]
+) -> str | None:
     if not _is_hex(annotations.get(Annotation.HASH, "")):
         return f"the hash is {annotations.get(Annotation.HASH, 'absent')!r}, no hexadecimal number"
     if not annotations.get(Annotation.RESTART_COUNT, "").isdigit():
@@ -156,8 +158,8 @@ def _wrong_annotation(annotations: dict[str, str], spec: ContainerSpec, pod: Pod
         Annotation.TERMINATION_MESSAGE_PATH: spec.termination_message_path,
         Annotation.TERMINATION_MESSAGE_POLICY: spec.termination_message_policy,
     }
-    if pod.spec is not None:
-        expected[Annotation.POD_GRACE] = str(pod.spec.grace_seconds)
+    if graces and annotations.get(Annotation.POD_GRACE) not in graces:
+        expected[Annotation.POD_GRACE] = graces[0]
     if not expected.items() <= annotations.items():
         key = next(key for key, value in expected.items() if annotations.get(key) != value)
         return f"{key} is {annotations.get(key, 'absent')!r}, expected {expected[key]!r}"
@@ -179,11 +181,11 @@ def _wrong_hook(reported: str | None, hook: Handler | None) -> str | None:
 _NEGATIVE_GRACE_IS_ONE_SINCE = (1, 27)
 
 
-def is_negative_grace_unknown(m: Moment, pod: Pod) -> bool:
-    """The pod's grace is negative: up to 1.26 a kubelet may note it as it is (apis/core/v1/conversion.go)."""
-    grace = pod.spec.termination_grace_period_seconds if pod.spec is not None else None
-    early = m.kubernetes is not None and m.kubernetes < _NEGATIVE_GRACE_IS_ONE_SINCE
-    return early and grace is not None and grace < 0
+def noted_graces(m: Moment, spec: PodSpec) -> tuple[str, ...]:
+    """How the pod's grace may be noted: a negative one as 1, and up to 1.26 as it is (conversion.go)."""
+    is_early = m.kubernetes is not None and m.kubernetes < _NEGATIVE_GRACE_IS_ONE_SINCE
+    as_it_is = (str(spec.termination_grace_period_seconds),) if is_early else ()
+    return str(spec.grace_seconds), *as_it_is
 
 
 @contract("START-05", on=call("CreateContainer"), needs=(CRI, PODS))
@@ -197,9 +199,10 @@ def container_is_labelled_and_annotated(m: Moment) -> Findings:
     if config.labels != expected:
         return broken(_wrong_label(config.labels, expected))
     spec = pod.container_spec(config.metadata.name) if pod is not None else None
-    if pod is None or spec is None or is_negative_grace_unknown(m, pod):
+    if pod is None or spec is None:
         return None
-    wrong = _wrong_annotation(config.annotations, spec, pod)
+    graces = noted_graces(m, pod.spec) if pod.spec is not None else ()
+    wrong = _wrong_annotation(config.annotations, spec, graces)
     return broken(f"{spec.name}: {wrong}", pod.set_seq) if wrong else KEPT
 
 

@@ -10,7 +10,7 @@ from kubelet_conformance.contract import Container, Exit, Moment, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, event
-from kubelet_conformance.contracts.containers.start import is_negative_grace_unknown
+from kubelet_conformance.contracts.containers.start import noted_graces
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import most_delay
 from kubelet_conformance.contracts.facts.pod import will_not_run_again
@@ -29,13 +29,14 @@ def container_carries_its_state(m: Moment, pod: Pod) -> Findings:
     """What a kubelet must know of a container after a restart stands in its labels and annotations: whose it
     is, hash, restart count, termination message, grace, and its preStop hook.
     """
-    if pod.spec is None or is_negative_grace_unknown(m, pod):
+    if pod.spec is None:
         return None
-    wrong = _lacking(containers.asked(m), pod)
+    is_given = pod.spec.termination_grace_period_seconds is not None
+    wrong = _lacking(containers.asked(m), pod, noted_graces(m, pod.spec) if is_given else ())
     return KEPT if wrong is None else broken(wrong, pod.set_seq)
 
 
-def _lacking(config: ContainerConfig, pod: Pod) -> str | None:
+def _lacking(config: ContainerConfig, pod: Pod, graces: tuple[str, ...]) -> str | None:
     """What the container's labels and annotations lack first."""
     name, labels, found = config.metadata.name, config.labels, config.annotations
     whose = {
@@ -53,10 +54,8 @@ def _lacking(config: ContainerConfig, pod: Pod) -> str | None:
     if found.get(Annotation.RESTART_COUNT) != str(config.metadata.attempt):
         counted = found.get(Annotation.RESTART_COUNT)
         return f"{Annotation.RESTART_COUNT} of {name} is {counted}, its attempt {config.metadata.attempt}"
-    if pod.spec is not None and pod.spec.termination_grace_period_seconds is not None:
-        grace = str(pod.spec.grace_seconds)
-        if found.get(Annotation.POD_GRACE) != grace:
-            return f"{Annotation.POD_GRACE} of {name} is {found.get(Annotation.POD_GRACE)}, expected {grace}"
+    if graces and found.get(Annotation.POD_GRACE) not in graces:
+        return f"{Annotation.POD_GRACE} of {name} is {found.get(Annotation.POD_GRACE)}, expected {graces[0]}"
     spec = pod.container_spec(name)
     hook = spec.lifecycle.pre_stop if spec is not None else None
     if hook is not None and not found.get(Annotation.PRE_STOP_HANDLER):
