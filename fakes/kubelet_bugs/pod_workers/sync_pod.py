@@ -18,7 +18,7 @@ from kubelet_reference.api.sync_result import Action, Failure, SyncResult
 from kubelet_reference.kuberuntime.actions.pod_actions import ActionRules, PodActions
 from kubelet_reference.kuberuntime.actions.sync_input import Kill, SyncInput
 from kubelet_reference.kuberuntime.container.start_container import StartContext
-from kubelet_reference.kuberuntime.runtime_manager import APP, INIT, PodSync, RuntimeManager
+from kubelet_reference.kuberuntime.runtime_manager import APP, EPHEMERAL, INIT, PodSync, RuntimeManager
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.kuberuntime.sandbox import RuntimeClasses, SandboxCreator, SandboxError
 from kubelet_reference.pod_workers.sync_pod import PodSyncer
@@ -136,6 +136,21 @@ class AllAtOnce(RuntimeManager):
         await asyncio.gather(
             *(super(AllAtOnce, self)._start_each(now, context, [c], kind) for c in containers)
         )
+
+
+@bug("MUT-SYNC-03-EPH", breaks="SYNC-03")
+class DebuggersLast(RuntimeManager):
+    """Ephemeral containers are started after the app containers."""
+
+    async def _start_each(
+        self, now: PodSync, context: StartContext, containers: Iterable[AnyContainer], kind: str
+    ) -> None:
+        if kind != EPHEMERAL:
+            await super()._start_each(now, context, containers, kind)
+        if kind == APP:
+            known = {record.name for record in now.records.containers}
+            late = [one for one in pods.ephemeral_containers(now.pod) if one.name not in known]
+            await super()._start_each(now, context, late, EPHEMERAL)
 
 
 @bug("MUT-SYNC-13", breaks="SYNC-13")

@@ -176,6 +176,21 @@ class _LastEvent(Note):
     t: float = -math.inf
 
 
+@steps_of_a_sync_follow_one_another.clause("ephemeral-first", on=call("CreateContainer"))
+def ephemeral_containers_come_first(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+    """In one sync ephemeral containers are tried before init containers and app containers."""
+    name = containers.asked(m).metadata.name
+    if pod.spec is None or pod.kind_of(name) != "ephemeral" or sandbox.status_t is None:
+        return None
+    for one in (*(pod.spec.init_containers or ()), *pod.spec.containers):
+        tried = _last_try(pod, one.name)
+        if tried is not None and tried.t > max(sandbox.status_t, pod.note(_LastEvent).t):
+            return broken(
+                f"{one.name} was made before ephemeral container {name} in the same sync", tried.seq
+            )
+    return KEPT
+
+
 @contract("SYNC-04", on=call("CreateContainer"), needs=(CRI, PODS, STATUS))
 def containers_come_in_spec_order(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """In one sync a pod's app containers are started one after another in spec order.

@@ -21,6 +21,18 @@ async def test_each_step_waits_for_the_one_before(node: Node) -> None:
         await web.until_running("debugger")
 
 
+@witness("SYNC-03")
+async def test_debugger_comes_before_the_others(node: Node) -> None:
+    """An ephemeral container is started before an app container that the same sync runs again."""
+    web = await node.run()
+    await node.kubelet.kill()
+    web.exit("c1", 1)
+    web.debug(container("debugger"))
+    with node.slow("ImageStatus", 0.2):
+        await node.kubelet.start()
+        await web.until_running("debugger", "c1")
+
+
 @witness("SYNC-04", "START-02")
 async def test_failed_start_does_not_stop_the_others(node: Node) -> None:
     """A container that cannot be made does not keep those after it from running."""
