@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from scenario_files import GOOD, scenario_file
 
-from kubelet_conformance.plugin import live_run
+from kubelet_conformance.plugin import culprits, live_run
 from kubelet_conformance.targets.live.stage import WallStage
 
 pytest_plugins = ["pytester"]
@@ -45,7 +45,7 @@ async def test_with_fixture(node: Node, code: int) -> None:
         container("c1", f"exit {code} 0")], "restartPolicy": "Never"}})
     await web.until_phase("Failed")
 '''
-#: A kubelet that ends when a manifest of a pod called bad is there.
+#: A kubelet that ends when a manifest of a pod called bad is there, or those of pods called left and right.
 MORTAL = """
 import http.server, os, signal, sys, threading, time
 if "stubborn" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -55,7 +55,10 @@ class Answers(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_): pass
 server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answers)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-while not any("bad" in open(os.path.join(sys.argv[2], each)).read() for each in os.listdir(sys.argv[2])):
+while True:
+    texts = [open(os.path.join(sys.argv[2], each)).read() for each in os.listdir(sys.argv[2])]
+    found = {name for name in ("bad", "left", "right") if any(f'"name": "{name}"' in each for each in texts)}
+    if "bad" in found or {"left", "right"} <= found: break
     time.sleep(0.05)
 print("panic: no bad pods\\n\\tof all")
 sys.exit(2)
@@ -64,8 +67,15 @@ DEADLY = '''
 async def test_deadly(node: Node) -> None:
     """A pod that ends the kubelet."""
     await node.wait(0.2)
+    node.want_static(pod(name="good"), file="good.yaml")
     node.want_static(pod(name="bad"), file="bad.yaml")
     await node.wait(8)
+'''
+HALF = '''
+async def test_half(node: Node) -> None:
+    """A pod that ends the kubelet beside another one."""
+    node.want_static(pod(name="left"), file="left.yaml")
+    await node.wait(1)
 '''
 BESIDE = '''
 async def test_beside(node: Node) -> None:
@@ -127,8 +137,9 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
 
 
 @pytest.mark.slow
-def test_kubelet_that_ends_by_itself_has_failed(play: Any) -> None:
-    """The scenario that ends it alone is named with the last lines of its log; the others are played."""
+def test_kubelet_that_ends_by_itself_has_failed(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ends it is named with its log's last lines and its manifests; the others are played."""
+    monkeypatch.setattr(culprits, "_END_SECONDS", 1.0)
     mortal_kubelet()
     ended = play(
         (DEADLY, BESIDE, BESIDE.replace("beside", "after")),
@@ -140,14 +151,14 @@ def test_kubelet_that_ends_by_itself_has_failed(play: Any) -> None:
 
     assert ended.ret == 1
     ended.assert_outcomes(passed=2, failed=1)
-    assert died == {
-        "mine.after": [],
-        "mine.beside": [],
-        "mine.deadly": [
-            "kubelet ended by itself with code 2; it wrote:",
-            *("  panic: no bad pods", "      of all"),
-        ],
-    }
+    assert died.pop("mine.deadly")[:4] == [
+        "kubelet ended by itself with code 2; it wrote:",
+        *("  panic: no bad pods", "      of all"),
+        "the fewest manifests that end it:",
+    ]
+    assert died == {"mine.after": [], "mine.beside": []}
+    assert "name: bad" in ended.stdout.str()
+    assert "name: good" not in ended.stdout.str()
     assert "panic: no bad pods" in Path("kept", "logs", "mine.deadly.log").read_text(encoding="utf-8")
     assert {"node.jsonl", "node-2.jsonl", "mine.deadly.jsonl", "mine.beside.jsonl"} == traces
     assert {each["scenario"] for each in evidence(found, "LOOP-22")} == {"mine.deadly"}
@@ -156,6 +167,21 @@ def test_kubelet_that_ends_by_itself_has_failed(play: Any) -> None:
 def evidence(report: dict[str, Any], contract: str) -> list[dict[str, Any]]:
     """What breaks a contract."""
     return [one for each in report["contracts"] if each["id"] == contract for one in each["evidence"]]
+
+
+@pytest.mark.slow
+def test_kubelet_that_nothing_ends_alone(play: Any) -> None:
+    """All that was being played is named, and all pods that were desired."""
+    mortal_kubelet()
+    other = HALF.replace("left", "right").replace("half", "other")
+    ended = play((HALF, other), "--kc-kubelet=k.toml", "--kc-record=kept", "--kc-format=json")
+    found = json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))
+    died = [each["died"].splitlines() for each in found["scenarios"]]
+
+    assert ended.ret == 1
+    assert died[0] == died[1]
+    assert "being played then, and none of them ends it alone: mine.half mine.other" in died[0]
+    assert re.fullmatch(r"pods then: kcrun-\S+/left kcrun-\S+/right", died[0][-1])
 
 
 def mortal_kubelet(*arguments: str, **seconds: float) -> None:

@@ -13,6 +13,7 @@ from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.node import Node, scenario_of
+from kubelet_conformance.plugin.culprits import Manifest, alive, manifests_before, smallest, written
 from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
@@ -159,6 +160,8 @@ class LiveRun:
         What was being played then is played again alone, so that it is known which scenario ends the kubelet.
         """
         await self._live_one(life, ended)
+        if life.died and not life.shared:
+            await self._show_manifests(life)
         if not (life.shared and life.died):
             return
         life.again = [_Life([act]) for act in life.acts if act.number in life.alive]
@@ -171,6 +174,17 @@ class LiveRun:
         async with asyncio.TaskGroup() as tasks:
             for each in more:
                 tasks.create_task(self._live_and_go_on(each, lives, ended))
+
+    async def _show_manifests(self, life: _Life) -> None:
+        """Add the manifests that end the kubelet of a life to how it ended."""
+        act = life.acts[0]
+
+        async def ends(manifests: Sequence[Manifest]) -> bool:
+            replay = replace(act, scenario=written(manifests))
+            return bool((await self._stage.play([replay], shared=False)).died)
+
+        shown = await smallest(manifests_before(life.path, life.died_seq), ends)
+        life.ended = {act.number: Ended(KubeletEndedError(f"{life.died}\n{shown}"))}
 
     async def _live_one(self, life: _Life, ended: Callable[[str], None]) -> None:
         record = self._options.record
@@ -220,7 +234,8 @@ class LiveRun:
         if not life.again or any(each.died for each in life.again):
             return
         names = " ".join(sorted(each.acts[0].name for each in life.again))
-        text = f"{life.died}\nbeing played then, and none of them ends it alone: {names}"
+        pods = " ".join(alive(manifests_before(life.path, life.died_seq)))
+        text = f"{life.died}\nbeing played then, and none of them ends it alone: {names}\npods then: {pods}"
         for each in life.again:
             name = each.acts[0].name
             if name in self._played:
