@@ -3,19 +3,21 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from io import BufferedIOBase
+from functools import partial
+from io import BytesIO
 
 from kubelet_conformance.contract.applicability import Version, is_required, parse_version
 from kubelet_conformance.contract.baseline import Baseline, Deviation
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.deferred_gc import deferred_gc
-from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.definition import Clause, Contract
+from kubelet_conformance.contract.judge import IsCertain, Judge
 from kubelet_conformance.contract.lateness_policy import LatenessPolicy
+from kubelet_conformance.contract.stalls import AS_RECORDED, Stalls, View
 from kubelet_conformance.contract.verdicts import Outcome, Verdict, graver, merged
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
 from kubelet_conformance.trace.format.reader import Reader
-from kubelet_conformance.trace.format.records import Call, Expect, Record, Reply
+from kubelet_conformance.trace.format.records import Call, Expect, Record, Reply, Stall
 
 PROGRESS_RECORDS = 50_000
 """How many records pass between two reports of progress."""
@@ -54,6 +56,8 @@ class Trace:
     runtime: str | None
     scenario: str | None
     records: int
+    stalls: tuple[Stall, ...] = ()
+    """Each span in which the machine stood still."""
 
     @property
     def version(self) -> str | None:
@@ -82,37 +86,79 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
     *,
     kubernetes: Version | None = None,
     progress: Callable[[int], None] | None = None,
-    file: BufferedIOBase | None = None,
+    content: bytes | None = None,
     patient: bool = False,
 ) -> Judged:
     """Judge one trace file; `kubernetes` replaces the version that the header states.
 
-    With `file` it is read from there, and `path` only names it. With `patient` nothing is overdue while calls
+    With `content` that is judged, and `path` only names it. With `patient` nothing is overdue while calls
     fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the number of records.
+    What a stall of the machine may have caused is inconclusive (see `Stalls`).
     Raises TraceError, with the line, for anything that is not a valid trace.
     """
-    with Reader(path, file) as reader:
-        header = reader.header
-        stated = _stated_version(reader)
-        lateness = LatenessPolicy() if patient else None
-        judge = Judge(path, header, contracts, kubernetes or stated, lateness)
-        feed, observe = judge.feed, lateness.observe if lateness is not None else None
-        count, waits = 0, list[Wait]()
-        for count, record in enumerate(reader, start=1):
-            try:
-                if observe is not None:
-                    observe(record)
-                feed(record)
-            except BodyError as error:
-                raise reader.bad(f"{_named(record)}: {error.problem}", error.remedy) from None
-            except Exception as error:
-                error.add_note(f"while judging {path}, line {reader.line}")
-                raise
-            if type(record) is Expect and not record.met and len(waits) < _WAITS_MAX:
-                waits.append(Wait(path, record.seq, record.contract, record.awaited))
-            if progress is not None and not count % PROGRESS_RECORDS:
-                progress(count)
-    trace = Trace(path, kubernetes or stated, header.kubernetes, header.runtime, header.scenario, count)
+    contracts = list(contracts)
+
+    def read(
+        contracts: Iterable[Contract], view: View = AS_RECORDED, is_certain: IsCertain | None = None
+    ) -> Judged:
+        with Reader(path, None if content is None else BytesIO(content)) as reader:
+            stated = _stated_version(reader)
+            lateness = LatenessPolicy() if patient else None
+            excused = view.excused if lateness is None else lateness.until
+            judge = Judge(path, reader.header, contracts, kubernetes or stated, excused, is_certain)
+            return _judged(judge, reader, view, lateness, progress)
+
+    judged = read(contracts)
+    broken = [each for each in contracts if judged.outcomes[each.id].breaks]
+    if judged.trace.stalls and broken:
+        breaks = [_breaks(partial(read, broken, view)) for view in Stalls(judged.trace.stalls).views()]
+        certain = set.intersection(*breaks)
+        judged.outcomes.update(read(broken, is_certain=lambda *at: at in certain).outcomes)
+    return judged
+
+
+def _breaks(read: Callable[[IsCertain], Judged]) -> set[tuple[Clause, int]]:
+    """What is broken in a reading: each clause with the first record that it is about."""
+    found = set[tuple[Clause, int]]()
+
+    def is_certain(*at: *tuple[Clause, int]) -> bool:
+        found.add(at)
+        return False
+
+    read(is_certain)
+    return found
+
+
+def _judged(
+    judge: Judge,
+    reader: Reader,
+    view: View,
+    lateness: LatenessPolicy | None,
+    progress: Callable[[int], None] | None,
+) -> Judged:
+    """What the judge says of the trace, as seen in a view of its time."""
+    feed, observe = judge.feed, lateness.observe if lateness is not None else None
+    count, waits, stalls = 0, list[Wait](), list[Stall]()
+    for count, record in enumerate(view.of(reader), start=1):
+        try:
+            if observe is not None:
+                observe(record)
+            feed(record)
+        except BodyError as error:
+            raise reader.bad(f"{_named(record)}: {error.problem}", error.remedy) from None
+        except Exception as error:
+            error.add_note(f"while judging {judge.trace}, line {reader.line}")
+            raise
+        if type(record) is Expect and not record.met and len(waits) < _WAITS_MAX:
+            waits.append(Wait(judge.trace, record.seq, record.contract, record.awaited))
+        elif type(record) is Stall:
+            stalls.append(record)
+        if progress is not None and not count % PROGRESS_RECORDS:
+            progress(count)
+    header, version = reader.header, judge.world.kubernetes
+    trace = Trace(
+        judge.trace, version, header.kubernetes, header.runtime, header.scenario, count, tuple(stalls)
+    )
     return Judged(trace, judge.outcomes(), tuple(waits))
 
 
@@ -156,7 +202,8 @@ class Result:
 
     def add(self, outcome: Outcome, version: str) -> None:
         """Add the outcome on one more trace."""
-        if outcome.verdict is Verdict.NOT_EXERCISED and self.versions.get(version) in _AT_LEAST_APPLICABLE:
+        is_idle = outcome.verdict is Verdict.NOT_EXERCISED and not outcome.inconclusive
+        if is_idle and self.versions.get(version) in _AT_LEAST_APPLICABLE:
             return  # It adds nothing new, as most outcomes of a run.
         earlier = self.versions.get(version, outcome.verdict)
         self.versions[version] = graver(earlier, outcome.verdict)

@@ -4,6 +4,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeAlias
 
 from kubelet_conformance.contract.applicability import Version
 from kubelet_conformance.contract.clause_index import clause_index_for
@@ -17,7 +18,6 @@ from kubelet_conformance.contract.definition import (
     Kept,
     Listener,
 )
-from kubelet_conformance.contract.lateness_policy import LatenessPolicy
 from kubelet_conformance.contract.obligations import Ledger, Obligation
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.trace.format.errors import BodyError
@@ -38,6 +38,9 @@ broken; all are counted.
 TEXT_CHARS_MAX = 2000
 """The evidence text of a break is cut at this length: it may quote names of any length."""
 
+Excused: TypeAlias = Callable[[Obligation, float], float]
+IsCertain: TypeAlias = Callable[[Clause, int], bool]
+
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _KUBELET_GONE = frozenset({"kubelet:ended", "kubelet:killed", "kubelet:stopped"})
 _REMOVED = ("pod:remove",)
@@ -57,29 +60,32 @@ class Judge:
 
     `trace` names the trace in evidence. Contracts that the trace cannot exercise, for its channels or its
     Kubernetes version, are not applicable from the start. A judge that raises makes its own contract an
-    `error` and leaves the others alone; a body that does not parse raises BodyError. With `lateness`, which
-    must observe each record first, what is overdue may be excused.
+    `error` and leaves the others alone; a body that does not parse raises BodyError. What is overdue may be
+    excused: `excused` returns until when an obligation that is overdue now may still be met. A break that is
+    not certain, by its clause and the first record that it is about, is inconclusive.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - a trace, contracts, and how it is judged
         self,
         trace: str,
         header: Header,
         contracts: Iterable[Contract],
         kubernetes: Version | None,
-        lateness: LatenessPolicy | None = None,
+        excused: Excused | None = None,
+        is_certain: IsCertain | None = None,
     ) -> None:
         self.trace = trace
         self.on_break: Callable[[Contract, Evidence], None] | None = None
         """Called at once with each break that becomes evidence."""
+        self._is_certain = is_certain
         self.world = World(header, kubernetes)
         self.is_evented = header.feature_gates.get(EVENTS_GATE, False)
         """The kubelet uses container events (EventedPLEG)."""
         self.now = 0.0
         """When the record that is judged was written."""
         self.ledger = Ledger(UPDATE_KEYS)
-        if lateness is not None:
-            self.ledger = Ledger(UPDATE_KEYS, self._waits, lateness.until)
+        if excused is not None:
+            self.ledger = Ledger(UPDATE_KEYS, self._waits, excused)
         elif header.clock == "wall":
             self.ledger = Ledger(UPDATE_KEYS, self._waits)
         self._index = clause_index_for(contracts, header, kubernetes)
@@ -199,6 +205,9 @@ class Judge:
         if self._is_uninformed(clause.contract, pod):
             return
         outcome, scenario = self._outcome(clause.contract), self.world.header.scenario
+        if self._is_certain is not None and not self._is_certain(clause, min(seqs)):
+            outcome.inconclusive += 1
+            return
         outcome.breaks += 1
         place = clause.name, scenario
         if len(outcome.evidence) < EVIDENCE_MAX or place not in outcome.broken_clauses:

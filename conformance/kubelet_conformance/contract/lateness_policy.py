@@ -131,8 +131,8 @@ class LatenessPolicy:
         """Whether some call should have been answered by now."""
         return any(self._now - t > _PROMPT_SECONDS for t in self._open.values())
 
-    def until(self, obligation: Obligation) -> float:
+    def until(self, obligation: Obligation, now: float) -> float:
         """Until when, in seconds since the start, this may still be answered, whatever its deadline."""
         held_up = self._outages > 0 or self._late_watches > 0 or self._is_held_up()
-        last = self._now if held_up else max(self._last, min(self._found_at, self._now))
+        last = now if held_up else max(self._last, min(self._found_at, now))
         return max(last + _RETRY_SECONDS, self._watched_by) + (obligation.due.within or 0.0)

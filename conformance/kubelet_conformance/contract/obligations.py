@@ -60,14 +60,14 @@ class Ledger:
         awaited: Keys that some judge listens to in any case.
         waits: Returns whether an entity waits for the runtime at the moment, so that it cannot act: what is
             due then is due as long again afterwards.
-        excused: Returns until when an obligation may still be met, whatever its deadline.
+        excused: Returns until when an obligation may still be met that is overdue at a time.
     """
 
     def __init__(
         self,
         awaited: Iterable[str] = (),
         waits: Callable[[Entity], bool] = lambda _: False,
-        excused: Callable[[Obligation], float] = lambda _: -math.inf,
+        excused: Callable[[Obligation, float], float] = lambda *_: -math.inf,
     ) -> None:
         self._waits = waits
         self._excused = excused
@@ -126,7 +126,7 @@ class Ledger:
             obligation = heapq.heappop(deadlines)[2]
             if not obligation.open:
                 continue
-            until = self._excused(obligation)
+            until = self._excused(obligation, t)
             if self._waits(obligation.entity):
                 until = t + (obligation.due.within or 0)
             if until >= t:

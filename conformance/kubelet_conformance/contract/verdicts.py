@@ -60,6 +60,8 @@ class Outcome:
     """(clause, scenario) that were exercised and held there."""
     broken_clauses: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
     """(clause, scenario) that were broken, those beyond the evidence included."""
+    inconclusive: int = 0
+    """How often it would have been broken, had the machine not stalled meanwhile."""
 
 
 UNTESTED = Outcome(Verdict.NOT_EXERCISED)
@@ -74,7 +76,7 @@ def graver(first: Verdict, second: Verdict) -> Verdict:
 def merged(first: Outcome, second: Outcome) -> Outcome:
     """One outcome for two traces: the graver verdict, the sums."""
     verdict = graver(first.verdict, second.verdict)
-    if verdict is first.verdict and not (second.activations or second.evidence):
+    if verdict is first.verdict and not (second.activations or second.evidence or second.inconclusive):
         return first
     return Outcome(
         verdict,
@@ -84,6 +86,7 @@ def merged(first: Outcome, second: Outcome) -> Outcome:
         first.reason if verdict is first.verdict else second.reason,
         first.kept_clauses | second.kept_clauses,
         first.broken_clauses | second.broken_clauses,
+        first.inconclusive + second.inconclusive,
     )
 
 

@@ -1,6 +1,5 @@
 """Runs a history, heals its faults, checks that the node settles, and judges the trace."""
 
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -92,7 +91,7 @@ def play(
     except ScenarioError as error:
         trace, failed = error.trace, error.report
     try:
-        judged = judge_file(path or name, contracts, file=io.BytesIO(trace), patient=True)
+        judged = judge_file(path or name, contracts, content=trace, patient=True)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is reported
         failed = failed or f"its trace cannot be judged: {error}"
         judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())

@@ -6,7 +6,14 @@ from typing import TypedDict
 
 from kubelet_conformance.node.observations import Observations
 from kubelet_conformance.targets.controls import Target
-from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
+from kubelet_conformance.trace.format.recorder import (
+    Failed,
+    Item,
+    RecordedCall,
+    RecordedReply,
+    Recorder,
+    Seen,
+)
 
 LONG = 900.0
 """How long a scenario waits unless given a limit, in seconds: longer than the longest back-off."""
@@ -69,6 +76,7 @@ class Observer:
             )
         if not met:
             seen = [] if last_seen is None else [f"last seen: {last_seen()}"]
+            seen += _stalled(target.recorder, deadline - within)
             trace = ["the trace ends:", *(f"  {line}" for line in tail(target.recorder))]
             timed_out = f"timed out after {within:g} s waiting for {awaited}"
             raise WaitTimeoutError("\n".join([timed_out, *seen, *trace]))
@@ -123,6 +131,13 @@ def _recheck(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
         future.set_exception(error)
 
 
+def _stalled(recorder: Recorder, since: float) -> list[str]:
+    """How often the machine stalled, if it did."""
+    stalls = [seen for seen in recorder.records if isinstance(seen, Item) and seen.kind == "stall"]
+    count = sum(seen.t > since for seen in stalls)
+    return [f"the machine stalled meanwhile, {count} times"] if count else []
+
+
 def tail(recorder: Recorder) -> list[str]:
     """The last records in a line each; reads of an unchanged runtime are left out."""
     lines: list[str] = []
@@ -142,6 +157,8 @@ def _line(seen: Seen) -> str:
             return f"{seen.t:9.3f}  {rpc} failed" if failed else ""
         case RecordedCall():
             return f"{seen.t:9.3f}  {seen.rpc} begins"
+        case Item(kind="stall"):
+            return ""
         case RecordedReply(outcome=Failed() as failed):
             return f"{seen.t:9.3f}  {seen.call.rpc} failed: {failed.code} {failed.message}"
         case RecordedReply():

@@ -1,7 +1,6 @@
 """Play one scenario and judge its trace."""
 
 import base64
-import io
 import math
 import pickle
 import traceback
@@ -108,7 +107,7 @@ def judge(
     It is read from `path` unless it is given.
     """
     try:
-        return judge_file(str(path), contracts, file=None if trace is None else io.BytesIO(trace)), ""
+        return judge_file(str(path), contracts, content=trace), ""
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         failed = f"its trace cannot be judged: {error}\n{''.join(traceback.format_exception(error))}"
         return Judged(Trace(str(path), None, None, None, name, 0), {}, ()), failed

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 
 from kubelet_conformance.contract.applicability import Version
-from kubelet_conformance.contract.checking import Check, Judged, Trace, Wait
+from kubelet_conformance.contract.checking import Check, Judged, Trace, Wait, judge_file
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
 from kubelet_conformance.trace.format.header import Header
-from kubelet_conformance.trace.format.records import Record
+from kubelet_conformance.trace.format.records import Record, Stall
 
 
 class LiveJudge:
@@ -34,6 +34,7 @@ class LiveJudge:
         self._path = ""
         self._header: Header
         self._count = 0
+        self._has_stalled = False
         self._bad: TraceError | None = None
 
     def begin(self, path: str, header: Header) -> Callable[[Record], None]:
@@ -41,6 +42,7 @@ class LiveJudge:
         self._judge = Judge(path, header, self.check.contracts, self._kubernetes)
         self._judge.on_break = self._on_break
         self._path, self._header, self._count, self._bad = path, header, 0, None
+        self._has_stalled = False
         return self._feed
 
     def finish(self) -> None:
@@ -53,10 +55,16 @@ class LiveJudge:
             trace = Trace(
                 self._path, self._kubernetes, header.kubernetes, header.runtime, header.scenario, self._count
             )
-            self.check.add(Judged(trace, judge.outcomes(), tuple[Wait, ...]()))
+            judged = Judged(trace, judge.outcomes(), tuple[Wait, ...]())
+            # What the machine's stalls explain is known once the piece is complete.
+            self.check.add(self._judged_again() if self._has_stalled else judged)
+
+    def _judged_again(self) -> Judged:
+        return judge_file(self._path, self.check.contracts, kubernetes=self._kubernetes)
 
     def _feed(self, record: Record) -> None:
         self._count += 1
+        self._has_stalled = self._has_stalled or type(record) is Stall
         if self._judge is None or self._bad is not None:
             return
         try:

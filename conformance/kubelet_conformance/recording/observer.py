@@ -55,8 +55,8 @@ class Observer:
         """How many ticks pass until the next look."""
 
     def observe(self, observation: Observation) -> None:
-        """Take one observation."""
-        if isinstance(observation, Note):
+        """Take one observation; a note that says nothing is a tick, any other is of a stall."""
+        if isinstance(observation, Note) and not observation.data:
             self._tick(observation.at_ns)
         elif self._source is None:
             self._transcript.observe(observation)

@@ -4,12 +4,16 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from kubelet_conformance.recording.observer import TICK_SECONDS
 from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.tap.chunks import Chunk, What
 from kubelet_conformance.tap.pipeline import Pipeline
 from kubelet_conformance.tap.relay import Relay
+from kubelet_conformance.tap.stalls import StallWatch
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -44,9 +48,14 @@ async def tap(plan: Plan, command: Sequence[str], say: Callable[[str], object]) 
         pipeline = Pipeline(command, Path(plan.output).parent)
         async with pipeline:
             relay = Relay(Path(plan.listen), Path(plan.upstream), pipeline.sink)
+
+            def stalled(fields: dict[str, Any]) -> None:
+                _note(relay, pipeline, msgspec.json.encode(fields))
+
             async with relay:
                 say(f"unix://{relay.listen}")
-                await _until(stop, relay, pipeline)
+                with StallWatch(relay.peers, stalled):
+                    await _until(stop, relay, pipeline)
             _note(relay, pipeline)
     finally:
         for number in _SIGNALS:
@@ -65,5 +74,6 @@ async def _until(stop: asyncio.Event, relay: Relay, pipeline: Pipeline) -> None:
             continue
 
 
-def _note(relay: Relay, pipeline: Pipeline) -> None:
-    pipeline.sink(Chunk(relay.now_ns(), 0, What.NOTE))
+def _note(relay: Relay, pipeline: Pipeline, data: bytes = b"") -> None:
+    """Send a note, of what the data says or, without any, that a second has passed."""
+    pipeline.sink(Chunk(relay.now_ns(), 0, What.NOTE, data))

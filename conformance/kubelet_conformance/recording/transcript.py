@@ -19,6 +19,7 @@ from kubelet_conformance.tap.events import (
     Answered,
     CallBegan,
     CallEnded,
+    Note,
     Observation,
     PeerChange,
     StreamItem,
@@ -115,6 +116,9 @@ class Transcript:
                 self._item(observation)
             case PeerChange():
                 self._peer(observation)
+            case Note() if observation.data:
+                self.record(observation.at_ns, "stall", msgspec.json.decode(observation.data))
+                return
             case _:
                 return
         self._turn_over()

@@ -4,8 +4,10 @@ from typing import Any
 
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE, Baseline, Deviation
 from kubelet_conformance.contract.checking import Check, Result, Trace
+from kubelet_conformance.contract.stalls import Stalls
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
 from kubelet_conformance.reports.run import Run, concluded
+from kubelet_conformance.reports.safe import counted
 
 SCHEMA = 2
 """The version of the report's form; a change that can break a reader raises it."""
@@ -36,6 +38,8 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "runtime": trace.runtime,
         "scenario": trace.scenario,
         "records": trace.records,
+        "stalls": len(trace.stalls),
+        "stalled_seconds": round(Stalls(trace.stalls).seconds, 3),
     }
 
 
@@ -47,13 +51,22 @@ def _contract(result: Result) -> dict[str, Any]:
         "verdict": outcome.verdict.value,
         "activations": outcome.activations,
         "breaks": outcome.breaks,
+        "inconclusive": outcome.inconclusive,
         "scored": outcome.verdict is not Verdict.BROKEN or result.counts,
         "evidence": [_evidence(each) for each in outcome.evidence],
         "rule": contract.rule,
         "source": contract.row.source,
-        "reason": outcome.reason if outcome.verdict.value == "error" else "; ".join(result.reasons),
+        "reason": _reason(result),
         "versions": {version: verdict.value for version, verdict in result.versions.items()},
     }
+
+
+def _reason(result: Result) -> str:
+    """Why there is no verdict by what was seen."""
+    outcome = result.outcome
+    if outcome.verdict is Verdict.NOT_EXERCISED and outcome.inconclusive:
+        return f"inconclusive, as the machine stalled meanwhile: {counted(outcome.inconclusive, 'break')}"
+    return outcome.reason if outcome.verdict is Verdict.ERROR else "; ".join(result.reasons)
 
 
 def _evidence(evidence: Evidence) -> dict[str, Any]:

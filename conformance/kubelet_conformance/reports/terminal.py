@@ -8,6 +8,7 @@ from rich.text import Text
 
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE, clause_names
 from kubelet_conformance.contract.checking import REPORTED, Check, Result
+from kubelet_conformance.contract.stalls import Stalls
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
 from kubelet_conformance.reports.played_run import HistoryFound, Played, PlayedRun
 from kubelet_conformance.reports.run import Exit, Run, by_area, concluded
@@ -51,6 +52,7 @@ class TerminalReport:
         self._known()
         self._stale()
         self._waits()
+        self._inconclusive()
         self._not_exercised()
         self._not_applicable()
         self._unreadable()
@@ -186,6 +188,21 @@ class TerminalReport:
         for wait in waits:
             what = safe(wait.awaited or wait.contract)
             self._line(f"    {safe(wait.trace)} #{wait.seq}: {what} ({safe(wait.contract)})")
+
+    def _inconclusive(self) -> None:
+        stalled = [trace for trace in self._check.traces if trace.stalls]
+        if not stalled:
+            return
+        count = counted(sum(len(trace.stalls) for trace in stalled), "stall")
+        seconds = sum(Stalls(trace.stalls).seconds for trace in stalled)
+        excused = {
+            result.contract.id: result.outcome.inconclusive
+            for result in self._check.results.values()
+            if result.outcome.inconclusive
+        }
+        self._heading("inconclusive: a stall of the machine may be why it seemed broken", len(excused))
+        self._line(f"    {count} of the machine, {seconds:.1f} s in {counted(len(stalled), 'trace')}", "dim")
+        self._wrapped(" ".join(f"{name} ({times})" for name, times in excused.items()), "    ")
 
     def _not_exercised(self) -> None:
         idle = self._having(Verdict.NOT_EXERCISED)

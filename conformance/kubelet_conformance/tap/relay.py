@@ -11,6 +11,10 @@ connects again after its own back-off, and each new connection is a new try.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self, cast
 
@@ -18,6 +22,7 @@ from kubelet_conformance.tap.address import ListeningSocket
 from kubelet_conformance.tap.chunks import Chunk, Sink, What
 
 _NS = 1_000_000_000
+_CREDENTIALS = struct.Struct("3i")
 _READ_BYTES = 1 << 16
 """How much is read at a time."""
 _GOODBYE_SECONDS = 1.0
@@ -84,6 +89,11 @@ class Relay:
     def now_ns(self) -> int:
         """The monotonic clock, in nanoseconds."""
         return int(self._loop.time() * _NS)
+
+    def peers(self) -> Iterator[tuple[str, int]]:
+        """The processes that are connected, without this one: `kubelet` or `runtime`, and its id."""
+        ends = dict.fromkeys(peer for link in self._links for peer in link.peers())
+        return (peer for peer in ends if peer[1] != os.getpid())
 
     def show(self, at_ns: int, connection: int, what: What, data: bytes = b"") -> None:
         """Show a chunk to the sink."""
@@ -188,6 +198,12 @@ class _Link:
         """Whether the runtime still holds its end."""
         return self.runtime.is_open and not self.runtime.ended_writing
 
+    def peers(self) -> Iterator[tuple[str, int]]:
+        """The process at each end that is connected; that of another pid namespace has no id here."""
+        for what, end in (("kubelet", self.client), ("runtime", self.runtime)):
+            if end.is_open and (pid := _peer_of(end.transport)):
+                yield what, pid
+
     def close(self) -> None:
         """End both connections, as soon as what was received is sent."""
         for end in (self.client, self.runtime):
@@ -254,3 +270,12 @@ class _Link:
     def _end_if_over(self) -> None:
         if self._connecting is None and not self.client.is_open and not self.runtime.is_open:
             self.relay.end(self)
+
+
+def _peer_of(transport: asyncio.Transport) -> int:
+    """The id of the process at the other end of a unix socket, 0 where it has none here."""
+    made: socket.socket | None = transport.get_extra_info("socket")
+    if made is None or made.fileno() < 0:
+        return 0
+    found = made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(found)[0])

@@ -51,6 +51,7 @@ RIGHT: list[Json] = [
     record(1, "disk", op="made", path="/etc/kubernetes/manifests"),
     record(1, "http", op="serves", status=200),
     record(1, "metrics", values={"kubelet_started_pods_total": 2.0}),
+    record(1, "stall", of="kubelet", seconds=0.5, pressure=0.9),
     record(1, "expect", contract="TERM-01", met=False, by=None),
     end(1, 0),
 ]

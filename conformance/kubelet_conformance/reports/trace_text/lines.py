@@ -34,6 +34,7 @@ from kubelet_conformance.trace.format.records import (
     Kubelet,
     PodChange,
     RuntimeEvent,
+    Stall,
     Status,
 )
 from kubelet_conformance.trace.world.moment import Moment
@@ -253,5 +254,6 @@ _DESCRIBED: dict[type, Callable[[Moment, Any], str]] = {
     Deleted: lambda moment, record: f"pod object deleted: {_pod_name(moment.pod, record.uid)}",
     Kubelet: lambda _, record: f"kubelet {record.op}",
     Fault: lambda _, record: f"fault: {safe(record.what)}",
+    Stall: lambda _, record: f"the {safe(record.of)} waited for a processor, {record.seconds:g} s",
     End: lambda _moment, _record: "end of observation",
 }

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
@@ -20,6 +21,7 @@ from kubelet_conformance.tap.events import (
 )
 from kubelet_conformance.tap.messages import Method, method
 from kubelet_conformance.tap.relay import Relay
+from kubelet_conformance.tap.stalls import StallWatch
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, Recorder
 
@@ -33,9 +35,14 @@ async def tapped(listen: Path, runtime: Path, recorder: Recorder) -> AsyncGenera
     An exception in a listener of the record is raised at the end: the bytes pass all the same. So is a
     TargetError where a connection could not be followed to its end, for then the record lacks what passed.
     """
+
+    def stalled(fields: dict[str, Any]) -> None:
+        recorder.record("stall", **fields)
+
     calls = _CallRecorder(recorder, runtime)
-    async with Relay(listen, runtime, calls.take):
-        yield
+    async with Relay(listen, runtime, calls.take) as relay:
+        with StallWatch(relay.peers, stalled):
+            yield
     if calls.failed is not None:
         raise calls.failed
 

@@ -277,6 +277,17 @@ class Metrics(_Line, frozen=True, tag="metrics"):
     values: dict[str, float] = {}
 
 
+class Stall(_Line, frozen=True, tag="stall"):
+    """The end of a span in which the `recorder`, the `kubelet` or the `runtime` waited for a processor.
+
+    It lasted for `seconds`; `pressure` is the share of it in which some task of the machine waited.
+    """
+
+    of: str = ""
+    seconds: float = 0.0
+    pressure: float = 0.0
+
+
 class End(_Line, frozen=True, tag="end"):
     """The end of observation."""
 
@@ -304,6 +315,7 @@ _Other: TypeAlias = (
     | Disk
     | Http
     | Metrics
+    | Stall
     | End
 )
 Line: TypeAlias = CallLine | ReplyLine | _Other

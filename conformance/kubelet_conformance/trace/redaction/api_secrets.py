@@ -23,7 +23,7 @@ _HOOK_ANNOTATION = "io.kubernetes.container.preStopHandler"
 _QUOTED_OUTPUT = re.compile(r"(?P<before>probe (?:failed|warning): |, message: \")(?P<said>.+)", re.DOTALL)
 """What events quote of the output of a probe or hook."""
 _SECRET_OBJECTS = frozenset({"secrets", "configmaps", "serviceaccounts"})
-_OPEN_KINDS = frozenset({"deleted", "disk", "end", "expect", "fault", "http", "metrics", "runtime"})
+_OPEN_KINDS = frozenset({"deleted", "disk", "end", "expect", "fault", "http", "metrics", "runtime", "stall"})
 """Records that hold names, paths and numbers only."""
 
 

@@ -31,7 +31,7 @@ _NODE_CALLS = frozenset(
 )
 """Calls that name no pod and are kept: the runtime's status, and the lists, cut to what is of these pods."""
 _OF_IMAGES = frozenset({"ImageStatus", "RemoveImage"})
-_WHOLE_NODE = frozenset({"end", "fault", "http", "kubelet", "metrics"})
+_WHOLE_NODE = frozenset({"end", "fault", "http", "kubelet", "metrics", "stall"})
 _FOLDER_OPS = frozenset({"missing", "made"})
 
 

@@ -1,0 +1,103 @@
+"""Stalls: spans of time in which the tap, or a process at one of its ends, had to wait for a processor.
+
+The tap's own are known by a heartbeat that comes late, those of its clients and of the runtime by what the
+kernel says of how long their threads were ready to run and did not.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+BEAT_SECONDS = 0.1
+"""How long the heart rests between two beats."""
+STALL_SECONDS = 0.1
+"""A beat that is late by more, or a thread that waited for longer between two looks, is a stall."""
+_BEATS_OF_LOOK = 5
+"""At each of so many beats the threads of the peers are looked at."""
+_PROC = Path("/proc")
+_NS = 1_000_000_000
+_US = 1_000_000
+
+
+class StallWatch:
+    """Reports each stall at its end, as the fields of its record, while the context is open.
+
+    `peers` returns the processes to look at: what each is, and its id.
+    """
+
+    def __init__(
+        self, peers: Callable[[], Iterable[tuple[str, int]]], report: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._peers = peers
+        self._report = report
+        self._beats = 0
+        self._waited: dict[Path, float] = {}
+        """How long each thread had waited for a processor at the last look."""
+        self._pressed = _pressed_seconds()
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._loop = asyncio.get_running_loop()
+        self._looked = self._loop.time()
+        self._rest()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+        self._next.cancel()
+
+    def _rest(self) -> None:
+        self._due = self._loop.time() + BEAT_SECONDS
+        self._next = self._loop.call_at(self._due, self._beat)
+
+    def _beat(self) -> None:
+        t = self._loop.time()
+        self._beats += 1
+        if t - self._due > STALL_SECONDS:
+            self._stalled("recorder", t - self._due, t)
+        if not self._beats % _BEATS_OF_LOOK:
+            for of, seconds in self._longest_waits().items():
+                # When in the meantime the thread waited is not known.
+                self._stalled(of, max(t - self._looked, seconds), t)
+            self._looked, self._pressed = t, _pressed_seconds()
+        self._rest()
+
+    def _stalled(self, of: str, seconds: float, t: float) -> None:
+        pressure = (_pressed_seconds() - self._pressed) / (t - self._looked)
+        self._report({"of": of, "seconds": round(seconds, 3), "pressure": round(pressure, 2)})
+
+    def _longest_waits(self) -> dict[str, float]:
+        """The longest wait of a thread of each peer since the last look, where that is a stall."""
+        every = {thread: of for of, pid in self._peers() for thread in _threads(pid)}
+        before, self._waited = self._waited, {thread: _waited_seconds(thread) for thread in every}
+        longest: dict[str, float] = {}
+        for thread, seconds in self._waited.items():
+            new, of = seconds - before.get(thread, seconds), every[thread]
+            if new > max(STALL_SECONDS, longest.get(of, 0.0)):
+                longest[of] = new
+        return longest
+
+
+def _threads(pid: int) -> list[Path]:
+    try:
+        return list((_PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return []
+
+
+def _waited_seconds(thread: Path) -> float:
+    """How long a thread was ready to run and did not, 0 where the kernel does not say."""
+    try:
+        return int((thread / "schedstat").read_text(encoding="ascii").split()[1]) / _NS
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _pressed_seconds() -> float:
+    """How long some task of the machine had to wait for a processor, 0 where the kernel does not say."""
+    try:
+        some = (_PROC / "pressure" / "cpu").read_text(encoding="ascii").splitlines()[0]
+        return int(some.rpartition("=")[2]) / _US
+    except (OSError, IndexError, ValueError):
+        return 0.0
