@@ -3,9 +3,11 @@
 from kubelet_conformance.node import Node, container, witness
 
 GATES = {"EventedPLEG": True}
+SINCE = 1, 32
+"""Kubelets before it take whatever an event shows for the newest state (kubernetes/kubernetes#124297)."""
 
 
-@witness("PLEG-14", feature_gates=GATES)
+@witness("PLEG-14", kubernetes=SINCE, feature_gates=GATES)
 async def test_events_drive_the_workers(node: Node) -> None:
     """Container events of the stream are handled at once, and everything is listed seldom."""
     web = await node.run(container("c1"), container("c2"))
@@ -17,7 +19,7 @@ async def test_events_drive_the_workers(node: Node) -> None:
     await web.until_gone(within=120)
 
 
-@witness("PLEG-15", feature_gates=GATES)
+@witness("PLEG-15", kubernetes=SINCE, feature_gates=GATES)
 async def test_stream_that_breaks_for_good_is_given_up(node: Node) -> None:
     """After five failed attempts to open the stream the kubelet relists by itself, every second."""
     web = await node.run()
@@ -29,7 +31,7 @@ async def test_stream_that_breaks_for_good_is_given_up(node: Node) -> None:
         await node.wait(10)
 
 
-@witness("PLEG-15", feature_gates=GATES)
+@witness("PLEG-15", kubernetes=SINCE, feature_gates=GATES)
 async def test_stream_that_breaks_is_opened_anew(node: Node) -> None:
     """Each time that the stream breaks everything is listed once, and the stream is opened again."""
     web = await node.run()
@@ -40,7 +42,7 @@ async def test_stream_that_breaks_is_opened_anew(node: Node) -> None:
     await web.until_running("c1", attempt=1, within=30)
 
 
-@witness("PLEG-16", feature_gates=GATES, exempt=("CRI-30",))
+@witness("PLEG-16", kubernetes=SINCE, feature_gates=GATES, exempt=("CRI-30",))
 async def test_late_event_changes_nothing(node: Node) -> None:
     """Of two events that come in the wrong order the older one does not count."""
     web = await node.run(container("c1"), container("c2"))
@@ -52,7 +54,7 @@ async def test_late_event_changes_nothing(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("PLEG-16", feature_gates=GATES, exempt=("CRI-30",))
+@witness("PLEG-16", kubernetes=SINCE, feature_gates=GATES, exempt=("CRI-30",))
 async def test_container_that_is_created_late_runs(node: Node) -> None:
     """A container that was started before its creation was reported is not made a second time."""
     web = await node.run()
