@@ -108,12 +108,12 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
         new = now.condition(old.type)
         if new is None:
             continue
-        if new.status != old.status:
-            is_back = (new.last_transition_time or "") < (old.last_transition_time or "")
-            if is_back and not status_may_be_forgotten(m, pod):
-                yield broken(f"lastTransitionTime of {old.type} goes back", pod.status_seq)
+        is_back = (new.last_transition_time or "") < (old.last_transition_time or "")
+        if is_back and not status_may_be_forgotten(m, pod):
+            yield broken(f"lastTransitionTime of {old.type} goes back", pod.status_seq)
+        elif new.status != old.status:
             continue
-        if new.last_transition_time == old.last_transition_time:
+        elif new.last_transition_time == old.last_transition_time:
             yield KEPT
         elif old.status == "False" and old.type in _READY and _is_probed(pod, now):
             yield _was_ready_between(pod, old.type)
