@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.histories import campaign
 from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
 from kubelet_conformance.histories.history import History
 from kubelet_conformance.histories.play import PlayedHistory, as_words, play
@@ -48,6 +49,26 @@ def test_what_is_kept_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended.code == 0, ended.out
     assert "Played 5 histories on kubelet reference (Kubernetes 1.32)" in ended.out
     assert list(Path().iterdir()) == []
+
+
+def test_interrupt_reports_what_was_played(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends with 130; what was over by then is reported, and marked as incomplete."""
+    left = [True, False, False]
+
+    def interrupted(*given: Any, **options: Any) -> PlayedHistory:
+        if left.pop():
+            raise KeyboardInterrupt
+        return play(*given, **options)
+
+    monkeypatch.setattr(campaign, "play", interrupted)
+    ended = in_process(capsys, "run", "--histories", "5", "--format", "json")
+    report = json.loads(ended.out)
+
+    assert (ended.code, "error: interrupted\n" in ended.err) == (130, True)
+    assert (report["incomplete"], report["histories"]["played"]) == (True, 2)
+    VALIDATOR.validate(report)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -14,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.runtime_checks import baselines
+from kubelet_conformance.runtime_checks import baselines, running
 from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 
 VALIDATOR: Any = Draft202012Validator(
@@ -52,6 +53,28 @@ def test_a_broken_contract_is_one(runtime: Callable[..., Ended]) -> None:
     assert "BROKEN  CRI-11  MUST" in ended.out
     assert "a container was created in a stopped sandbox" in ended.out
     assert "again: kubelet-conformance runtime bug:CTRD-13599 CRI-11\n" in ended.out
+
+
+def test_interrupt_reports_what_was_played(
+    runtime: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C and SIGTERM end with 130; what was over by then is reported, and marked as incomplete."""
+    play, left = running.run_one, [signal.SIGTERM, None, None]
+
+    async def interrupted(*given: Any, **options: Any) -> running.CheckResult:
+        number = left.pop()
+        if number is not None:
+            signal.raise_signal(number)
+        return await play(*given, **options)
+
+    monkeypatch.setattr(running, "run_one", interrupted)
+    ended = runtime("fake", "--record", "kept")
+    report = json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))
+
+    assert (ended.code, ended.err.strip()) == (130, "error: interrupted")
+    assert ended.out.splitlines()[-1].startswith("INCOMPLETE, interrupted: ")
+    assert (report["incomplete"], len(report["scenarios"])) == (True, 2)
+    VALIDATOR.validate(report)
 
 
 def test_globs_choose_contracts(runtime: Callable[..., Ended]) -> None:

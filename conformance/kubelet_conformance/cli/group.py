@@ -6,6 +6,7 @@ from importlib import import_module
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from kubelet_conformance.cli.interrupts import terminable
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.reports.output import complain, report_internal_error
 from kubelet_conformance.reports.run import Exit
@@ -86,7 +87,8 @@ def run(arguments: Sequence[str] | None) -> int:
     """Run one command and return its exit code; a traceback is shown only with --debug."""
     settings = Settings()
     try:
-        code: object = group.main(arguments, "kubelet-conformance", standalone_mode=False, obj=settings)
+        with terminable():
+            code: object = group.main(arguments, "kubelet-conformance", standalone_mode=False, obj=settings)
     except NoArgsIsHelpError as error:
         error.show()
         return Exit.BAD_INPUT

@@ -20,7 +20,7 @@ from kubelet_conformance.histories.history import HistoryError, kept_in, read
 from kubelet_conformance.histories.play import NOT_CONVERGED
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.reports.forms import in_form
-from kubelet_conformance.reports.output import deliver
+from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.played_run import HistoriesRun, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
@@ -82,8 +82,16 @@ def play_histories(given: dict[str, Any]) -> int:
             Path(given["histories_folder"]),
             progress.begin,
         )
-        campaign.run(request)
+        interrupted = False
+        try:
+            campaign.run(request)
+        except KeyboardInterrupt:
+            if not campaign.played:
+                raise
+            interrupted = True
         progress.clear()
+        if interrupted:
+            complain("interrupted")
         files = {each.played.scenario: each.file for each in campaign.found}
         run = HistoriesRun(
             campaign.check,
@@ -100,6 +108,7 @@ def play_histories(given: dict[str, Any]) -> int:
             histories=campaign.played,
             repeated=campaign.repeated,
             found=tuple(campaign.found),
+            interrupted=interrupted,
         )
         deliver(in_form(options.form, run, to_file=bool(options.output)), options.output)
         return run.conclusion()

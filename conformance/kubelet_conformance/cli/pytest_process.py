@@ -17,6 +17,7 @@ try:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     import pytest
 
+    from kubelet_conformance.cli.interrupts import terminable
     from kubelet_conformance.reports.output import complain, report_internal_error
     from kubelet_conformance.reports.run import Exit
 except KeyboardInterrupt:
@@ -102,24 +103,18 @@ def main(arguments: list[str]) -> int:
     for name in _THE_USERS_OWN:
         os.environ.pop(name, None)
     ending = _Ending(debug="--kc-debug" in arguments)
-    # SIGTERM makes this process clean up, as Ctrl-C does.
-    before = signal.signal(signal.SIGTERM, _interrupted)
     unraisable, sys.unraisablehook = sys.unraisablehook, ending.unraisable
     try:
-        ended = pytest.main([*_ARGUMENTS, *arguments], plugins=[ending])
+        with terminable():
+            ended = pytest.main([*_ARGUMENTS, *arguments], plugins=[ending])
     except KeyboardInterrupt:
         complain("interrupted")
         return Exit.INTERRUPTED
     finally:
-        signal.signal(signal.SIGTERM, before)
         sys.unraisablehook = unraisable
     if ending.concluded is not None:
         return ending.concluded
     return _EXITS[pytest.ExitCode(ended).name]
-
-
-def _interrupted(_number: int, _frame: object) -> None:
-    signal.raise_signal(signal.SIGINT)
 
 
 if __name__ == "__main__":

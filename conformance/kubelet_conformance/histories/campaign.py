@@ -74,6 +74,13 @@ class Campaign:
 
     def run(self, request: HistoriesRequest) -> None:
         """Play all that was asked for; raises OSError if a find cannot be kept."""
+        try:
+            self._play(request)
+        finally:
+            total = Trace(f"{self.played} histories", None, None, None, None, self._records)
+            self.check.traces.append(total)
+
+    def _play(self, request: HistoriesRequest) -> None:
         run = partial(play, choice=self.choice, contracts=self.contracts)
         for kept in request.kept:
             self.begin(kept.name)
@@ -90,8 +97,6 @@ class Campaign:
             if found is not None:
                 history = found.played.history
                 self._enter(history, found.what, keep(self.folder, history, found.what))
-        total = Trace(f"{self.played} histories", None, None, None, None, self._records)
-        self.check.traces.append(total)
 
     def _broken(self, played: PlayedHistory) -> list[str]:
         """What it broke, first of all what makes the run fail; other contracts are reported, too."""

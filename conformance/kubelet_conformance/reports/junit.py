@@ -28,6 +28,8 @@ def as_junit(run: PlayedRun) -> str:
         _say(_new_case(ends, played.scenario), "error", *_ended(played))
     for left_out in run.left_out:
         _say(_new_case(ends, left_out.scenario), "skipped", f"not applicable: {left_out.reason}")
+    if run.interrupted:
+        _say(_new_case(ends, "all scenarios"), "error", "incomplete: the run was interrupted")
     _count(ends)
     if run.check.baseline is not None:
         known = ET.SubElement(suites, "testsuite", name="baseline")

@@ -20,6 +20,9 @@ def _lines(run: PlayedRun) -> Iterator[str]:
     yield ""
     scenarios, contracts = (len(run.scenarios), "scenario"), (len(run.check.results), "contract")
     yield f"Played {counted(*scenarios)} on {safe(run.target)}; judged by {counted(*contracts)}."
+    if run.interrupted:
+        yield ""
+        yield "Incomplete: the run was interrupted."
     yield ""
     yield from _areas(run)
     broken = [each for each in run.check.results.values() if each.outcome.verdict is Verdict.BROKEN]

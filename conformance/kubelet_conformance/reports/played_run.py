@@ -91,9 +91,10 @@ class Commands(Protocol):
 class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
-    `kept` says whether the traces are there after the run, `unwritten` that its record could not be
-    finished, and `logs` is the folder with the kubelets' logs, if they are kept; `found` are the histories
-    that broke something, and `repeated` were drawn again and not played again.
+    One that was `interrupted` has what was over by then. `kept` says whether the traces are there after the
+    run, `unwritten` that its record could not be finished, and `logs` is the folder with the kubelets' logs,
+    if they are kept; `found` are the histories that broke something, and `repeated` were drawn again and not
+    played again.
     """
 
     check: Check
@@ -111,6 +112,7 @@ class PlayedRun:
     found: tuple[HistoryFound, ...] = ()
     repeated: int = 0
     unwritten: bool = False
+    interrupted: bool = False
     logs: str = ""
 
     @property
@@ -175,6 +177,7 @@ class PlayedRun:
             Exit.INTERNAL_ERROR if self.failed else Exit.OK,
             Exit.INCONCLUSIVE if self.unexplained else Exit.OK,
             Exit.BAD_INPUT if self.unwritten else Exit.OK,
+            Exit.INTERRUPTED if self.interrupted else Exit.OK,
         )
 
     def report(self) -> dict[str, Any]:
@@ -199,6 +202,7 @@ class PlayedRun:
             for played in self.scenarios
         ]
         report["not_applicable"] = [{"name": each.scenario, "reason": each.reason} for each in self.left_out]
+        report["incomplete"] = self.interrupted
         report["command"] = self.commands.command()
         report["exit_code"] = int(self.conclusion())
         return report

@@ -31,6 +31,7 @@ _CONCLUSIONS = {
     Exit.BAD_INPUT: ("BAD INPUT", "bold red"),
     Exit.INCONCLUSIVE: ("INCONCLUSIVE", "bold yellow"),
     Exit.INTERNAL_ERROR: ("INTERNAL ERROR", "bold magenta"),
+    Exit.INTERRUPTED: ("INCOMPLETE, interrupted", "bold red"),
 }
 
 

@@ -2,10 +2,10 @@
 
 import asyncio
 import io
-import signal
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +73,14 @@ class RuntimeRun:
         version: its version, in its own words.
         outcomes: the outcome of each runtime scenario.
         left: what could not be removed, in words.
+        interrupted: it was broken off; `outcomes` are those of what was over by then.
     """
 
     name: str = ""
     version: str = ""
     outcomes: list[CheckResult] = field(default_factory=list["CheckResult"])
     left: list[str] = field(default_factory=list[str])
+    interrupted: bool = False
 
 
 def run_scenarios(
@@ -90,20 +92,27 @@ def run_scenarios(
         TargetError: It cannot be called.
         UnknownTargetError: Nothing is named so.
     """
-    if is_in_process(wanted.target):
-        return _in_process(opened_in_process(wanted.target), scenarios, kubernetes)
+    run = RuntimeRun()
     try:
-        return asyncio.run(_over_socket(wanted, scenarios, kubernetes, concurrency))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        if is_in_process(wanted.target):
+            _in_process(run, opened_in_process(wanted.target), scenarios, kubernetes)
+        else:
+            asyncio.run(_over_socket(run, wanted, scenarios, kubernetes, concurrency))
+    except KeyboardInterrupt:
+        run.interrupted = True
+        if not run.outcomes:
+            raise
+    return run
 
 
 @deferred_gc()
 def _in_process(
-    make: Callable[[], DirectRuntime], scenarios: Iterable[RuntimeScenario], kubernetes: str
-) -> RuntimeRun:
+    run: RuntimeRun,
+    make: Callable[[], DirectRuntime],
+    scenarios: Iterable[RuntimeScenario],
+    kubernetes: str,
+) -> None:
     """Play each scenario on a runtime of its own, in virtual time that begins at 0."""
-    run = RuntimeRun()
 
     async def one(scenario: RuntimeScenario) -> None:
         target = make()
@@ -113,20 +122,18 @@ def _in_process(
 
     for scenario in scenarios:
         on_virtual_time(one(scenario))
-    return run
 
 
 async def _over_socket(
-    wanted: Wanted, scenarios: Iterable[RuntimeScenario], kubernetes: str, concurrency: int
-) -> RuntimeRun:
-    task = asyncio.current_task()
-    if task is not None:
-        # As Ctrl-C does: what was made is removed before the end.
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    run: RuntimeRun, wanted: Wanted, scenarios: Iterable[RuntimeScenario], kubernetes: str, concurrency: int
+) -> None:
     async with opened(wanted) as target:
-        return await run_and_remove(
-            target, wanted.run_id, lambda: run_all(target, scenarios, wanted.run_id, kubernetes, concurrency)
+        run.name, run.version = target.name, target.version
+        ended = partial(
+            run_all, target, scenarios, wanted.run_id, kubernetes, concurrency, run.outcomes.append
         )
+        whole = await run_and_remove(target, wanted.run_id, ended)
+        run.outcomes, run.left = whole.outcomes, whole.left
 
 
 async def run_and_remove(
@@ -195,20 +202,27 @@ async def run_one(
     return CheckResult(scenario, file.getvalue(), unmet, failed, impossible)
 
 
-async def run_all(
+async def run_all(  # noqa: PLR0913, PLR0917 - what is played, where, and who follows it
     target: DirectRuntime,
     scenarios: Iterable[RuntimeScenario],
     run_id: str,
     kubernetes: str,
     concurrency: int,
+    ended: Callable[[CheckResult], None] | None = None,
 ) -> list[CheckResult]:
-    """Play scenarios, at most `concurrency` in parallel; those that must be alone are played afterwards."""
+    """Play scenarios, at most `concurrency` in parallel; those that must be alone are played afterwards.
+
+    Calls `ended` with each that is over.
+    """
     every = list(scenarios)
     places = asyncio.Semaphore(concurrency)
 
     async def in_turn(scenario: RuntimeScenario) -> CheckResult:
         async with places:
-            return await run_one(target, scenario, run_id, kubernetes)
+            outcome = await run_one(target, scenario, run_id, kubernetes)
+        if ended is not None:
+            ended(outcome)
+        return outcome
 
     async with asyncio.TaskGroup() as group:
         tasks = {
@@ -217,7 +231,7 @@ async def run_all(
     outcomes = {name: task.result() for name, task in tasks.items()}
     for scenario in every:
         if scenario.alone:
-            outcomes[scenario.name] = await run_one(target, scenario, run_id, kubernetes)
+            outcomes[scenario.name] = await in_turn(scenario)
     return [outcomes[scenario.name] for scenario in every]
 
 

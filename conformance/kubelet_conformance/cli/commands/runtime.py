@@ -144,6 +144,8 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
             run = run_scenarios(wanted, scenarios, asked.version, asked.concurrency)
         except (TargetError, UnknownTargetError) as error:
             raise click.ClickException(str(error)) from None
+        if run.interrupted:
+            complain("interrupted")
         shipped = shipped_baseline(baselines, run.name, run.version) if asked.baseline is None else None
         baseline = known_deviations(str(shipped)) if shipped else known
         check, played = judged(run.outcomes, contracts, baseline, folder)
@@ -159,6 +161,7 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
             require_exercised=asked.require_exercised,
             kept=asked.record is not None,
             debug=asked.debug,
+            interrupted=run.interrupted,
             address=asked.target,
             known=f"{shipped.stem}, which come along" if shipped else asked.baseline or "",
         )
