@@ -164,6 +164,25 @@ def test_kubelet_that_ends_by_itself_has_failed(play: Any, monkeypatch: pytest.M
     assert {each["scenario"] for each in evidence(found, "LOOP-22")} == {"mine.deadly"}
 
 
+@pytest.mark.slow
+def test_first_break_ends_the_run(play: Any, fake: str) -> None:
+    """With --kc-fail-fast a scenario is not waited for that a break was seen in, and no other begins."""
+    waits = QUICK.replace("await node.run()", "await node.run(); await node.wait(60)")
+    ended = play(
+        (waits, waits.replace("quick", "never").replace("wait(60)", "wait(90)")),
+        *(f"--kc-runtime={fake}", "--kc-kubelet=bug:K8S-32935", "--kc-fail-fast", "--kc-concurrency=1"),
+        *("--kc-format=json", "--kc-output=report.json"),
+    )
+    found = json.loads(Path("report.json").read_text(encoding="utf-8"))
+
+    assert ended.ret == 1
+    ended.assert_outcomes(failed=1)
+    assert ended.duration < 30
+    assert [each["name"] for each in found["scenarios"]] == ["mine.quick"]
+    assert found["not_played"] == {"option": "--fail-fast", "scenarios": ["mine.never"], "contracts": []}
+    assert "--kc-fail-fast" in found["command"]
+
+
 def evidence(report: dict[str, Any], contract: str) -> list[dict[str, Any]]:
     """What breaks a contract."""
     return [one for each in report["contracts"] if each["id"] == contract for one in each["evidence"]]

@@ -5,7 +5,6 @@ from how it ends: what counts is what a scenario asks for, what it makes the kub
 takes.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from kubelet_conformance.node import Node, Scenario, scenario_of
+from kubelet_conformance.plugin.forecast import duration
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import ApiControl, ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
@@ -223,14 +223,9 @@ def _missing(declared: Scenario, found: DryRun, budget: float, controls: frozens
     if found.handlers:
         yield f"runtime handlers: {', '.join(sorted(found.handlers))}"
     if found.seconds > budget:
-        yield f"{_wall_time(found.seconds)} of wall time"
+        yield f"{duration(found.seconds)} of wall time"
     if found.refused:
         yield found.refused
-
-
-def _wall_time(seconds: float) -> str:
-    """A duration in words, rounded up."""
-    return f"{math.ceil(seconds)} s" if seconds < 2 * 60 else f"{math.ceil(seconds / 60)} min"
 
 
 def _why_alone(declared: Scenario, found: DryRun) -> str:

@@ -165,6 +165,8 @@ class Scenarios:
         except TraceNotWrittenError as error:
             self._stop(str(error), Exit.BAD_INPUT)
         pyfuncitem.stash[_PLAYED] = packed(played) if self._is_worker() else played
+        if self.session().ends_run(played):
+            pyfuncitem.session.shouldfail = "--fail-fast"
         failure = self.session().failure(played)
         if failure:
             pytest.fail(failure, pytrace=False)
@@ -184,9 +186,11 @@ class Scenarios:
     def _live(self, live: LiveRun, name: str, arguments: dict[str, Any]) -> Played:
         """What came of a scenario on a real runtime; the test is skipped if it is not applicable."""
         try:
-            played = live.play(name, arguments, self._began)
+            played = live.play(name, arguments, self._progress)
         except TargetError as error:
             self._refuse(str(error))
+        if played is None:
+            pytest.skip("not played")
         if isinstance(played, LeftOut):
             pytest.skip(f"not applicable: {played.reason}")
         return played
@@ -212,18 +216,25 @@ class Scenarios:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say so if nothing is left to play, and begin to show progress."""
+        if self._session is not None:
+            self._session.exercised = {
+                self._named[item.nodeid].name: scenario_of(item.stash[_FUNCTION]).witnesses
+                for item in filter(is_scenario, session.items)
+            }
         if self._session is not None and self._session.live is not None:
             self._prepare(self._session.live, session.items)
         if self._session is None or self._has_terminal() or self._is_worker():
             return
+        live, options = self._session.live, self._session.options
         count = sum(map(is_scenario, session.items))
-        options = self._session.options
         if not count:
             asked = " ".join(options.ids or options.scenarios)
             version = options.choice.kubernetes or USUAL_VERSION
             complain(f"no scenario puts {asked} to the test as Kubernetes {version}")
-        self._progress = Steps(count, "scenarios played")
-        if self._session.live is None and count >= _WORTH_PROCESSES and processors() > 1:
+        self._progress = Steps(count if live is None else live.count, "scenarios played")
+        if live is not None and live.count:
+            self._progress.announce(live.estimate)
+        if live is None and count >= _WORTH_PROCESSES and processors() > 1:
             self._play_ahead(self._session, filter(is_scenario, session.items))
 
     def _play_ahead(self, ours: Session, items: Iterable[pytest.Function]) -> None:

@@ -5,28 +5,40 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+from kubelet_conformance.contract.judge import Judge
+from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.plugin.culprits import Manifest, alive, manifests_before, smallest, written
 from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
+from kubelet_conformance.plugin.forecast import Forecast
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
+from kubelet_conformance.plugin.plan import Plan
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
+from kubelet_conformance.plugin.shares import shared_out
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.played_run import LOGS, LeftOut, Played
+from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
-from kubelet_conformance.targets.stage import Act, Ended
+from kubelet_conformance.targets.stage import Act, Ended, processors
+from kubelet_conformance.trace.format.errors import BodyError
+from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.records import Record
 
 _FEW = 20
 """This many scenarios are tried in a moment; before more, the runtime is looked for."""
+_MINUTE = 60.0
 _SHARED = "node"
 """The name of the trace of the node that scenarios share."""
 
@@ -50,15 +62,20 @@ class LiveRun:
 
     _folder: Path
 
-    def __init__(self, options: Options, contracts: Sequence[Contract]) -> None:
+    def __init__(
+        self, options: Options, contracts: Sequence[Contract], counts: Callable[[Contract, Evidence], bool]
+    ) -> None:
         try:
             self._stage = open_live_stage(options.choice)
         except UnknownTargetError as error:
             raise OptionsError(str(error)) from None
         self._options = options
         self._contracts = contracts
+        self._counts = counts
+        self._stop = asyncio.Event()
+        """A break that counts was seen, and --fail-fast is given."""
         self._runner = asyncio.Runner()
-        self._placements: dict[str, Placement] = {}
+        self._plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
         self._played: dict[str, Played] = {}
         self._missing: dict[str, str] = {}
@@ -84,17 +101,20 @@ class LiveRun:
             declared = scenario_of(scenario.function)
             if scenario.arguments is None:
                 budget = self._options.budget
-                self._placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
+                self._plan.placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
                 continue
             found = dry_run(scenario.function, name, self._options.choice, scenario.arguments)
-            self._placements[name] = placed(declared, found, self._options.budget, self._stage.controls)
-            if self._placements[name].place is not Place.NOWHERE:
+            self._plan.placements[name] = placed(declared, found, self._options.budget, self._stage.controls)
+            if self._plan.placements[name].place is not Place.NOWHERE:
                 images |= found.images
-        if all(each.place is Place.NOWHERE for each in self._placements.values()):
+        if not self._plan.to_play:
             return
         self._awaited(self._stage.open(images))
         for note in self._runner.run(self._stage.isolate()):
             complain(note, note=True)
+        self._plan.forecast = Forecast(self._stage.nodes, self._options.concurrency, processors())
+        if self._options.quick:
+            self._plan.leave_out_what_is_long()
 
     def _awaited(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -102,21 +122,29 @@ class LiveRun:
         except TargetError as error:
             raise OptionsError(str(error)) from None
 
-    def play(self, name: str, arguments: Mapping[str, Any], ended: Callable[[str], None]) -> Played | LeftOut:
-        """What came of a scenario. With the first one all are played, save those that take fixtures."""
-        if self._placements[name].place is Place.NOWHERE:
-            return self._leave_out(name, self._placements[name].reason)
-        if name not in self._played:
+    def play(
+        self, name: str, arguments: Mapping[str, Any], progress: Steps | None
+    ) -> Played | LeftOut | None:
+        """What came of a scenario, None if --quick or --fail-fast keeps it from being played.
+
+        With the first one all are played, save those that take fixtures.
+        """
+        if self._plan.placements[name].place is Place.NOWHERE:
+            return self._leave_out(name, self._plan.placements[name].reason)
+        if name in self._plan.long:
+            return None
+        if name not in self._played and not self._stop.is_set():
             given = self._scenarios[name].arguments
             lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
-            self._runner.run(self._live(lives, ended))
+            self._runner.run(self._live(lives, progress))
+            lives = [life for life in lives if life.error is not None or life.path.name]
             for life in lives:
                 self._judge(life)
             for life in lives:
                 self._name_suspects(life)
         if name in self._missing:
             return self._leave_out(name, self._missing[name])
-        return self._played[name]
+        return self._played.get(name)
 
     def _leave_out(self, name: str, reason: str) -> LeftOut:
         left_out = LeftOut(name, reason)
@@ -125,34 +153,40 @@ class LiveRun:
 
     def _lives_to_play(self) -> list[_Life]:
         """The life of the node that is shared, and one for each scenario that needs a node of its own."""
-        known = {
-            name: scenario.arguments
-            for name, scenario in self._scenarios.items()
-            if scenario.arguments is not None
-        }
-        beside = [name for name in known if self._placements[name].place is Place.SHARED]
-        alone = [name for name in known if self._placements[name].place is Place.ALONE]
-        # The longest first, so that none is begun when the others are nearly done.
-        lives = [_Life(self._acts([name])) for name in sorted(alone, key=self._seconds, reverse=True)]
-        if beside:
-            acts = self._acts(sorted(beside, key=self._seconds, reverse=True))
-            lives.insert(0, _Life(acts, shared=True))
-        return lives
+        known = [name for name in self._plan.to_play if self._scenarios[name].arguments is not None]
+        return [
+            _Life(self._acts(names), shared=self._plan.placements[names[0]].place is Place.SHARED)
+            for names in self._plan.by_node(known)
+        ]
 
-    def _seconds(self, name: str) -> float:
-        return self._placements[name].seconds
-
-    async def _live(self, lives: list[_Life], ended: Callable[[str], None]) -> None:
+    async def _live(self, lives: list[_Life], progress: Steps | None) -> None:
         """Play lives of nodes, as many at a time as the stage has runtimes for."""
+
+        def ended(name: str) -> None:
+            self._plan.end(name)
+            if progress is not None:
+                progress.advance(self._time_left())
+
+        minutes = asyncio.create_task(self._report_each_minute(progress))
         try:
             async with asyncio.TaskGroup() as tasks:
                 for life in tuple(lives):
                     tasks.create_task(self._live_and_go_on(life, lives, ended))
         except* TraceNotWrittenError as group:
             raise TraceNotWrittenError(*group.exceptions[0].args) from None
+        finally:
+            minutes.cancel()
         errors = [life.error for life in lives if isinstance(life.error, TargetError)]
         if errors and not any(life.error is None for life in lives):
             raise errors[0]
+
+    async def _report_each_minute(self, progress: Steps | None) -> None:
+        while progress is not None:
+            await self._stage.clock.sleep(_MINUTE)
+            progress.log(self._time_left())
+
+    def _time_left(self) -> str:
+        return self._plan.time_left(self._stage.clock.monotonic())
 
     async def _live_and_go_on(self, life: _Life, lives: list[_Life], ended: Callable[[str], None]) -> None:
         """Play a life of a node, and where its kubelet ended by itself what is left, on new nodes.
@@ -194,6 +228,8 @@ class LiveRun:
                 shared=life.shared,
                 concurrency=self._options.concurrency,
                 ended=lambda act: ended(act.name),
+                watch=partial(self._watch, life) if self._options.fail_fast else None,
+                stop=self._stop,
                 log=Path(record, LOGS, f"{life.name}.log") if record is not None else None,
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
@@ -202,12 +238,16 @@ class LiveRun:
                 act.number: Ended(error, "".join(traceback.format_exception(error))) for act in life.acts
             }
             return
+        if not played.trace:
+            return
         life.path = self._folder / f"{life.name}.jsonl"
         write_trace(life.path, played.trace)
         by_number = {act.number: act.name for act in life.acts}
         life.owners = [None if each is None else by_number.get(each) for each in played.owners]
         life.ended, life.died, life.alive = played.ended, played.died, played.alive
         life.died_seq = played.died_seq
+        if self._stop.is_set():
+            life.acts = [act for act in life.acts if act.number in life.ended]
 
     def _judge(self, life: _Life) -> None:
         first = "" if life.shared else life.acts[0].name
@@ -216,9 +256,7 @@ class LiveRun:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
                 self._take(act, life.ended[act.number], nothing, "")
             return
-        exempt = () if life.shared else scenario_of(self._scenarios[first].function).exempt
-        contracts = [each for each in self._contracts if each.id not in exempt]
-        whole, wrong = judge(life.path, contracts, None if life.shared else first)
+        whole, wrong = judge(life.path, self._contracts_of(life), None if life.shared else first)
         shares = {first: whole}
         killers = [each.acts[0].name for each in life.again if each.died]
         if killers:
@@ -228,6 +266,31 @@ class LiveRun:
         self.lives.append(whole)
         for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
+
+    def _contracts_of(self, life: _Life) -> list[Contract]:
+        """By which a life is judged."""
+        exempt = () if life.shared else scenario_of(self._scenarios[life.acts[0].name].function).exempt
+        return [each for each in self._contracts if each.id not in exempt]
+
+    def _watch(
+        self, life: _Life, header: Header, owner: Callable[[int], str | None]
+    ) -> Callable[[Record], None]:
+        """Judge a life while it is played, and stop the run at the first break that counts."""
+        version = parse_version(self._options.choice.kubernetes)
+        judge = Judge(life.name, header, self._contracts_of(life), version)
+
+        def on_break(contract: Contract, evidence: Evidence) -> None:
+            owners = filter(None, map(owner, evidence.seq))
+            if self._counts(contract, replace(evidence, scenario=evidence.scenario or next(owners, None))):
+                self._stop.set()
+
+        def feed(record: Record) -> None:
+            # What cannot be judged is reported with the whole trace.
+            with suppress(BodyError):
+                judge.feed(record)
+
+        judge.on_break = on_break
+        return feed
 
     def _name_suspects(self, life: _Life) -> None:
         """Name all scenarios that were being played when a kubelet ended that none of them ends alone."""
@@ -263,10 +326,26 @@ class LiveRun:
         given = {**(scenario.arguments or {}), **(arguments or {})}
 
         async def on(target: Target) -> None:
+            self._plan.begin(name, self._stage.clock.monotonic())
             await scenario.function(**{**given, "node": Node(target)})
 
         settings = dict(scenario_of(scenario.function).settings)
-        return Act(scenario.named.place, name, on, settings, self._placements[name].wait_seconds_max)
+        return Act(scenario.named.place, name, on, settings, self._plan.placements[name].wait_seconds_max)
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether scenarios are left out to save time."""
+        return bool(self._plan.long)
+
+    @property
+    def count(self) -> int:
+        """How many scenarios are to be played."""
+        return len(self._plan.to_play)
+
+    @property
+    def estimate(self) -> str:
+        """How much is to be played and how long that takes, in words."""
+        return self._plan.estimate
 
     @property
     def runtime(self) -> str:
@@ -313,54 +392,3 @@ class _Life:
         if not self.shared:
             return self.acts[0].name
         return _SHARED if self.number == 1 else f"{_SHARED}-{self.number}"
-
-
-def shared_out(
-    judged: Judged, owners: Sequence[str | None], scenarios: Iterable[str]
-) -> tuple[Judged, dict[str, Judged]]:
-    """The verdicts of the whole node, each break with its scenario, and what each scenario broke of it.
-
-    A break is of the scenario whose is the first record of its evidence of any scenario: what follows may
-    be whatever showed that time had passed. One that is of no scenario counts for the run.
-
-    Args:
-        judged: The verdicts on the trace of the node.
-        owners: The scenario of each record, the first that of the record with seq 1.
-        scenarios: All that were played on the node.
-    """
-    whole = {contract: _attributed(outcome, owners) for contract, outcome in judged.outcomes.items()}
-    shares = {name: _share(judged, name, owners.count(name)) for name in scenarios}
-    for contract, outcome in whole.items():
-        for evidence in outcome.evidence:
-            if evidence.scenario in shares:
-                _add(shares[evidence.scenario].outcomes, contract, evidence)
-    return replace(judged, outcomes=whole), shares
-
-
-def _attributed(outcome: Outcome, owners: Sequence[str | None]) -> Outcome:
-    """The outcome with the scenario of each break that is shown."""
-    if not outcome.evidence:
-        return outcome
-    evidence = [replace(each, scenario=_owner(each, owners)) for each in outcome.evidence]
-    broken = {(each.clause, each.scenario) for each in evidence}
-    if outcome.breaks > len(evidence):
-        # Those beyond the evidence may be of any scenario.
-        broken |= outcome.broken_clauses
-    return replace(outcome, evidence=evidence, broken_clauses=broken)
-
-
-def _owner(evidence: Evidence, owners: Sequence[str | None]) -> str | None:
-    named = (owners[seq - 1] for seq in sorted(evidence.seq) if seq <= len(owners))
-    return next((each for each in named if each is not None), None)
-
-
-def _share(judged: Judged, scenario: str, records: int) -> Judged:
-    return Judged(replace(judged.trace, scenario=scenario, records=records), {}, ())
-
-
-def _add(outcomes: dict[str, Outcome], contract: str, evidence: Evidence) -> None:
-    outcome = outcomes.setdefault(contract, Outcome(Verdict.BROKEN))
-    outcome.evidence.append(evidence)
-    outcome.activations += 1
-    outcome.breaks += 1
-    outcome.broken_clauses.add((evidence.clause, evidence.scenario))

@@ -40,6 +40,8 @@ class Options:
     baseline: str | None
     debug: bool
     budget: float
+    quick: bool
+    fail_fast: bool
     concurrency: int
     invocation: tuple[str, ...] | None
 
@@ -58,6 +60,7 @@ class Options:
         values = {**values, **{name: each for name, each in usual.items() if values[name] is None}}
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
         same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
+        flags = (*same, "quick", "fail_fast")
         return cls(
             choice=Choice(*(values[name] for name in chosen)),
             ids=tuple(values["contract"] or ()),
@@ -66,7 +69,7 @@ class Options:
             budget=values["budget"],
             concurrency=values["concurrency"],
             invocation=invocation,
-            **{name: values[name] for name in same},
+            **{name: values[name] for name in flags},
         )
 
     def contracts(self) -> list[Contract]:
@@ -106,7 +109,8 @@ class Options:
     def _given(self, prefix: str) -> list[str]:
         """All options that are not as usual and that decide what is played, judged or concluded."""
         scenarios = [f"{prefix}scenario={name}" for name in self.scenarios]
-        flags = {"strict": self.strict, "require-exercised": self.require_exercised}
+        named = ("strict", "require_exercised", "quick", "fail_fast")
+        flags = {name.replace("_", "-"): getattr(self, name) for name in named}
         texts = {"level": self.level, "baseline": self.baseline}
         return [
             *scenarios,
@@ -162,6 +166,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "SECONDS",
         "help": f"{_REAL}leave out scenarios that need more wall time",
     },
+    "quick": {**_FLAG, "help": f"{_REAL}play only what fits into a minute"},
+    "fail-fast": {**_FLAG, "help": "end at the first break that fails the run, the cheapest scenarios first"},
     "concurrency": {
         "type": int,
         "help": f"{_REAL}run at most N scenarios at the same time on one node",

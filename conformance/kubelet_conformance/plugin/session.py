@@ -9,17 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kubelet_conformance.contract.applicability import USUAL_VERSION
+from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_version
 from kubelet_conformance.contract.baseline import Baseline, BaselineError
-from kubelet_conformance.contract.checking import Check
-from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contract.checking import Check, Judged, Trace
+from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.output import record_folder, write_whole
-from kubelet_conformance.reports.played_run import ENDS, LOGS, Played, PlayedRun
+from kubelet_conformance.reports.played_run import ENDS, LOGS, NotPlayed, Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
 from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.opening import open_stage
@@ -44,8 +45,10 @@ class Session:
             self._stage = None if options.choice.is_live else open_stage(options.choice)
         except UnknownTargetError as error:
             raise OptionsError(str(error)) from None
-        self.live = LiveRun(options, self.contracts) if self._stage is None else None
+        self.live = LiveRun(options, self.contracts, self._counts) if self._stage is None else None
         self.played: list[Played] = []
+        self.exercised: dict[str, tuple[str, ...]] = {}
+        """The contracts that each scenario of the run is to exercise."""
         self._owns_folder = folder is None and options.record is None
         self.folder = self._traces() if folder is None else Path(folder)
 
@@ -89,18 +92,30 @@ class Session:
 
     def failure(self, played: Played) -> str:
         """Why a scenario failed: what it broke that counts and is not known, and how it ended; or nothing."""
-        wrong = self._wrong(played)
+        wrong = self._wrong(played.judged)
         broken = f"broken: {' '.join(wrong)}" if wrong else ""
         died = "" if played.died and self._check().knows(ENDS, played.judged) else played.died
         return "\n".join(part for part in (broken, died, played.unmet, played.failed) if part)
 
-    def _wrong(self, played: Played) -> list[str]:
-        """The ids of the contracts that it broke, where that counts, and of those whose judge failed."""
+    def ends_run(self, played: Played) -> bool:
+        """Whether nothing is to be played after this scenario."""
+        return self.options.fail_fast and bool(played.died or self._wrong(played.judged))
+
+    def _counts(self, contract: Contract, evidence: Evidence) -> bool:
+        """Whether a break makes the run fail: it is required, and no baseline knows it."""
+        version = parse_version(self.options.choice.kubernetes)
+        trace = Trace(evidence.trace, version, None, None, evidence.scenario, 0)
+        broken = {(evidence.clause, evidence.scenario)}
+        outcome = Outcome(Verdict.BROKEN, 1, 1, [evidence], broken_clauses=broken)
+        return bool(self._wrong(Judged(trace, {contract.id: outcome}, ())))
+
+    def _wrong(self, judged: Judged) -> list[str]:
+        """The ids of the contracts that were broken, where that counts, and of those whose judge failed."""
         bad = {Verdict.BROKEN, Verdict.ERROR}
-        if not any(outcome.verdict in bad for outcome in played.judged.outcomes.values()):
+        if not any(outcome.verdict in bad for outcome in judged.outcomes.values()):
             return []
         check, run = self._check(), Run(strict=self.options.strict)
-        check.add(played.judged)
+        check.add(judged)
         return [
             result.contract.id
             for result in check.results.values()
@@ -110,6 +125,19 @@ class Session:
     def add(self, played: Played) -> None:
         """Take in what came of a scenario, played here or in another process."""
         self.played.append(played)
+
+    def _not_played(self) -> NotPlayed | None:
+        """What the options kept from being played."""
+        options, left_out = self.options, () if self.live is None else self.live.left_out
+        over = {each.scenario for each in (*self.played, *left_out)}
+        rest = [name for name in self.exercised if name not in over]
+        if not rest or not (options.quick or options.fail_fast):
+            return None
+        exercised = {each for name in over for each in self.exercised.get(name, ())}
+        missed = {each for name in rest for each in self.exercised[name]} - exercised
+        option = "--quick" if self.live is not None and self.live.is_shortened else "--fail-fast"
+        contracts = (each.id for each in self.contracts if each.id in missed)
+        return NotPlayed(option, tuple(rest), tuple(contracts))
 
     @cached_property
     def run(self) -> PlayedRun:
@@ -134,6 +162,7 @@ class Session:
             debug=options.debug,
             logs=str(Path(options.record, LOGS)) if options.record and options.choice.is_process else "",
             left_out=() if self.live is None else tuple(self.live.left_out),
+            not_played=self._not_played(),
         )
 
     def record(self) -> None:

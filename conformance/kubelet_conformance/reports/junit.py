@@ -30,6 +30,8 @@ def as_junit(run: PlayedRun) -> str:
         _say(_new_case(ends, left_out.scenario), "skipped", f"not applicable: {left_out.reason}")
     if run.interrupted:
         _say(_new_case(ends, "all scenarios"), "error", "incomplete: the run was interrupted")
+    for name in () if run.not_played is None else run.not_played.scenarios:
+        _say(_new_case(ends, name), "skipped", "not played")
     _count(ends)
     if run.check.baseline is not None:
         known = ET.SubElement(suites, "testsuite", name="baseline")

@@ -45,6 +45,10 @@ def _lines(run: PlayedRun) -> Iterator[str]:
         what = "The suite failed" if played.failed else "Timed out or failed an assertion"
         yield f"## {what}: {safe(played.scenario)}"
         yield from _code((played.failed or played.unmet).splitlines())
+    rest = run.not_played
+    if rest is not None:
+        yield ""
+        yield f"{counted(len(rest.scenarios), 'scenario')} not played, because of `{rest.option}`."
     yield from _left_out(run)
 
 

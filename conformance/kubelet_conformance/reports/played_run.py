@@ -1,7 +1,7 @@
 """What a run of scenarios leaves for its reports."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -57,6 +57,15 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class NotPlayed:
+    """The scenarios that were not played because of an option, and the contracts that only they exercise."""
+
+    option: str
+    scenarios: tuple[str, ...]
+    contracts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryFound:
     """A history that broke something.
 
@@ -94,7 +103,7 @@ class PlayedRun:
     One that was `interrupted` has what was over by then. `kept` says whether the traces are there after the
     run, `unwritten` that its record could not be finished, and `logs` is the folder with the kubelets' logs,
     if they are kept; `found` are the histories that broke something, and `repeated` were drawn again and not
-    played again.
+    played again. `not_played` is what an option kept from being played.
     """
 
     check: Check
@@ -114,6 +123,7 @@ class PlayedRun:
     unwritten: bool = False
     interrupted: bool = False
     logs: str = ""
+    not_played: NotPlayed | None = None
 
     @property
     def options(self) -> Run:
@@ -203,6 +213,7 @@ class PlayedRun:
         ]
         report["not_applicable"] = [{"name": each.scenario, "reason": each.reason} for each in self.left_out]
         report["incomplete"] = self.interrupted
+        report["not_played"] = None if self.not_played is None else asdict(self.not_played)
         report["command"] = self.commands.command()
         report["exit_code"] = int(self.conclusion())
         return report

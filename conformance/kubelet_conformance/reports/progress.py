@@ -57,6 +57,23 @@ class Steps(_Line):
         )
         self._number += 1
 
+    def advance(self, left: str) -> None:
+        """One more is done; `left` is what is left."""
+        self._number += 1
+        self._show(self._so_far(left), log=False)
+
+    def log(self, left: str) -> None:
+        """A line of its own in a log: nothing may have been done for a while."""
+        self._show(self._so_far(left), log=True)
+
+    def _so_far(self, left: str) -> str:
+        return f"{self._number} of {self._total} {self._done}, {left}"
+
+    def announce(self, text: str) -> None:
+        """A line that stays."""
+        self.clear()
+        self._write(text, newline=True)
+
 
 class Recording(_Line):
     """Shows the progress of a recording, on a terminal only."""

@@ -308,6 +308,13 @@ class RunReport(TerminalReport):
 
     def _not_applicable(self) -> None:
         super()._not_applicable()
+        rest = self._played.not_played
+        if rest is not None:
+            self._heading(f"scenarios that were not played, because of {rest.option}", len(rest.scenarios))
+            self._wrapped(" ".join(map(safe, rest.scenarios)), "    ", "dim")
+        if rest is not None and rest.contracts:
+            self._heading("contracts that only these exercise", len(rest.contracts))
+            self._wrapped(" ".join(rest.contracts), "    ")
         if not self._played.left_out:
             return
         self._heading("scenarios that are not applicable here", len(self._played.left_out))

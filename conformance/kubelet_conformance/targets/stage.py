@@ -4,9 +4,11 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from kubelet_conformance.targets.controls import Target
+from kubelet_conformance.trace.format.header import Header
+from kubelet_conformance.trace.format.records import Record
 
 
 def processors() -> int:
@@ -49,6 +51,10 @@ class Act:
     scenario: Callable[[Target], Awaitable[None]]
     settings: Mapping[str, object]
     wait_seconds_max: float
+
+
+Watch: TypeAlias = Callable[[Header, Callable[[int], str | None]], Callable[[Record], None]]
+"""Makes a listener for the records of a life, given its header and what returns whose a record is, by seq."""
 
 
 @dataclass(frozen=True, slots=True)

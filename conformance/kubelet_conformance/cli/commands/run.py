@@ -26,9 +26,9 @@ from kubelet_conformance.reports.output import check_writable
 
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "What is run": ("kubelet", "runtime", "kubernetes", "scenario", "seed"),
-    "What is judged": ("level", "strict", "require_exercised", "baseline"),
+    "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
     "What is written": ("format", "output", "record", "debug"),
-    "On a real runtime": ("budget", "concurrency", "kill_foreign_pods"),
+    "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
     "Generated histories": ("histories", "shard", "history", "histories_folder"),
 }
 """The options by what they are about, in the order of the help."""
@@ -72,6 +72,11 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     "--level", type=click.Choice(["must", "should", "may"]), help="Judge only by contracts of this level."
 )
 @scored
+@click.option(
+    "--fail-fast",
+    is_flag=True,
+    help="End at the first break that fails the run; on wall time the cheapest scenarios come first.",
+)
 @SEED
 @RECORD
 @BASELINE
@@ -83,6 +88,7 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     metavar="SECONDS",
     help="Leave out scenarios that need more wall time.  [default: 120]",
 )
+@click.option("--quick", is_flag=True, help="Run only what fits into 60 s of wall time.")
 @click.option(
     "--concurrency",
     type=click.IntRange(min=1),

@@ -30,7 +30,7 @@ from kubelet_conformance.targets.live.scoped_recorder import Router, View
 from kubelet_conformance.targets.process.file_watches import watches_for_a_kubelet
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.target_file import KubeletTarget
-from kubelet_conformance.targets.stage import Act, Ended, PlayedLife
+from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, Watch
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.format.recorder import Item, RecordedReply, Recorder, Seen
 from kubelet_fakes.api.objects import rfc3339
@@ -77,25 +77,29 @@ class LiveEnvironment:
 class Life:
     """A node from its kubelet's start to its end; `folder` is empty, and private to it.
 
-    The log of a kubelet that is a process is kept as `log`, if that is a path.
+    The log of a kubelet that is a process is kept as `log`, if that is a path. It ends early with `stop`.
     """
 
     _node: _Node
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is played, where, and who follows it
         self,
         around: LiveEnvironment,
         acts: Sequence[Act],
         folder: Path,
+        stop: asyncio.Event,
         *,
         shared: bool,
         log: Path | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._around = around
         self._acts = acts
         self._folder = folder
         self._shared = shared
         self._log = log
+        self._watch = watch
+        self._stop = stop
         self._clock = WallClock()
         self._started_ns = self._clock.wall_ns()
         self._ended_at: float | None = None
@@ -106,6 +110,7 @@ class Life:
         self._state = RuntimeState(around.endpoint.services)
         self._recorder.listeners.append(self._heard)
         self._recorded = asyncio.Event()
+        self._by_scope = {Scope(act.number, act.name).id: act for act in acts}
         self._fake = None if around.fake is None else around.fake.control(self._recorder)
         self._recheck_seconds = _RECHECK_SECONDS if around.fake is None else _RARE_RECHECK_SECONDS
 
@@ -134,6 +139,9 @@ class Life:
                 if self._around.fake is not None:
                     root = self._node.root if isinstance(self._node, ProcessNode) else Path("/")
                     self._around.fake.write_below(root)
+                if self._watch is not None:
+                    header = self._header()
+                    self._recorder.follow(header, self._watch(header, self._owner))
                 self._node.manifests.look()
                 await self._node.kubelet.start()
             try:
@@ -186,9 +194,9 @@ class Life:
             ended(act)
 
         playing = asyncio.ensure_future(asyncio.gather(*map(one, self._acts)))
-        async with _going_on(self._watch()) as watched:
+        async with _going_on(self._node.kubelet.died.wait()) as died, _going_on(self._stop.wait()) as stop:
             try:
-                either: set[asyncio.Future[Any]] = {playing, watched}
+                either: set[asyncio.Future[Any]] = {playing, died, stop}
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 if playing.done():
                     await playing
@@ -201,11 +209,9 @@ class Life:
         except KubeletEndedError as error:
             self._died, self._alive = str(error), set(alive)
             outcomes.update((number, Ended(error)) for number in alive)
+        else:
+            outcomes.update((number, Ended()) for number in alive)
         return outcomes
-
-    async def _watch(self) -> None:
-        """Return when the kubelet has ended by itself."""
-        await self._node.kubelet.died.wait()
 
     async def _play(self, act: Act) -> Ended:
         scope = Scope(act.number, act.name)
@@ -271,10 +277,16 @@ class Life:
 
     # The record.
 
+    def _owner(self, seq: int) -> str | None:
+        """The scenario whose a record is so far."""
+        owners = self._router.owners
+        act = self._by_scope.get(owners[seq - 1]) if seq <= len(owners) else None
+        return None if act is None else act.name
+
     def _played(self, outcomes: dict[int, Ended], header: Header) -> PlayedLife:
         file = io.BytesIO()
         self._recorder.write(file, header)
-        numbers = {Scope(act.number, act.name).id: act.number for act in self._acts}
+        numbers = {scope: act.number for scope, act in self._by_scope.items()}
         owners = [numbers.get(each) for each in self._router.owners]
         alive = frozenset(self._alive)
         return PlayedLife(file.getvalue(), owners, outcomes, self._died, self._died_seq(), alive)

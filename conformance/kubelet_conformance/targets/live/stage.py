@@ -27,17 +27,18 @@ from kubelet_conformance.targets.process.file_watches import kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
-from kubelet_conformance.targets.stage import Act, PlayedLife, processors
+from kubelet_conformance.targets.stage import Act, PlayedLife, Watch, processors
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.server.host.system_clock import WallClock
+from kubelet_reference.util.clock import LoopClock
 
 _FAKE, _CONTAINERD = "fake", "containerd"
 _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
 _CHARS_MAX = 64
 _SHORT = "/tmp"  # noqa: S108 - the folder there has a name that cannot be guessed, and is private
-_NODES_OF_A_PROCESSOR = 8
+_NODES_OF_A_PROCESSOR = 10
 _NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
 _IN_TURN = (
@@ -64,6 +65,7 @@ class WallStage:
         self._runtime = choice.runtime
         self._idle: list[LiveEnvironment] = []
         """Runtimes on which no life is played at the moment."""
+        self.clock = LoopClock(0)
         self._isolated = False
         """Kubelets are started in mount namespaces."""
         self._starts = asyncio.Semaphore(processors())
@@ -159,7 +161,7 @@ class WallStage:
             starts=self._starts,
         )
 
-    async def play(
+    async def play(  # noqa: PLR0913 - what is played, and who follows it
         self,
         acts: Sequence[Act],
         *,
@@ -167,17 +169,25 @@ class WallStage:
         concurrency: int = 1,
         ended: Callable[[Act], None] | None = None,
         log: Path | None = None,
+        watch: Watch | None = None,
+        stop: asyncio.Event | None = None,
     ) -> PlayedLife:
         """Play one life of a node: acts that share it, at most `concurrency` in parallel, or one alone.
 
         What acts that share a node leave behind on it is deleted after each; one alone has its own settings.
 
         Calls `ended` with each act that is over. The log of a kubelet that is a process is kept as `log`.
-        Raises `TargetError` if the runtime can no longer be used.
+        `watch` is asked for a listener to the records. With `stop` acts that are being played are ended, and
+        none begins; a life that has not begun has an empty trace. Raises `TargetError` if the runtime can no
+        longer be used.
         """
-        async with self._lanes, _private_folder() as folder, self._free_runtime(folder) as around:
-            life = Life(around, acts, folder, shared=shared, log=log)
-            return await life.play(concurrency, ended or _nobody)
+        stop = stop or asyncio.Event()
+        async with self._lanes:
+            if stop.is_set():
+                return PlayedLife(b"", (), {})
+            async with _private_folder() as folder, self._free_runtime(folder) as around:
+                life = Life(around, acts, folder, stop, shared=shared, log=log, watch=watch)
+                return await life.play(concurrency, ended or _nobody)
 
     @asynccontextmanager
     async def _free_runtime(self, folder: Path) -> AsyncGenerator[LiveEnvironment]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from kubelet_reference.util.clock import LoopClock
 
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
-_OF_A_KUBELET = 8
-"""It has 6 when it is ready, and may have more while it starts."""
+_OF_A_KUBELET = 6
+_OF_A_START = 8
+"""A kubelet has more of them while it starts than later."""
 _WAIT_SECONDS = 60.0
 _PAUSE_SECONDS = 0.5
 
@@ -32,7 +33,7 @@ async def watches_for_a_kubelet() -> None:
 
 def _are_left() -> bool:
     make = getattr(ctypes.CDLL(None), "inotify_init1", None)
-    made: list[int] = [make(os.O_CLOEXEC) for _ in range(_OF_A_KUBELET)] if make is not None else []
+    made: list[int] = [make(os.O_CLOEXEC) for _ in range(_OF_A_START)] if make is not None else []
     for each in made:
         if each >= 0:
             os.close(each)

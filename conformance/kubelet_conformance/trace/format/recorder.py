@@ -7,7 +7,7 @@ call itself in process, and equal replies, of which there are many, never need i
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import msgspec
 from google.protobuf.descriptor import FieldDescriptor
@@ -15,7 +15,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from kubelet_conformance.trace.format.header import Header
-from kubelet_conformance.trace.format.records import Body
+from kubelet_conformance.trace.format.records import Body, Record
 from kubelet_conformance.trace.format.writer import Writer
 
 _TEXTS_REMEMBERED = 4_000
@@ -114,6 +114,13 @@ class Recorder:
         for listener in self.listeners:
             listener(seen)
 
+    def follow(self, header: Header, on_record: Callable[[Record], None]) -> None:
+        """Call `on_record` with each record as a reader of the trace returns it, those so far included."""
+        writer, encoded = Writer(cast("BinaryIO", _Nowhere()), header, on_record), _Encoded()
+        for seen in self.records:
+            _write(writer, seen, encoded)
+        self.listeners.append(lambda seen: _write(writer, seen, encoded))
+
     def write(self, file: BinaryIO, header: Header) -> int:
         """Write everything as a trace that ends now; how many records it has."""
         encoded = _Encoded()
@@ -121,6 +128,14 @@ class Recorder:
             for seen in self.records:
                 _write(writer, seen, encoded)
             return writer.end(max(self.now(), self.records[-1].t if self.records else 0.0))
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, data: bytes) -> int:
+        """Take the bytes."""
+        return len(data)
 
 
 class _Asked(msgspec.Struct):

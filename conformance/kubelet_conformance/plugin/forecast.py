@@ -1,0 +1,38 @@
+"""How long a run on wall time will take, by how long its scenarios took on virtual time."""
+
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_NODE_SECONDS = 3.0
+"""What a node takes beside its scenarios: its kubelet starts, and what it made is removed."""
+_NODE_CPU_SECONDS = 1.5
+"""Of a processor, in which nothing else makes progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Expects that so many `nodes` run side by side, and so many scenarios on one that is shared."""
+
+    nodes: int
+    concurrency: int
+    processors: int
+
+    def seconds(self, nodes: Iterable[Sequence[float]]) -> float:
+        """How long these nodes take, each by the seconds of its scenarios, in the order of their starts."""
+        whole = [_NODE_SECONDS + _last_end(scenarios, self.concurrency) for scenarios in nodes if scenarios]
+        return max(_last_end(whole, self.nodes), len(whole) * _NODE_CPU_SECONDS / self.processors)
+
+
+def duration(seconds: float) -> str:
+    """A duration in words, rounded up."""
+    return f"{math.ceil(seconds)} s" if seconds < 2 * 60 else f"{math.ceil(seconds / 60)} min"
+
+
+def _last_end(durations: Iterable[float], places: int) -> float:
+    """When all are done that are begun in this order, each as soon as one of the places is free."""
+    ends = [0.0] * places
+    for each in durations:
+        heapq.heapreplace(ends, ends[0] + each)
+    return max(ends)

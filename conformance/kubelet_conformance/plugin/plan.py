@@ -1,0 +1,77 @@
+"""Which scenarios are played, on which nodes and in which order, and how long that takes."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from kubelet_conformance.plugin.dry_run import Place, Placement
+from kubelet_conformance.plugin.forecast import Forecast, duration
+from kubelet_conformance.reports.safe import counted
+
+QUICK_SECONDS = 60.0
+"""The time of --quick."""
+
+
+class Plan:
+    """The scenarios of a run on wall time, by name.
+
+    Those that cost least come first if it is `cheapest_first`; else the longest, so that none is begun when
+    the others are nearly done.
+    """
+
+    def __init__(self, *, cheapest_first: bool = False) -> None:
+        self.placements: dict[str, Placement] = {}
+        self.long: frozenset[str] = frozenset()
+        """The scenarios that are left out to save time."""
+        self.forecast = Forecast(1, 1, 1)
+        self._cheapest_first = cheapest_first
+        self._begun: dict[str, float] = {}
+        self._over: set[str] = set()
+
+    @property
+    def to_play(self) -> list[str]:
+        """The scenarios that are to be played."""
+        applicable = (name for name, each in self.placements.items() if each.place is not Place.NOWHERE)
+        return [name for name in applicable if name not in self.long]
+
+    def leave_out_what_is_long(self) -> None:
+        """Keep the cheapest scenarios, as many as fit into the time of --quick together."""
+        names = sorted(self.to_play, key=lambda name: self._seconds([name]))
+        together = [self._seconds(names[:number]) for number in range(1, len(names) + 1)]
+        self.long = frozenset(names[bisect_right(together, QUICK_SECONDS) :])
+
+    def by_node(self, names: Iterable[str]) -> list[list[str]]:
+        """Scenarios by the node that they are played on, in the order in which nodes and scenarios begin."""
+        last_first = not self._cheapest_first
+        ordered = sorted(names, key=lambda name: self.placements[name].seconds, reverse=last_first)
+        beside = [name for name in ordered if self.placements[name].place is Place.SHARED]
+        alone = [[name] for name in ordered if self.placements[name].place is Place.ALONE]
+        return [beside, *alone] if beside else alone
+
+    def begin(self, name: str, now: float) -> None:
+        """A scenario begins, at this number of seconds."""
+        self._begun[name] = now
+
+    def end(self, name: str) -> None:
+        """A scenario is over."""
+        self._over.add(name)
+
+    @property
+    def estimate(self) -> str:
+        """How much is to be played and how long that takes, in words."""
+        names = self.to_play
+        on = f"{counted(len(names), 'scenario')} on {counted(len(self.by_node(names)), 'node')}"
+        return f"{on}, about {duration(self._seconds(names))}"
+
+    def time_left(self, now: float) -> str:
+        """How long it takes to play what is not over, in words."""
+        names = [name for name in self.to_play if name not in self._over]
+        return f"about {duration(self._seconds(names, now))} left"
+
+    def _seconds(self, names: Iterable[str], now: float = 0.0) -> float:
+        """How long it takes to play these from where they are."""
+        nodes = [[self._left(name, now) for name in node] for node in self.by_node(names)]
+        return self.forecast.seconds(nodes)
+
+    def _left(self, name: str, now: float) -> float:
+        seconds = self.placements[name].seconds
+        return max(seconds - (now - self._begun[name]), 0.0) if name in self._begun else seconds

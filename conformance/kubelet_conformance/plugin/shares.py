@@ -1,0 +1,58 @@
+"""Whose a break is on a node that scenarios share."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from kubelet_conformance.contract.checking import Judged
+from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+
+
+def shared_out(
+    judged: Judged, owners: Sequence[str | None], scenarios: Iterable[str]
+) -> tuple[Judged, dict[str, Judged]]:
+    """The verdicts of the whole node, each break with its scenario, and what each scenario broke of it.
+
+    A break is of the scenario whose is the first record of its evidence of any scenario: what follows may
+    be whatever showed that time had passed. One that is of no scenario counts for the run.
+
+    Args:
+        judged: The verdicts on the trace of the node.
+        owners: The scenario of each record, the first that of the record with seq 1.
+        scenarios: All that were played on the node.
+    """
+    whole = {contract: _attributed(outcome, owners) for contract, outcome in judged.outcomes.items()}
+    shares = {name: _share(judged, name, owners.count(name)) for name in scenarios}
+    for contract, outcome in whole.items():
+        for evidence in outcome.evidence:
+            if evidence.scenario in shares:
+                _add(shares[evidence.scenario].outcomes, contract, evidence)
+    return replace(judged, outcomes=whole), shares
+
+
+def _attributed(outcome: Outcome, owners: Sequence[str | None]) -> Outcome:
+    """The outcome with the scenario of each break that is shown."""
+    if not outcome.evidence:
+        return outcome
+    evidence = [replace(each, scenario=_owner(each, owners)) for each in outcome.evidence]
+    broken = {(each.clause, each.scenario) for each in evidence}
+    if outcome.breaks > len(evidence):
+        # Those beyond the evidence may be of any scenario.
+        broken |= outcome.broken_clauses
+    return replace(outcome, evidence=evidence, broken_clauses=broken)
+
+
+def _owner(evidence: Evidence, owners: Sequence[str | None]) -> str | None:
+    named = (owners[seq - 1] for seq in sorted(evidence.seq) if seq <= len(owners))
+    return next((each for each in named if each is not None), None)
+
+
+def _share(judged: Judged, scenario: str, records: int) -> Judged:
+    return Judged(replace(judged.trace, scenario=scenario, records=records), {}, ())
+
+
+def _add(outcomes: dict[str, Outcome], contract: str, evidence: Evidence) -> None:
+    outcome = outcomes.setdefault(contract, Outcome(Verdict.BROKEN))
+    outcome.evidence.append(evidence)
+    outcome.activations += 1
+    outcome.breaks += 1
+    outcome.broken_clauses.add((evidence.clause, evidence.scenario))
