@@ -80,6 +80,21 @@ def test_end_leaves_the_phase_of_a_static_pod(s: TraceBuilder, *, goes: bool) ->
     tell_lost(s, web)
 
 
+@pytest.mark.parametrize(("kubernetes", "breaks"), [("1.36", 0), ("1.35", 1)])
+def test_new_sandbox_whose_sidecar_has_just_started_is_pending(kubernetes: str, breaks: int) -> None:
+    """PHASE-02: from 1.36 on app containers of the sandbox before do not show that a pod is initialized."""
+    s = TraceBuilder(kubernetes)
+    web = s.pod(initContainers=[{**INIT, "image": "img:1", "restartPolicy": "Always"}])
+    sandbox = s.run_sandbox(web)
+    c1 = s.run_container(web, sandbox, "c1")
+    s.exited(c1, 1)
+    s.stop_sandbox(sandbox)
+    i1 = s.run_container(web, s.run_sandbox(web, 1), "i1")
+    tell_status(s, web, "Pending", [ended(1, c1)], inits=[runs(i1)])
+
+    assert s.judge("PHASE-02").breaks == breaks
+
+
 @detects("PHASE-02", anew=(True, False))
 def test_phase_is_held_back_at_that_of_the_mirror(s: TraceBuilder, *, anew: bool) -> None:
     """PHASE-02: at its deadline a static pod that runs is Pending where its mirror is new, else as before."""

@@ -238,6 +238,22 @@ def written(m: Moment) -> Written | None:
     return looked.written
 
 
+_ACTIVE_SANDBOX_DECIDES = (1, 36)
+"""Since when only an app container of the newest sandbox proves to the phase that a pod is initialized."""
+
+
+def _begins_with_sidecars(m: Moment, pod: Pod) -> bool:
+    """The newest sandbox has no app container yet, and a sidecar that was not yet shown as started.
+
+    The phase is computed before a status says that (kubelet_pods.go generateAPIPodStatus).
+    """
+    if m.kubernetes < _ACTIVE_SANDBOX_DECIDES or not any(
+        one.state == "running" for one in pod.of_kind("sidecar")
+    ):
+        return False
+    return not any(one.sandbox is pod.sandbox for one in pod.of_kind("app"))
+
+
 def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     if pod.spec is None or status.reason:
         return None
@@ -247,6 +263,9 @@ def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
     generated = frozenset((sent.phase if sent and sent.terminal else row.then,))
     if _is_past_its_deadline(m, pod, status):
         generated |= {"Failed"}
+    if _begins_with_sidecars(m, pod):
+        anew = msgspec.structs.replace(counts, app_was_up=False, pending_sidecar=1)
+        generated |= {PHASES.decide(anew)}
     if _may_be_final(m, pod):
         generated |= {PHASES.decide(msgspec.structs.replace(counts, final=True))}
         if counts.running == 0:

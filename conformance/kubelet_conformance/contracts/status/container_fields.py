@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
-from kubelet_conformance.contract.patterns import call, done, status
+from kubelet_conformance.contract.patterns import call, done, read_as, status
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten, is_without_a_past
 from kubelet_conformance.contracts.facts.status import (
@@ -31,8 +31,8 @@ STARTED_OF_INITS = ByVersion({"<=1.26": False, ">=1.28": True})
 class _Counted(Note):
     """The restart counts of the last status, by name, and its seq; those of removed records, by id.
 
-    `created` says how many containers of each name were created for the pod, `lost` which were shown as lost,
-    and `of_lost` what is found of these in this status.
+    `created` says how many containers of each name were created for the pod, `lost` which the runtime has
+    lost track of, and `of_lost` what is found of these in this status.
     """
 
     counts: dict[str, int] = {}
@@ -69,8 +69,6 @@ def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding
         made = container.create.seq if container and container.create else None
         text = f"restartCount of {said.name} is {said.restart_count}, its record says {noted}"
         found = kept_if(said.restart_count in counts or is_one_more, text, made)
-        if is_lost(said):
-            counted.lost.add(said.name)
         if said.name in counted.lost:
             counted.of_lost.append(found)
         else:
@@ -80,10 +78,15 @@ def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding
 
 @restart_count_is_that_of_the_record.clause("lost", on=status())
 def lost_one_counts_once(_: Moment, pod: Pod) -> Iterator[Finding]:
-    """A container that was shown as lost counts no more than any other, once there is a record again."""
+    """A container that the runtime had lost track of counts like any other, once it is found or replaced."""
     counted = pod.note(_Counted)
     yield from counted.of_lost
     counted.of_lost.clear()
+
+
+@observer(on=read_as("unknown"))
+def _is_lost(_: Moment, pod: Pod, container: Container) -> None:
+    pod.note(_Counted).lost.add(container.name)
 
 
 @observer(on=done("CreateContainer"))
