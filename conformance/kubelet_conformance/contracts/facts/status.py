@@ -247,9 +247,9 @@ def _begins_with_sidecars(m: Moment, pod: Pod) -> bool:
 
     The phase is computed before a status says that (kubelet_pods.go generateAPIPodStatus).
     """
-    if m.kubernetes < _ACTIVE_SANDBOX_DECIDES or not any(
-        one.state == "running" for one in pod.of_kind("sidecar")
-    ):
+    if m.kubernetes is None or m.kubernetes < _ACTIVE_SANDBOX_DECIDES:
+        return False
+    if not any(one.state == "running" for one in pod.of_kind("sidecar")):
         return False
     return not any(one.sandbox is pod.sandbox for one in pod.of_kind("app"))
 
