@@ -75,11 +75,12 @@ def test_rows_stand_in_catalogue_order() -> None:
 
 
 def test_levels_are_those_of_the_catalogue() -> None:
-    """Every level is one of three words; the catalogue lays down one SHOULD and otherwise MUST."""
+    """Every level is one of three words; what is upstream's way and no promise is a SHOULD, else a MUST."""
     levels = {rule.id: rule.level for rule in rows().values()}
 
     assert set(levels.values()) <= set(Level)
-    assert [name for name, level in levels.items() if level is not Level.MUST] == ["CRI-04"]
+    no_must = {name for name, level in levels.items() if level is not Level.MUST}
+    assert no_must == {"SYNC-07", "PLEG-02", "CRI-04", "CRI-42"}
 
 
 def test_sixty_rows_are_marked() -> None:

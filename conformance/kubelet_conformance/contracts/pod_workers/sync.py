@@ -308,7 +308,7 @@ def failed_init_start_ends_the_sync(m: Moment, pod: Pod) -> Findings:
 def sandbox_is_read_before_its_containers(m: Moment, pod: Pod) -> Findings:
     """No container is made before its sandbox was run, and PodSandboxStatus of it has succeeded.
 
-    A kubelet that receives container events has the status from there (pleg/evented.go).
+    That is upstream's way to know the pod's addresses, with container events from these (pleg/evented.go).
     """
     sandbox = m.sandbox
     if not pod.born:

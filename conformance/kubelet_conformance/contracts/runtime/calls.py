@@ -366,7 +366,7 @@ def sandbox_is_stopped_before_removal(_: Moment, sandbox: Sandbox) -> Findings:
 
 @contract("CRI-42", on=kubelet("started"), versions=since("1.28"))
 def runtime_config_is_asked(_: Moment) -> Findings:
-    """A kubelet asks for RuntimeConfig at its start, before it runs any sandbox."""
+    """A kubelet asks for RuntimeConfig before it runs any sandbox: upstream's way to the cgroup driver."""
     return answered(
         by=call("RuntimeConfig"),
         not_before=call("RunPodSandbox"),
