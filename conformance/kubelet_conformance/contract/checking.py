@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
+from pathlib import Path
 
 from kubelet_conformance.contract.applicability import Version, is_required, parse_version
 from kubelet_conformance.contract.baseline import Baseline, Deviation
@@ -93,7 +94,7 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
 
     With `content` that is judged, and `path` only names it. With `patient` nothing is overdue while calls
     fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the number of records.
-    What a stall of the machine may have caused is inconclusive (see `Stalls`).
+    What a stall of the machine may have caused is inconclusive (see `Stalls`), unless a pipe is read.
     Raises TraceError, with the line, for anything that is not a valid trace.
     """
     contracts = list(contracts)
@@ -110,7 +111,7 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
 
     judged = read(contracts)
     broken = [each for each in contracts if judged.outcomes[each.id].breaks]
-    if judged.trace.stalls and broken:
+    if judged.trace.stalls and broken and (content is not None or Path(path).is_file()):
         breaks = [_breaks(partial(read, broken, view)) for view in Stalls(judged.trace.stalls).views()]
         certain = set.intersection(*breaks)
         judged.outcomes.update(read(broken, is_certain=lambda *at: at in certain).outcomes)

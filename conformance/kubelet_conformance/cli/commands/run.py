@@ -20,12 +20,13 @@ from kubelet_conformance.cli.options import (
     judging,
     scored,
 )
+from kubelet_conformance.cli.repeats import play_repeatedly
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "What is run": ("kubelet", "runtime", "kubernetes", "scenario", "seed"),
+    "What is run": ("kubelet", "runtime", "kubernetes", "scenario", "seed", "repeat"),
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
     "What is written": ("format", "output", "record", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
@@ -48,6 +49,8 @@ class _InGroups(click.Command):
                 formatter.write_dl([record for name in names if (record := records[name])])
 
 
+_PLAYING = (sys.executable, "-P", "-m", "kubelet_conformance.cli.pytest_process")
+"""With -P: a module in the user's folder must not stand in for one of ours."""
 _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 
 
@@ -78,6 +81,12 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     help="End at the first break that fails the run; on wall time the cheapest scenarios come first.",
 )
 @SEED
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Run all N times, and report what does not come out alike.",
+)
 @RECORD
 @BASELINE
 @click.option("--format", type=click.Choice(FORMS), default="terminal", show_default=True, help=REPORT_FORM)
@@ -129,23 +138,26 @@ def run(kubernetes: tuple[int, int] | None, output: str | None, **options: objec
         from kubelet_conformance.cli.histories import play_histories  # noqa: PLC0415
 
         return play_histories(given)
-    arguments = _for_pytest({name: value for name, value in given.items() if name not in _OF_HISTORIES})
+    if options["repeat"] is not None:
+        if options["format"] not in {"terminal", "json"}:
+            raise click.UsageError("--repeat reports in the terminal or as json; leave out --format")
+        return play_repeatedly(_command, given)
     sys.stdout.flush()
-    # -P: a module in the user's folder must not stand in for one of ours.
-    playing = [sys.executable, "-P", "-m", "kubelet_conformance.cli.pytest_process"]
     # Ctrl-C waits until that process can end with our exit code.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return os.execv(sys.executable, [*playing, *arguments])  # noqa: S606 - our own interpreter
+        return os.execv(sys.executable, _command(given))  # noqa: S606 - our own interpreter
     finally:
         # It is still this process: the other could not be started.
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _for_pytest(options: dict[str, object]) -> list[str]:
-    """The options as the plugin names them; what was not given is left out."""
-    arguments: list[str] = []
+def _command(options: Mapping[str, object]) -> list[str]:
+    """The process that plays, with the options as the plugin names them; what was not given is left out."""
+    arguments = [*_PLAYING]
     for name, value in options.items():
+        if name in _OF_HISTORIES or name == "repeat":
+            continue
         flag = f"--kc-{name.replace('_', '-')}"
         if value is True:
             arguments.append(flag)
