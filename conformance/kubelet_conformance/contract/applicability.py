@@ -7,7 +7,7 @@ Releases: which contracts a Kubernetes release must keep, and which feature gate
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
@@ -32,6 +32,7 @@ EVERY_STATUS = Need("api", ("full",))
 EVENTS = Need("events", ("full", "limited"))
 """Events that were sent, perhaps late and merged."""
 EVERY_EVENT = Need("events", ("full",))
+_HIDDEN_KEPT = 4096
 
 
 def missing(needs: Iterable[Need], channels: Channels) -> str | None:
@@ -41,6 +42,23 @@ def missing(needs: Iterable[Need], channels: Channels) -> str | None:
         if have not in need.enough:
             return f"channel {need.channel} is {have}, {' or '.join(need.enough)} is needed"
     return None
+
+
+@lru_cache(maxsize=_HIDDEN_KEPT)
+def hides(channels: Channels, awaited: frozenset[str], excuses: frozenset[str]) -> bool:
+    """Whether such a trace may miss what is awaited, or all that would excuse its absence.
+
+    Both are keys of records. Events may be missing where the channel is not full. What ends a pod stands in
+    its status too, and statuses that are read from time to time show what lasts.
+    """
+    no_events = channels.events != "full"
+    if channels.api == "none" and "status" in awaited:
+        return True
+    return no_events and (_has_events(awaited) or (_has_events(excuses) and "status" not in excuses))
+
+
+def _has_events(keys: frozenset[str]) -> bool:
+    return any(key.startswith("event:") for key in keys)
 
 
 E = TypeVar("E")

@@ -94,6 +94,7 @@ class ClauseIndex:
         version: Version | None,
         gates: dict[str, bool],
         channels: Channels,
+        exempt: tuple[str, ...] = (),
     ) -> None:
         self.outcomes: dict[str, Outcome] = {}
         """The outcome of each contract that such traces do not exercise, by id; must not be changed."""
@@ -104,6 +105,8 @@ class ClauseIndex:
         self._add(one for one in OBSERVERS if one.gate is None or is_on(one.gate, gates, version))
         for contract in contracts:
             reason = _why_not(contract, version, gates, channels)
+            if contract.id in exempt and contract.row.addressee == "runtime":
+                reason = "the scenario makes the runtime break it"
             if reason is not None:
                 self.outcomes[contract.id] = Outcome(Verdict.NOT_APPLICABLE, reason=reason)
             else:
@@ -128,10 +131,11 @@ class ClauseIndex:
 def clause_index_for(contracts: Iterable[Contract], header: Header, version: Version | None) -> ClauseIndex:
     """The index for traces with such a header, judged for this version of Kubernetes.
 
-    Contracts that such a trace cannot exercise, for its channels, its feature gates or the version, are not
-    applicable from the start.
+    Contracts that such a trace cannot exercise, for its channels, its feature gates or the version, and those
+    that its scenario makes the runtime break, are not applicable from the start.
     """
-    return _clause_index(tuple(contracts), version, frozenset(header.feature_gates.items()), header.channels)
+    gates = frozenset(header.feature_gates.items())
+    return _clause_index(tuple(contracts), version, gates, header.channels, header.exempt)
 
 
 @lru_cache(maxsize=_INDEXES_KEPT)
@@ -140,8 +144,9 @@ def _clause_index(
     version: Version | None,
     gates: frozenset[tuple[str, bool]],
     channels: Channels,
+    exempt: tuple[str, ...],
 ) -> ClauseIndex:
-    return ClauseIndex(contracts, version, dict(gates), channels)
+    return ClauseIndex(contracts, version, dict(gates), channels, exempt)
 
 
 def _why_not(

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeAlias
 
-from kubelet_conformance.contract.applicability import Version
+from msgspec.structs import replace
+
+from kubelet_conformance.contract.applicability import Version, hides
 from kubelet_conformance.contract.clause_index import clause_index_for
 from kubelet_conformance.contract.definition import (
     KEPT,
@@ -83,6 +85,8 @@ class Judge:
         """The kubelet uses container events (EventedPLEG)."""
         self.now = 0.0
         """When the record that is judged was written."""
+        channels = header.channels
+        self._sees_all = channels.events == "full" and channels.api == "full"
         self.ledger = Ledger(UPDATE_KEYS)
         if excused is not None:
             self.ledger = Ledger(UPDATE_KEYS, self._waits, excused)
@@ -189,11 +193,18 @@ class Judge:
     def _owe(self, clause: Clause, due: Answered, moment: Moment) -> None:
         if self._is_uninformed(clause.contract, moment.pod):
             return
+        if not self._sees_all and self._may_miss(due):
+            due = replace(due, within=None, not_before=None)
         obligation = Obligation(due, moment, partial(self._met, clause), partial(self._not_met, clause))
         if obligation.deadline is not None and self.is_evented and clause.contract.gate != EVENTS_GATE:
             obligation.deadline += EVENT_DELAY_SECONDS
         of_pod = None if due.whole_node else moment.pod
         self.ledger.owe(obligation, of_pod or moment.node)
+
+    def _may_miss(self, due: Answered) -> bool:
+        """Whether the trace may lack what would show that the obligation was met, or excused."""
+        excuses = due.unless.keys if due.unless is not None else frozenset[str]()
+        return hides(self.world.header.channels, due.by.keys, excuses)
 
     def _met(self, clause: Clause) -> None:
         self._kept[clause] += 1

@@ -18,7 +18,8 @@ class Scenario:
         witnesses: the ids of the contracts that it exercises; it is judged by all contracts.
         kubernetes: the oldest version it is meant for, as (1, 29); None is any.
         until: the newest version it is meant for; None is any.
-        exempt: contracts of the runtime that the scenario makes it break; its trace is not judged by them.
+        exempt: contracts of the runtime that the scenario makes it break; its trace names them, and is not
+            judged by them.
         needs: what a real runtime does not have, and the scenario cannot do without.
         settings: fields of the kubelet's configuration that it needs set.
     """

@@ -236,7 +236,8 @@ def _why_alone(declared: Scenario, found: DryRun) -> str:
         return "starts and ends the kubelet"
     if found.pulled or found.uses & _OF_THE_IMAGES:
         return "changes the images of the node"
-    if any(f"runtime.{name}" in found.uses for name in _SCRIPTED if name != _SCOPED):
+    misbehaves = any(f"runtime.{name}" in found.uses for name in _SCRIPTED if name != _SCOPED)
+    if misbehaves or declared.exempt:
         return "makes the runtime misbehave"
     of_node = sorted(found.uses & _OF_THE_WHOLE_NODE)
     if of_node:

@@ -256,7 +256,7 @@ class LiveRun:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
                 self._take(act, life.ended[act.number], nothing, "")
             return
-        whole, wrong = judge(life.path, self._contracts_of(life), None if life.shared else first)
+        whole, wrong = judge(life.path, self._contracts, None if life.shared else first)
         shares = {first: whole}
         killers = [each.acts[0].name for each in life.again if each.died]
         if killers:
@@ -267,17 +267,12 @@ class LiveRun:
         for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
 
-    def _contracts_of(self, life: _Life) -> list[Contract]:
-        """By which a life is judged."""
-        exempt = () if life.shared else scenario_of(self._scenarios[life.acts[0].name].function).exempt
-        return [each for each in self._contracts if each.id not in exempt]
-
     def _watch(
         self, life: _Life, header: Header, owner: Callable[[int], str | None]
     ) -> Callable[[Record], None]:
         """Judge a life while it is played, and stop the run at the first break that counts."""
         version = parse_version(self._options.choice.kubernetes)
-        judge = Judge(life.name, header, self._contracts_of(life), version)
+        judge = Judge(life.name, header, self._contracts, version)
 
         def on_break(contract: Contract, evidence: Evidence) -> None:
             owners = filter(None, map(owner, evidence.seq))
@@ -329,8 +324,9 @@ class LiveRun:
             self._plan.begin(name, self._stage.clock.monotonic())
             await scenario.function(**{**given, "node": Node(target)})
 
-        settings = dict(scenario_of(scenario.function).settings)
-        return Act(scenario.named.place, name, on, settings, self._plan.placements[name].wait_seconds_max)
+        declared, placement = scenario_of(scenario.function), self._plan.placements[name]
+        settings = dict(declared.settings)
+        return Act(scenario.named.place, name, on, settings, placement.wait_seconds_max, declared.exempt)
 
     @property
     def is_shortened(self) -> bool:

@@ -25,11 +25,12 @@ class Stage(Protocol):
         name: str,
         settings: Mapping[str, object],
         version: str,
+        exempt: tuple[str, ...] = (),
     ) -> bytes:
         """Play one life of a node from the kubelet's start to its end, as that version; the trace of it.
 
         An exception of the scenario passes through, as `ScenarioError` with the trace. `settings` are fields
-        of the kubelet's configuration.
+        of the kubelet's configuration; `exempt` are contracts that it makes the runtime break.
         """
         ...
 
@@ -44,6 +45,7 @@ class Act:
         scenario: the scenario, to be played on the target.
         settings: fields of the kubelet's configuration, for a node of its own.
         wait_seconds_max: the longest that one wait may take, in seconds.
+        exempt: contracts that it makes the runtime break; it is then not played beside others.
     """
 
     number: int
@@ -51,6 +53,7 @@ class Act:
     scenario: Callable[[Target], Awaitable[None]]
     settings: Mapping[str, object]
     wait_seconds_max: float
+    exempt: tuple[str, ...] = ()
 
 
 Watch: TypeAlias = Callable[[Header, Callable[[int], str | None]], Callable[[Record], None]]

@@ -103,12 +103,10 @@ def call_directly(bug: BugCard, scenarios: Iterable[RuntimeScenario]) -> dict[st
 
 
 def outcome_of(done: Performed, scenario: str) -> Outcome:
-    """The outcome of a scenario, judged by every contract but those it is exempt from."""
+    """The outcome of a scenario, judged by every contract."""
     digest = sha256(done.trace).digest()
     if digest not in _KNOWN:
-        exempt = scenario_of(every_scenario()[scenario]).exempt
-        contracts = [each for each in every_contract().values() if each.id not in exempt]
-        judged, wrong = judge(Path(scenario), contracts, scenario, done.trace)
+        judged, wrong = judge(Path(scenario), every_contract().values(), scenario, done.trace)
         _KNOWN[digest] = tuple(Played(scenario, judged).broken), wrong
     broken, wrong = _KNOWN[digest]
     return broken, wrong or done.failed

@@ -75,7 +75,7 @@ def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
         return None
     if explained(m):
         return None
-    return to_be_explained(f"there is a reason to stop {pod.name}, another pod having been changed,")
+    return to_be_explained(m, f"there is a reason to stop {pod.name}, another pod having been changed,")
 
 
 @observer(on=_CHANGE)

@@ -42,7 +42,7 @@ def bad_answer_of_the_url_changes_nothing(m: Moment, pod: Pod) -> Findings:
     url = m.node.note(_Url)
     if pod.source != "http" or url.t is None or explained(m):
         return None
-    return to_be_explained(f"there is a reason to stop {pod.name} after an answer that changes nothing")
+    return to_be_explained(m, f"there is a reason to stop {pod.name} after an answer that changes nothing")
 
 
 @bad_answer_of_the_url_changes_nothing.clause("runs-on", on=_ANSWER.either(LIFE_ENDS))
@@ -115,7 +115,7 @@ def pod_is_not_killed_in_an_outage(m: Moment, pod: Pod) -> Findings:
     known = kubelet_view(m)
     if pod.source != "api" or known.api_away_t is None or explained(m):
         return None
-    return to_be_explained(f"there is a reason to stop {pod.name} while the API server cannot be reached")
+    return to_be_explained(m, f"there is a reason to stop {pod.name} while the API server cannot be reached")
 
 
 @observer(on=pods.FAULT, last=True)

@@ -122,7 +122,9 @@ def pods_of_other_sources_stay(m: Moment, pod: Pod) -> Findings:
         return None
     if explained(m):
         return None
-    return to_be_explained(f"there is a reason to stop {pod.name}, another pod having left another source,")
+    return to_be_explained(
+        m, f"there is a reason to stop {pod.name}, another pod having left another source,"
+    )
 
 
 @observer(on=pod_unset())

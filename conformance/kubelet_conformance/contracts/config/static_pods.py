@@ -13,6 +13,7 @@ from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kubelet import sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import FAULT, may_not_refer, of, runs_post_start
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
+from kubelet_conformance.contracts.facts.status import may_be_older
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import PodChange
@@ -158,9 +159,9 @@ def sandbox_shows_the_source_of_its_pod(m: Moment, pod: Pod) -> Findings:
 
 
 @contract("STATIC-05", on=status(), needs=(CRI, PODS, STORED_STATUS))
-def static_pod_is_pending_at_first(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+def static_pod_is_pending_at_first(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The first status of a static pod none of whose app containers was started has phase Pending."""
-    if not pod.static or not pod.born or pod.status is not None:
+    if not pod.static or not pod.born or pod.status is not None or may_be_older(m, pod):
         return None
     # A start that failed may have taken place.
     if any(c.started_t is not None or c.start is not None for c in pod.of_kind("app")):

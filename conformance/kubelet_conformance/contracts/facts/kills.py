@@ -5,18 +5,24 @@ from typing import NamedTuple
 
 import msgspec
 
-from kubelet_conformance.contract import Answered, Container, Moment, Pod, Stop
+from kubelet_conformance.contract import Answered, Container, Moment, Pod, PodStatus, Stop
 from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
-from kubelet_conformance.contract.definition import answered
+from kubelet_conformance.contract.definition import answered, observer
+from kubelet_conformance.contract.patterns import call, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import has_other_probes
-from kubelet_conformance.contracts.facts.sandbox import why_replaced
+from kubelet_conformance.contracts.facts.sandbox import GONE, why_replaced
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
 from kubelet_conformance.trace.format.manifests import RESTART_ALL, ContainerSpec
-from kubelet_conformance.trace.world.disruption import disruption_of, is_ended_by_the_kubelet
+from kubelet_conformance.trace.world.disruption import (
+    disruption_of,
+    events_may_be_missing,
+    is_ended_by_the_kubelet,
+    suspect_disruption,
+)
 from kubelet_conformance.trace.world.images import image_origin
 from kubelet_conformance.trace.world.in_flight import since_when_at_work
 from kubelet_conformance.trace.world.kubelet_view import informed_by
@@ -402,8 +408,39 @@ def _another_ended(pod: Pod, container: Container) -> bool:
     return any(c is not container and c.state != "running" for c in pod.every_container())
 
 
-def to_be_explained(text: str) -> Answered:
-    """A stop that nothing explains is wrong, unless a forced deletion is recorded just after it."""
+@observer(on=call("StopContainer", "StopPodSandbox"), last=True)
+def _pod_may_be_killed(m: Moment, pod: Pod) -> None:
+    """A ready sandbox or a container in it is stopped for no reason that the trace shows."""
+    if pod.termination is not None or not pod.wanted or not events_may_be_missing(m):
+        return
+    if m.sandbox is None or m.sandbox.state != "ready" or why_replaced(pod) is not None:
+        return
+    is_explained = explained(m) if m.container is not None else pods.at_its_end(pod)
+    if not is_explained:
+        suspect_disruption(pod)
+
+
+@observer(on=status())
+def _pod_may_have_failed(m: Moment, pod: Pod, status: PodStatus) -> None:
+    """A status that treats the pod as failed, or says as little as that of a refused one."""
+    if not events_may_be_missing(m) or pod.sandbox is None:
+        return
+    if not status.conditions or any(one.reason == "PodFailed" for one in status.conditions):
+        suspect_disruption(pod)
+
+
+_GOES_ON = call("RunPodSandbox", "CreateContainer", "StartContainer")
+"""A step that a kubelet takes only for a pod that it has not killed for good."""
+
+
+def to_be_explained(m: Moment, text: str) -> Answered:
+    """A stop that nothing explains is wrong, unless a forced deletion is recorded just after it.
+
+    Where events may be missing, that is proven only when the kubelet goes on with the pod: it has not killed
+    it for good.
+    """
+    if events_may_be_missing(m):
+        return answered(by=pods.NOBODY, not_before=_GOES_ON, unless=GONE, text=text)
     return answered(by=pods.NOBODY, within=API_POLL, unless=pods.TERMINATION_ASKED, text=text)
 
 

@@ -35,7 +35,11 @@ from kubelet_conformance.contracts.tables.container import APPS, AppSeen
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import ApiWrite, Disk, Event, Fault, PodChange
-from kubelet_conformance.trace.world.disruption import REFUSALS, is_ended_by_the_kubelet
+from kubelet_conformance.trace.world.disruption import (
+    REFUSALS,
+    events_may_be_missing,
+    is_ended_by_the_kubelet,
+)
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_missed
 from kubelet_conformance.trace.world.resolve import full_name
@@ -400,6 +404,8 @@ MIRROR = "kubernetes.io/config.mirror"
 """The annotation by which a mirror pod names the hash of its static pod."""
 MAKES_ROOM = event("Preempting")
 """A pod is preempted for another one: until it is gone the kubelet handles nothing else (ADMIT-08)."""
+REFUSED: Pattern = event(*sorted(REFUSALS))
+"""A pod is refused at admission."""
 _HINDRANCES = REFUSALS | {"FailedMount", "FailedValidation", "FailedCreatePodContainer", "NetworkNotReady"}
 
 
@@ -510,9 +516,14 @@ def can_start_once_received(m: Moment, pod: NewPod) -> bool:
         return False
     if pod.source == "api" and (known.api_away_t is not None or known.node_gone):
         return False
-    if pod.source != "api" and is_refused(m, manifest):
+    if refusal_may_be_unseen(m, pod.source) or (pod.source != "api" and is_refused(m, manifest)):
         return False
     return not manifest.spec.volumes and manifest.spec.runtime_class_name is None and not _waits(m, pod)
+
+
+def refusal_may_be_unseen(m: Moment, source: str) -> bool:
+    """The trace does not show whether the kubelet has refused a pod; it refuses hardly any static pod."""
+    return source == "api" and m.header.channels.api == "none" and events_may_be_missing(m)
 
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")

@@ -10,7 +10,7 @@ from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_all, status
-from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.facts.timing import POLLED, REACTION
 from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
 from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Kind, PodStatus
@@ -69,6 +69,12 @@ def is_reset(m: Moment, said: ContainerStatus) -> bool:
 def are_sampled(m: Moment) -> bool:
     """The trace may lack statuses that the kubelet had, and show others late by one poll."""
     return m.header.channels.api != "full"
+
+
+def may_be_older(m: Moment, pod: Pod) -> bool:
+    """The status was read so soon after a change of the pod that it may have been written before that."""
+    changed_t = pod.spec_changed_t
+    return are_sampled(m) and changed_t is not None and m.t - changed_t <= POLLED
 
 
 def is_lost(said: ContainerStatus) -> bool:
@@ -136,7 +142,7 @@ class _Looked:
         pod, status = m.pod, m.status
         if pod is not None and status is not None:
             found = _entries(m, pod, status)
-            if status.conditions:
+            if status.conditions and not may_be_older(m, pod):
                 self.entries = found
                 self.written = _written(m, pod, status)
 

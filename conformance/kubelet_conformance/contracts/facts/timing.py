@@ -28,6 +28,8 @@ GC_PERIOD = 60.0
 """Container garbage collection (kubelet.go)."""
 API_POLL = 0.2
 """How late a sampled record of the API may be."""
+POLLED = 1.0
+"""How much later than it was so something may be recorded that is read from time to time."""
 STOP_SLACK = 2.0
 """How long a runtime may take to kill and to answer once a stop's timeout is over."""
 EXEC_SLACK = 2.0

@@ -145,7 +145,7 @@ def young_container_is_no_orphan(m: Moment, pod: Pod, container: Container) -> F
         return None
     if m.t - container.started_t > _YOUNG or pods.may_be_unknown(pod, m.node) or explained(m):
         return None
-    return to_be_explained(f"there is a reason to stop {container.name}, which has just been started,")
+    return to_be_explained(m, f"there is a reason to stop {container.name}, which has just been started,")
 
 
 @young_container_is_no_orphan.clause("lives-on", on=LIFE_ENDS)

@@ -21,7 +21,7 @@ from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, ab
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, GC_PERIOD, REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
-from kubelet_conformance.trace.world.disruption import disruption_of
+from kubelet_conformance.trace.world.disruption import may_be_disrupted
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 
 REMOVE = call("RemoveContainer")
@@ -31,8 +31,9 @@ GC_SLACK = 15.0
 
 def lives_on(pod: Pod) -> bool:
     """The pod is desired, and not evicted: the kubelet needs its newest records."""
-    evicted = disruption_of(pod) is not None or (pod.status is not None and pod.status.reason == "Evicted")
-    return pod.wanted and pod.termination is None and not evicted
+    sent = pod.manifest.status if pod.manifest is not None else None
+    evicted = any(one is not None and one.reason == "Evicted" for one in (sent, pod.status))
+    return pod.wanted and pod.termination is None and not evicted and not may_be_disrupted(pod)
 
 
 @contract("GC-01", on=REMOVE, needs=(CRI, PODS))
@@ -98,7 +99,8 @@ def _disk_is_short(m: Moment) -> bool:
 
 def _may_all_go(m: Moment, pod: Pod) -> bool:
     """No record of the pod is safe: the disk is full, or an operator allows only so many in all (GC-03)."""
-    return (bool(pod.finished) and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) > 0
+    may_have_ended = bool(pod.finished) or m.header.channels.api == "none"
+    return (may_have_ended and _disk_is_short(m)) or (setting(m, "maximumDeadContainers", -1) or 0) > 0
 
 
 def being_removed(m: Moment, pod: Pod) -> set[Container | None]:
@@ -205,7 +207,7 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
         left = ", ".join(sorted(c.name for c in sandbox.containers.values()))
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     # Everything of a deleted pod that has ended is removed, a moment before its object is.
-    over = disruption_of(pod) is not None or (pod.termination is not None and len(sandbox.stops) > 1)
+    over = may_be_disrupted(pod) or (pod.termination is not None and len(sandbox.stops) > 1)
     is_back = m.t <= informed_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
     if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
         return broken("the newest sandbox of a pod that still exists is removed", run)

@@ -12,6 +12,7 @@ from kubelet_conformance.contracts.facts.pod import DISK, FAULT
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD
 from kubelet_conformance.contracts.garbage.containers import GC_SLACK, REMOVE
 from kubelet_conformance.trace.format.records import Disk
+from kubelet_conformance.trace.world.disruption import may_be_disrupted
 from kubelet_conformance.trace.world.views import Latest
 
 _PODS, _LOGS = "pods", "/pods/"
@@ -102,7 +103,7 @@ def log_folder_of_a_desired_pod_stays(m: Moment) -> Findings:
     pod = _pod_of_logs(m)
     if pod is None or not pod.wanted or not pod.born:
         return None
-    over = pod.termination is not None or bool(pod.finished)
+    over = pod.termination is not None or bool(pod.finished) or may_be_disrupted(pod)
     return None if over else broken(f"the logs of {pod.name}, which is desired, are removed", pod.set_seq)
 
 

@@ -96,7 +96,7 @@ def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatu
     )
 
 
-@refused_pod_is_reported_and_left_alone.clause("failed", on=event(*sorted(REFUSALS)))
+@refused_pod_is_reported_and_left_alone.clause("failed", on=pods.REFUSED)
 def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
     """A refusal that an event reports is soon in the pod's status."""
     record = m.record
@@ -127,7 +127,7 @@ def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Finding
     return KEPT
 
 
-@observer(on=event(*sorted(REFUSALS)))
+@observer(on=pods.REFUSED)
 def _warning_is_sent(m: Moment, pod: Pod) -> None:
     """Record Warning events of refusals."""
     if isinstance(m.record, Event) and m.record.type == "Warning":

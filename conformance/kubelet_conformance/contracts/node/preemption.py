@@ -125,7 +125,7 @@ def _taken(pods: list[Pod], resource: str) -> float:
     return sum(pressure.demand(pod.spec, resource) for pod in pods if pod.spec is not None)
 
 
-@contract("ADMIT-08", on=pod_set(), needs=(CRI, PODS, STATUS, EVENTS), clause="room")
+@contract("ADMIT-08", on=pod_set(), needs=(CRI, PODS, STATUS, EVERY_EVENT), clause="room")
 def critical_pod_gets_its_room(m: Moment) -> Findings:
     """For a critical pod that does not fit, pods of lower priority are ended with their own grace, each with
     the event and the reason Preempting and the phase Failed, and then it starts.

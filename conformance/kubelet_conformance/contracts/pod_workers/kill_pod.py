@@ -9,13 +9,14 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, event, exited, failed
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.kills import fails_as_a_whole, reasons
+from kubelet_conformance.contracts.facts.kills import fails_as_a_whole, reasons, to_be_explained
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import run_before_removal_was_noticed
-from kubelet_conformance.contracts.facts.timing import RETRY, RETRY_SLACK
+from kubelet_conformance.contracts.facts.timing import POLLED, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import PullImageRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, PodSpec
 from kubelet_conformance.trace.format.records import Call
+from kubelet_conformance.trace.world.disruption import events_may_be_missing
 from kubelet_conformance.trace.world.pod_cgroups import PodCgroup
 
 
@@ -111,14 +112,14 @@ def nothing_follows_the_terminal_phase(m: Moment, pod: Pod) -> Findings:
     return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)
 
 
-REPORTED_LATE = 1.0
-"""How long after a kill its reason may be reported: a force delete or an eviction, as polls show them."""
 LATE_REASONS = GONE.either(event("Evicted", "Preempting", "TerminationByKubelet", "DeadlineExceeded"))
-"""Reasons for a kill that a trace may report late."""
+"""Reasons for a kill that a trace may report late, as polls show them."""
 
 
-def _explained_late(text: str) -> Answered:
-    return answered(by=LATE_REASONS, within=REPORTED_LATE, unless=pods.NOBODY, text=text)
+def _explained_late(m: Moment, text: str) -> Answered:
+    if events_may_be_missing(m):
+        return to_be_explained(m, text)
+    return answered(by=LATE_REASONS, within=POLLED, unless=pods.NOBODY, text=text)
 
 
 def _unseen_probe(spec: ContainerSpec) -> bool:
@@ -165,7 +166,7 @@ def running_container_is_stopped_for_a_reason(m: Moment, container: Container) -
         return None
     if not pods.to_run(m) or _may_be_stopped(m, container):
         return KEPT
-    return _explained_late(f"{container.name}, which runs, is stopped for a reason that the trace shows")
+    return _explained_late(m, f"{container.name}, which runs, is stopped for a reason that the trace shows")
 
 
 @running_container_is_stopped_for_a_reason.clause("sandbox", on=call("StopPodSandbox"))
@@ -179,7 +180,7 @@ def ready_sandbox_is_stopped_for_a_reason(m: Moment, pod: Pod, sandbox: Sandbox)
         return KEPT
     if run_before_removal_was_noticed(m, pod, sandbox):
         return KEPT
-    return _explained_late("the ready sandbox is stopped for a reason that the trace shows")
+    return _explained_late(m, "the ready sandbox is stopped for a reason that the trace shows")
 
 
 @running_container_is_stopped_for_a_reason.clause("container", on=containers.REMAKING)

@@ -82,7 +82,7 @@ def failures_in_a_row_count(m: Moment, container: Container) -> Findings:
         f"the {name} probe failed {0 if runs.last else runs.count} of {by_name[name].failure_threshold} times"
         for name, runs in zip(names, tallies, strict=True)
     )
-    return to_be_explained(f"there is a reason to stop container {container.name} ({reported} in a row)")
+    return to_be_explained(m, f"there is a reason to stop container {container.name} ({reported} in a row)")
 
 
 @failures_in_a_row_count.clause("ready", on=AGAIN)
@@ -134,7 +134,9 @@ def readiness_kills_nobody(m: Moment, container: Container) -> Findings:
         return None
     if not without_reason(m):
         return None
-    return to_be_explained(f"there is a reason to stop {container.name} beside its failing readiness probe")
+    return to_be_explained(
+        m, f"there is a reason to stop {container.name} beside its failing readiness probe"
+    )
 
 
 def without_reason(m: Moment) -> bool:
@@ -313,5 +315,5 @@ def new_instance_is_not_killed(m: Moment, container: Container) -> Findings:
     if late is None or not without_reason(m):
         return None
     return to_be_explained(
-        f"there is a reason to stop {container.name} beside a late failure of the one before"
+        m, f"there is a reason to stop {container.name} beside a late failure of the one before"
     )

@@ -54,7 +54,7 @@ def probe_without_result_kills_nobody(m: Moment, container: Container) -> Findin
         return None
     if not any(probes.runs_of(container, name, m).errors for name in ("liveness", "startup")):
         return None
-    return to_be_explained(f"there is a reason to stop {container.name} beside a probe without a result")
+    return to_be_explained(m, f"there is a reason to stop {container.name} beside a probe without a result")
 
 
 @liveness_ends_with_the_deletion.clause("deadline", on=event("DeadlineExceeded"))

@@ -19,7 +19,15 @@ from kubelet_conformance.contract.patterns import (
     sandbox_died,
 )
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
-from kubelet_conformance.contracts.facts.pod import NOBODY, TERMINATION_ASKED, is_refused, of, to_run
+from kubelet_conformance.contracts.facts.pod import (
+    NOBODY,
+    REFUSED,
+    TERMINATION_ASKED,
+    is_refused,
+    of,
+    refusal_may_be_unseen,
+    to_run,
+)
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
 from kubelet_conformance.trace.format.bodies import ListPodSandboxReply, ListPodSandboxRequest, SandboxRequest
 from kubelet_conformance.trace.format.records import PodChange
@@ -75,7 +83,7 @@ def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
     if node.listing_failed or not _is_new(m, names) or not _waits_for_nothing(manifest):
         return None
     static = isinstance(m.record, PodChange) and m.record.source != "api"
-    if static and is_refused(m, manifest):
+    if refusal_may_be_unseen(m, "file" if static else "api") or (static and is_refused(m, manifest)):
         return None
 
     def is_this(n: Moment) -> bool:
@@ -84,7 +92,7 @@ def new_pod_gets_a_sandbox(m: Moment, manifest: Manifest) -> Findings:
     return answered(
         by=sandboxes.run_of(names),
         within=RETRY + RETRY_SLACK + (FILE_POLL if static else 0),
-        unless=sandboxes.GONE.where(is_this).either(sandboxes.BLIND, sandboxes.NOT_READY),
+        unless=sandboxes.GONE.either(REFUSED).where(is_this).either(sandboxes.BLIND, sandboxes.NOT_READY),
         text=f"a sandbox is run for {manifest.metadata.name}",
         whole_node=True,
     )

@@ -9,7 +9,7 @@ from msgspec import field
 from kubelet_conformance.contract import Manifest, Moment, Note, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import deleted, done, exited, pod_set, pod_unset, status
+from kubelet_conformance.contract.patterns import deleted, done, exited, failed, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.static_pod import sent_static
 from kubelet_conformance.contracts.facts.status import seconds
@@ -266,17 +266,22 @@ def _kubelet_ends(m: Moment) -> None:
         del known[name]
 
 
+_CANNOT_START = failed("RunPodSandbox", "ImageStatus", "PullImage", "CreateContainer", "StartContainer")
+
+
 @contract("STATUS-15", on=pod_set(), needs=(CRI, PODS))
 def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
     """A kubelet without an API server runs its static pods, and writes nothing."""
-    if not m.header.standalone or m.pod is not None or not m.node.kubelet_up:
+    if not m.header.standalone or m.pod is not None or m.replaced is not None or not m.node.kubelet_up:
+        return None
+    if manifest.spec.volumes or pods.is_refused(m, manifest):
         return None
     return answered(
         by=done("StartContainer").where(
             lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name)
         ),
         within=KUBELET_START + REACTION,
-        unless=pods.FAULT.either(pod_unset(), pod_set()),
+        unless=pods.FAULT.either(pod_unset(), pod_set(), _CANNOT_START),
         whole_node=True,
         text=f"a container of {manifest.metadata.name} is started",
     )

@@ -11,11 +11,16 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, exited, kubelet, pod_set
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.kills import ORPHAN_GRACE, is_ended_for_a_reason, reasons
+from kubelet_conformance.contracts.facts.kills import (
+    ORPHAN_GRACE,
+    is_ended_for_a_reason,
+    reasons,
+    to_be_explained,
+)
 from kubelet_conformance.contracts.facts.probe import has_other_probes
 from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN
-from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START
+from kubelet_conformance.contracts.facts.timing import KUBELET_START
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Annotation
@@ -68,12 +73,8 @@ def healthy_container_is_not_stopped(m: Moment, pod: Pod, container: Container) 
         return None
     if is_ended_for_a_reason(m, pod):
         return None
-    return answered(
-        by=pods.NOBODY,
-        within=API_POLL,
-        unless=pods.TERMINATION_ASKED,
-        text=f"there is a reason to stop container {container.name}, which ran before the kubelet's start,",
-    )
+    text = f"there is a reason to stop container {container.name}, which ran before the kubelet's start,"
+    return to_be_explained(m, text)
 
 
 @healthy_container_is_not_stopped.clause("no-sandbox", on=call("RunPodSandbox", "StopPodSandbox"))
@@ -88,12 +89,7 @@ def healthy_sandbox_is_not_replaced(m: Moment, pod: Pod) -> Findings:
         return None
     if not any(_healthy(container, m.node) for container in sandbox.containers.values()):
         return None
-    return answered(
-        by=pods.NOBODY,
-        within=API_POLL,
-        unless=pods.TERMINATION_ASKED,
-        text=f"there is a reason for {m.call.rpc} on the ready sandbox of {pod.name}",
-    )
+    return to_be_explained(m, f"there is a reason for {m.call.rpc} on the ready sandbox of {pod.name}")
 
 
 @healthy_container_is_not_stopped.clause("no-restart", on=containers.REMAKING)

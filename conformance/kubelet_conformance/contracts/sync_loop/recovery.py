@@ -7,16 +7,15 @@ from msgspec import field
 from kubelet_conformance.contract import Container, Finding, Manifest, Moment, Note, Pattern, Pod, Predicate
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_STATUS, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, event, kubelet, pod_set, pod_unset
+from kubelet_conformance.contract.patterns import call, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
-from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of
+from kubelet_conformance.contracts.facts.pod import FAULT, REFUSED, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.facts.probe import exec_probes, runs_of
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, RETRY
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ApiWrite
-from kubelet_conformance.trace.world.disruption import REFUSALS
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.views import Latest
 
@@ -25,7 +24,6 @@ _API_WRITE = Pattern(frozenset({"api"}))
 _WHILE = 50.0
 """A sync that went well is followed by the next after 60 s at the earliest, if nothing wakes the worker."""
 _STORM = 4
-_REFUSED = event(*sorted(REFUSALS))
 
 
 @contract("RESTARTKUBELET-02", on=kubelet("started"), needs=(CRI, PODS, EVERY_EVENT))
@@ -40,7 +38,7 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
         rivals = [other for other in wanted if other is not pod and _ports(other) & _ports(pod)]
         if pod.sandboxes and any(not other.sandboxes and _age(other) < _age(pod) for other in rivals):
             yield answered(
-                by=_REFUSED.where(of(pod)),
+                by=REFUSED.where(of(pod)),
                 within=KUBELET_START,
                 unless=FAULT.either(TERMINATION_ASKED, pod_unset()),
                 whole_node=True,
@@ -81,7 +79,9 @@ def liveness_is_counted_anew(m: Moment, container: Container) -> Findings:
         return None
     if runs_of(container, "liveness", m).published is False:
         return KEPT
-    return to_be_explained(f"there is a reason to stop {container.name}, whose probe has not failed enough,")
+    return to_be_explained(
+        m, f"there is a reason to stop {container.name}, whose probe has not failed enough,"
+    )
 
 
 class _Going(Note):

@@ -76,6 +76,7 @@ class InProcessStage:
         name: str,
         settings: Mapping[str, object],
         version: str,
+        exempt: tuple[str, ...] = (),
     ) -> bytes:
         """Play one life of a node; see `Stage`."""
         choice = replace(self._choice, kubernetes=version)
@@ -86,7 +87,7 @@ class InProcessStage:
             run(life.play(scenario), limit_seconds=_LIFE_SECONDS_MAX)
         except Exception as caught:  # noqa: BLE001 - whatever ends a scenario, its trace is kept
             error = caught
-        life.recorder.write(file, life.header(name))
+        life.recorder.write(file, life.header(name, exempt))
         if error is not None:
             report = "".join(traceback.format_exception(error))
             raise ScenarioError(file.getvalue(), report) from error
@@ -200,7 +201,7 @@ class _Life:
         )
         return Kubelet(ports, self._settings, self._behaviour, self._parts)
 
-    def header(self, scenario: str) -> Header:
+    def header(self, scenario: str, exempt: tuple[str, ...]) -> Header:
         """What its trace begins with."""
         return Header(
             trace=FORMAT_VERSION,
@@ -216,6 +217,7 @@ class _Life:
             standalone=not self._settings.with_api_server,
             scenario=scenario,
             seed=self._choice.seed,
+            exempt=exempt,
             configuration=configuration(self._settings),
             allocatable=allocatable(self._settings),
         )

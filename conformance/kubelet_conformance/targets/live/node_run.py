@@ -312,7 +312,9 @@ class Life:
             started=rfc3339(self._started_ns),
             node=NODE,
             from_start=True,
+            standalone=process is not None,
             scenario=None if self._shared else self._acts[0].name,
+            exempt=() if self._shared else self._acts[0].exempt,
             seed=around.choice.seed,
             configuration=self._node.configuration,
         )

@@ -56,6 +56,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The kubelet has no API server."""
     scenario: str | None = None
     seed: int | str | None = None
+    exempt: tuple[str, ...] = ()
+    """The contracts of the runtime that the scenario makes it break: the trace is not judged by them."""
     configuration: dict[str, Any] | None = None
     """The kubelet's KubeletConfiguration as far as it is known; {} if all fields have their defaults."""
     allocatable: dict[str, str] | None = None

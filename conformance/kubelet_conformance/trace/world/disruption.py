@@ -58,12 +58,19 @@ class _Disruptions:
 
     def __init__(self) -> None:
         self.disruption: Disruption | None = None
+        self.may_be_unseen = False
         self.shutdown: Fault | None = None
 
 
 def disruption_of(pod: Pod) -> Disruption | None:
     """Why the kubelet itself last killed the pod; None if it did not."""
     return pod.note(_Disruptions).disruption
+
+
+def may_be_disrupted(pod: Pod) -> bool:
+    """The kubelet itself has killed the pod, or may have, as its event may be missing."""
+    known = pod.note(_Disruptions)
+    return known.disruption is not None or known.may_be_unseen
 
 
 def shutdown_of(node: Node) -> Fault | None:
@@ -73,9 +80,7 @@ def shutdown_of(node: Node) -> Fault | None:
 
 def is_ended_by_the_kubelet(moment: Moment, pod: Pod) -> bool:
     """Whether the kubelet may be ending the pod without a request to do so."""
-    return (
-        pod.note(_Disruptions).disruption is not None or moment.node.note(_Disruptions).shutdown is not None
-    )
+    return may_be_disrupted(pod) or moment.node.note(_Disruptions).shutdown is not None
 
 
 def disruption_is_reported(moment: Moment) -> None:
@@ -84,6 +89,22 @@ def disruption_is_reported(moment: Moment) -> None:
     if pod is not None and pod.sandboxes and isinstance(record, Event) and record.type == "Warning":
         known = pod.note(_Disruptions)
         known.disruption = Disruption(record.reason, moment.t, moment.seq, record.message, known.disruption)
+
+
+def events_may_be_missing(moment: Moment) -> bool:
+    """Whether an event that the trace does not show may have been sent."""
+    return moment.header.channels.events != "full"
+
+
+def suspect_disruption(pod: Pod) -> None:
+    """The pod looks as one that the kubelet itself kills: an event that is missing may say so."""
+    pod.note(_Disruptions).may_be_unseen = True
+
+
+def pod_goes_on(moment: Moment) -> None:
+    """A kubelet begins nothing for a pod that it has killed for good."""
+    if moment.pod is not None:
+        moment.pod.note(_Disruptions).may_be_unseen = False
 
 
 def shutdown_is_announced(moment: Moment) -> None:

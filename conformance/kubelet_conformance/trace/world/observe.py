@@ -16,7 +16,12 @@ from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import PodChange, RuntimeEvent
 from kubelet_conformance.trace.world import missed_updates
-from kubelet_conformance.trace.world.disruption import REFUSALS, disruption_is_reported, shutdown_is_announced
+from kubelet_conformance.trace.world.disruption import (
+    REFUSALS,
+    disruption_is_reported,
+    pod_goes_on,
+    shutdown_is_announced,
+)
 from kubelet_conformance.trace.world.images import (
     image_asked,
     image_is_known_by_its_id,
@@ -355,7 +360,8 @@ _UPDATES: dict[str, tuple[Update, ...]] = {
     **{f"failed:{rpc}": (listing_failed, missed_updates.relist_fails) for rpc in LISTS},
     "api": (mirror_is_made,),
     "disk": (cgroup_changes,),
-    "call:StartContainer": (call_begins, _start_begins),
+    **{f"call:{rpc}": (call_begins, pod_goes_on) for rpc in ("RunPodSandbox", "CreateContainer")},
+    "call:StartContainer": (call_begins, pod_goes_on, _start_begins),
     "call:StopContainer": (call_begins, _stop_begins),
     "call:StopPodSandbox": (call_begins, _sandbox_stop_begins),
     "call:ExecSync": (call_begins, execution_begins),
