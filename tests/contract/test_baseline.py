@@ -6,10 +6,12 @@ import pytest
 from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.baseline import BASELINE_BYTES_MAX, Baseline, BaselineError, clause_names
+from kubelet_conformance.contract.checking import Check, Judged, Trace
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.judge import EVIDENCE_MAX
 from kubelet_conformance.contract.patterns import call, kubelet
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
+from kubelet_conformance.reports.baseline_file import baseline_text
 from kubelet_conformance.trace.world.moment import Moment
 
 
@@ -196,6 +198,41 @@ def test_broken_baseline_is_named(path: Path, text: str, line: int | None, said:
     assert str(caught.value).startswith(where)
     assert said in str(caught.value)
     assert caught.value.remedy
+
+
+def test_baseline_of_what_was_broken(path: Path) -> None:
+    """What is written covers every break, names the scenario of a single one, and keeps given reasons."""
+    asked = {"one": ("ImageStatus", "Version"), "two": ("ImageStatus",)}
+    text = f'{ENTRY}[[deviation]]\nid = "SANDBOX-02"\nclause = "main"\nreason = "r"\n'
+    check = Check(CONTRACTS.values(), baseline(path, text))
+    for scenario, rpcs in asked.items():
+        trace = asking(*rpcs, scenario=scenario)
+        outcomes = {name: trace.judge_with(each) for name, each in CONTRACTS.items()}
+        check.add(Judged(Trace(scenario, (1, 32), None, None, scenario, 1), outcomes, ()))
+    written = baseline_text(check, "kubelet 1.32")
+    found = baseline(path, written).deviations
+    entries = [(each.id, each.clause, each.scenario, each.reason) for each in found]
+
+    assert entries == [
+        ("SANDBOX-01", None, None, "r"),
+        ("SANDBOX-02", "images", None, "To be explained."),
+        ("SANDBOX-02", "versions", "one", "To be explained."),
+    ]
+    assert "# Such as in one: the version was asked for" in written
+
+
+def test_all_mistakes_are_told_at_once(path: Path) -> None:
+    """Each entry with a mistake is named with its line, so that one try shows them all."""
+    text = f'{ENTRY}claus = "x"\n[[deviation]]\nreason = "r"\n{ENTRY}{ENTRY}'
+    with pytest.raises(BaselineError) as caught:
+        baseline(path, text)
+
+    lines = str(caught.value).splitlines()
+    assert [line.removeprefix(f"{path}:").partition(";")[0] for line in lines] == [
+        "1: unknown key 'claus'",
+        "5: an entry has no id",
+        "10: SANDBOX-01 is listed twice",
+    ]
 
 
 def test_file_that_cannot_be_a_baseline(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
@@ -28,7 +28,12 @@ _FORM = "an entry is [[deviation]] with id, reason, and clause, scenario and som
 
 
 class BaselineError(InputError):
-    """A baseline that cannot be used."""
+    """A baseline that cannot be used; `more` are the other mistakes in it, which its text tells too."""
+
+    more: Sequence[BaselineError] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *map(str, self.more)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ class _Entries:
         self._lines = [number for number, line in lines if re.match(r"\s*\[\[\s*deviation\s*\]\]", line)]
 
     def read(self, document: dict[str, Any]) -> list[Deviation]:
-        """Every entry, or BaselineError."""
+        """Every entry, or BaselineError with a mistake of each entry that has one."""
         for key in document:
             if key != "deviation":
                 raise self._bad(None, f"unknown key {key!r}", _FORM)
@@ -139,12 +144,20 @@ class _Entries:
                 None, "`deviation` is no list of tables", "write [[deviation]] in double brackets"
             )
         found: dict[tuple[str, str | None, str | None], Deviation] = {}
+        wrong: list[BaselineError] = []
         every = cast("list[object]", tables)
         for number, table in enumerate(every):
             line = self._lines[number] if len(self._lines) == len(every) else None
-            entry = self._entry(table, line)
+            try:
+                entry = self._entry(table, line)
+            except BaselineError as error:
+                wrong.append(error)
+                continue
             if found.setdefault((entry.id, entry.clause, entry.scenario), entry) is not entry:
-                raise self._bad(line, f"{entry} is listed twice", "keep one of them")
+                wrong.append(self._bad(line, f"{entry} is listed twice", "keep one of them"))
+        if wrong:
+            wrong[0].more = wrong[1:]
+            raise wrong[0]
         return list(found.values())
 
     def _entry(self, table: object, line: int | None) -> Deviation:

@@ -301,14 +301,18 @@ class Scenarios:
         return session is not None and bool(session.played or (session.live and session.live.left_out))
 
     def _written(self, ours: Session) -> Exit:
-        """Write the record and the report, save what goes below pytest's own output; how that went."""
+        """Write the record, the baseline and the report, save what goes below pytest's own output.
+
+        Returns how that went.
+        """
         kept = Exit.OK
-        try:
-            ours.record()
-        except OSError as error:
-            path = Path(str(ours.options.record), "run.json")
-            complain(f"{path}: cannot be written: {error.strerror or error}")
-            kept = Exit.BAD_INPUT
+        record, baseline = Path(str(ours.options.record), "run.json"), ours.options.write_baseline
+        for path, write in ((record, ours.record), (baseline, ours.write_baseline)):
+            try:
+                write()
+            except OSError as error:
+                complain(f"{path}: cannot be written: {error.strerror or error}")
+                kept = Exit.BAD_INPUT
         if self._has_terminal() and ours.options.output is None:
             return kept
         return gravest(kept, self._deliver(ours))

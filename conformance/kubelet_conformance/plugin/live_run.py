@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.plugin.culprits import Manifest, alive, manifests_before, smallest, written
 from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
+from kubelet_conformance.plugin.first_break import FirstBreak
 from kubelet_conformance.plugin.forecast import Forecast
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
@@ -32,7 +32,6 @@ from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended, processors
-from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record
 
@@ -71,9 +70,7 @@ class LiveRun:
             raise OptionsError(str(error)) from None
         self._options = options
         self._contracts = contracts
-        self._counts = counts
-        self._stop = asyncio.Event()
-        """A break that counts was seen, and --fail-fast is given."""
+        self._first_break = FirstBreak(counts)
         self._runner = asyncio.Runner()
         self._plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
@@ -133,7 +130,7 @@ class LiveRun:
             return self._leave_out(name, self._plan.placements[name].reason)
         if name in self._plan.long:
             return None
-        if name not in self._played and not self._stop.is_set():
+        if name not in self._played and not self._first_break.seen.is_set():
             given = self._scenarios[name].arguments
             lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
             self._runner.run(self._live(lives, progress))
@@ -228,8 +225,8 @@ class LiveRun:
                 shared=life.shared,
                 concurrency=self._options.concurrency,
                 ended=lambda act: ended(act.name),
-                watch=partial(self._watch, life) if self._options.fail_fast else None,
-                stop=self._stop,
+                watch=partial(self._watched, life) if self._options.fail_fast else None,
+                stop=self._first_break.seen,
                 log=Path(record, LOGS, f"{life.name}.log") if record is not None else None,
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
@@ -246,7 +243,9 @@ class LiveRun:
         life.owners = [None if each is None else by_number.get(each) for each in played.owners]
         life.ended, life.died, life.alive = played.ended, played.died, played.alive
         life.died_seq = played.died_seq
-        if self._stop.is_set():
+        if self._options.fail_fast:
+            whole, _ = judge(life.path, self._contracts, None)
+            self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
             life.acts = [act for act in life.acts if act.number in life.ended]
 
     def _judge(self, life: _Life) -> None:
@@ -267,25 +266,11 @@ class LiveRun:
         for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
 
-    def _watch(
+    def _watched(
         self, life: _Life, header: Header, owner: Callable[[int], str | None]
     ) -> Callable[[Record], None]:
-        """Judge a life while it is played, and stop the run at the first break that counts."""
-        version = parse_version(self._options.choice.kubernetes)
-        judge = Judge(life.name, header, self._contracts, version)
-
-        def on_break(contract: Contract, evidence: Evidence) -> None:
-            owners = filter(None, map(owner, evidence.seq))
-            if self._counts(contract, replace(evidence, scenario=evidence.scenario or next(owners, None))):
-                self._stop.set()
-
-        def feed(record: Record) -> None:
-            # What cannot be judged is reported with the whole trace.
-            with suppress(BodyError):
-                judge.feed(record)
-
-        judge.on_break = on_break
-        return feed
+        judging = Judge(life.name, header, self._contracts, parse_version(header.kubernetes or ""))
+        return self._first_break.listener(judging, owner)
 
     def _name_suspects(self, life: _Life) -> None:
         """Name all scenarios that were being played when a kubelet ended that none of them ends alone."""

@@ -38,6 +38,7 @@ class Options:
     form: str
     output: str | None
     baseline: str | None
+    write_baseline: str | None
     debug: bool
     budget: float
     quick: bool
@@ -60,7 +61,7 @@ class Options:
         values = {**values, **{name: each for name, each in usual.items() if values[name] is None}}
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
         same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
-        flags = (*same, "quick", "fail_fast")
+        flags = (*same, "write_baseline", "quick", "fail_fast")
         return cls(
             choice=Choice(*(values[name] for name in chosen)),
             ids=tuple(values["contract"] or ()),
@@ -160,6 +161,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "format": {"choices": FORMS, "default": "terminal", "help": "the report's form"},
     "output": {"metavar": "FILE", "help": "write the report to FILE"},
     "baseline": {"metavar": "NAME|FILE", "help": "known deviations: kubernetes-1.36, or TOML"},
+    "write-baseline": {
+        "metavar": "FILE",
+        "help": "write what is broken as a baseline without reasons",
+    },
     "budget": {
         "type": float,
         "default": BUDGET_SECONDS,

@@ -19,6 +19,7 @@ from kubelet_conformance.plugin.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.play import play
+from kubelet_conformance.reports.baseline_file import baseline_text
 from kubelet_conformance.reports.output import record_folder, write_whole
 from kubelet_conformance.reports.played_run import ENDS, LOGS, NotPlayed, Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
@@ -174,6 +175,12 @@ class Session:
             except OSError:
                 self.run = replace(self.run, unwritten=True)
                 raise
+
+    def write_baseline(self) -> None:
+        """Write what was broken as a baseline, if one is wanted; raises OSError."""
+        if self.options.write_baseline is not None:
+            text = baseline_text(self.run.check, self.run.target)
+            write_whole(Path(self.options.write_baseline), text)
 
     def close(self) -> None:
         """Leave nothing behind: no node, and no traces that are not to be kept."""

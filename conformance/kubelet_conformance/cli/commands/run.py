@@ -28,7 +28,7 @@ from kubelet_conformance.reports.output import check_writable
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "What is run": ("kubelet", "runtime", "kubernetes", "scenario", "seed", "repeat"),
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
-    "What is written": ("format", "output", "record", "debug"),
+    "What is written": ("format", "output", "record", "write_baseline", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
     "Generated histories": ("histories", "shard", "history", "histories_folder"),
 }
@@ -124,6 +124,9 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     show_default=True,
     help="Keep histories that broke something in this folder, and run those first.",
 )
+@click.option(
+    "--write-baseline", metavar="FILE", help="Write what is broken to FILE, as a baseline without reasons."
+)
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
 def run(kubernetes: tuple[int, int] | None, output: str | None, **options: object) -> int:
     """Run the scenarios that exercise these contracts, and judge the kubelet and the runtime by them.
@@ -131,6 +134,8 @@ def run(kubernetes: tuple[int, int] | None, output: str | None, **options: objec
     Without an ID all scenarios are run and all contracts judged. Quote globs: 'SANDBOX-*'.
     """
     check_writable(output)
+    written = options["write_baseline"]
+    check_writable(None if written is None else str(written))
     version = None if kubernetes is None else version_text(kubernetes)
     given = {**options, "kubernetes": version, "output": output}
     if options["histories"] is not None or options["history"]:
