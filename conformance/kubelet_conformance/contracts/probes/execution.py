@@ -201,6 +201,8 @@ def probe_without_result_is_tried_thrice(m: Moment) -> Findings:
         return None
     if m.t - probed.before.ended_t > min(TOGETHER, probed.probe.period_seconds / 2):
         return None
+    if m.t - probed.before.begun_t >= probed.probe.period_seconds:
+        return None  # The answers took so long that the next period has begun.
     if probed.before.errors % probes.PROBE_TRIES == 0 and probed.name != "readiness":
         return broken(
             f"the {probed.name} probe is tried more often than {probes.PROBE_TRIES} times in one period"
