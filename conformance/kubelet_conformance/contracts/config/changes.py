@@ -225,7 +225,7 @@ class _Files(Note):
 
     wanted: dict[str, tuple[FullName, Images]] = {}
     written: str = ""
-    t: float = 0.0
+    seq: int = 0
 
 
 @contract("CONFIG-09", on=kubelet("started"), needs=(CRI, PODS))
@@ -272,10 +272,11 @@ def _file_is_written(m: Moment) -> None:
     if isinstance(m.record, Disk):
         files.wanted.pop(m.record.path, None)
         files.written = m.record.path if m.record.op == "written" else ""
-        files.t = m.t
+        files.seq = m.seq
         return
     name = sent_static(m)
-    if name is None or m.manifest is None or m.t != files.t or not files.written:
+    if name is None or m.manifest is None or m.seq != files.seq + 1 or not files.written:
         return
+    files.seq = m.seq
     images = {one.name: one.image for one in m.manifest.spec.containers}
     files.wanted[files.written] = name, images

@@ -62,7 +62,7 @@ async def test_creation_without_a_record_does_not_count(node: Node) -> None:
     await web.until_running("c1", attempt=0)
 
 
-@witness("RESTART-04")
+@witness("RESTART-04", "CSTAT-02")
 async def test_unknown_container_is_stopped_and_replaced(node: Node) -> None:
     """A container whose state is unknown is stopped before another one takes its place."""
     web = await node.run(container("c1"), container("c2"))

@@ -55,15 +55,6 @@ async def test_vanished_record_leaves_its_trace(node: Node) -> None:
     await web.until_running("c2", attempt=1)
 
 
-@witness("CSTAT-02")
-async def test_unknown_state_is_no_running_one(node: Node) -> None:
-    """A container that the runtime lost track of is reported as terminated, reason unknown, and replaced."""
-    web = await node.run(container("c1"), container("c2"))
-    await node.wait(3)
-    node.runtime.lose_track(web.container("c1").id)
-    await web.until_running("c1", attempt=1)
-
-
 @witness("CSTAT-09", "CSTAT-10")
 async def test_started_waits_for_the_startup_probe(node: Node) -> None:
     """A container with a startup probe is started once that has succeeded, another one once it runs."""
@@ -85,15 +76,6 @@ async def test_reason_of_an_end_is_the_runtimes(node: Node) -> None:
     web.exit("c2", 0)
     web.exit("c3", 7)
     await web.until_phase("Failed")
-
-
-@witness("CSTAT-15", "START-04")
-async def test_record_that_was_never_started_waits(node: Node) -> None:
-    """A container that could be created and not started waits, and another instance is made."""
-    with node.fault("StartContainer", code="UNKNOWN", message="no such command", times=2):
-        web = node.want(pod())
-        await web.until_waiting("c1", "RunContainerError")
-        await web.until_running("c1", attempt=2)
 
 
 @witness("CSTAT-07", "CSTAT-14")
