@@ -90,7 +90,7 @@ async def test_missing_folder_wants_no_pods(node: Node) -> None:
     await web.until_stopped()
 
 
-@witness("STATIC-10", "STATIC-16")
+@witness("STATIC-10", "STATIC-16", "WORK-15")
 async def test_static_pod_needs_no_api_server(node: Node) -> None:
     """A static pod runs while the API server is away, and has its mirror when that is back."""
     await node.wait(2)

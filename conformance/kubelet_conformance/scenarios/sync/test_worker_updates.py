@@ -37,17 +37,6 @@ async def test_failed_sync_comes_again(node: Node) -> None:
         await node.run()
 
 
-@witness("WORK-15")
-async def test_healthy_pod_is_synced_again(node: Node) -> None:
-    """A static pod that was started while the API server was away has its mirror with its next sync."""
-    await node.wait(2)
-    with node.outage():
-        web = node.want_static(pod())
-        await web.until_started("c1")
-        await node.wait(20)
-    await web.until_phase("Running")
-
-
 @witness("WORK-16", kubernetes=(1, 35))
 async def test_crash_loop_goes_on_when_its_back_off_ends(node: Node) -> None:
     """A container that keeps failing is made again as soon as its back-off is over (up to 1.34 later)."""
