@@ -13,6 +13,7 @@ import pytest
 from scenario_files import GOOD, scenario_file
 
 from kubelet_conformance.plugin import culprits, live_run
+from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.targets.live.stage import WallStage
 
 pytest_plugins = ["pytester"]
@@ -76,6 +77,16 @@ async def test_half(node: Node) -> None:
     """A pod that ends the kubelet beside another one."""
     node.want_static(pod(name="left"), file="left.yaml")
     await node.wait(1)
+'''
+INTERRUPTS = '''
+import signal
+TIMES = []
+async def test_interrupts(node: Node) -> None:
+    """The user ends the run, when it is not rehearsed any more."""
+    TIMES.append(node)
+    if len(TIMES) > 1:
+        signal.raise_signal(signal.SIGINT)
+    await node.wait(60)
 '''
 BESIDE = '''
 async def test_beside(node: Node) -> None:
@@ -186,6 +197,26 @@ def test_first_break_ends_the_run(play: Any, fake: str) -> None:
 def evidence(report: dict[str, Any], contract: str) -> list[dict[str, Any]]:
     """What breaks a contract."""
     return [one for each in report["contracts"] if each["id"] == contract for one in each["evidence"]]
+
+
+@pytest.mark.slow
+def test_interrupt_reports_what_was_played(play: Any) -> None:
+    """Ctrl-C ends what is being played, with its traces; the rest is reported as not played."""
+    mortal_kubelet()
+    ended = play(
+        (QUICK.replace("await node.run()", "await node.wait(0.2)"), INTERRUPTS, BESIDE),
+        *("--kc-kubelet=k.toml", "--kc-record=kept", "--kc-concurrency=1"),
+    )
+    found = json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))
+    over = {each["name"] for each in found["scenarios"]} | set(found["not_played"]["scenarios"])
+
+    assert ended.ret == Exit.INTERRUPTED
+    assert (found["incomplete"], found["not_played"]["option"]) == (True, "the interrupt")
+    assert {each["trace"] for each in found["scenarios"]} == {"kept/traces/node.jsonl"}
+    assert over == {"mine.quick", "mine.interrupts", "mine.beside"}
+    assert "mine.interrupts" not in found["not_played"]["scenarios"]
+    assert "INCOMPLETE, interrupted: " in ended.stdout.str()
+    assert '"kind":"end"' in Path("kept", "traces", "node.jsonl").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

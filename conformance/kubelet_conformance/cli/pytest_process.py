@@ -5,9 +5,11 @@ It is a process of its own, since pytest rewrites the asserts of those modules o
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 _INTERRUPTED = 130
@@ -117,5 +119,19 @@ def main(arguments: list[str]) -> int:
     return _EXITS[pytest.ExitCode(ended).name]
 
 
+def _leave(code: list[int]) -> None:
+    """End at once, as the last of what is done at the exit.
+
+    gRPC's threads may still run when an interrupted run ends, and fail where Python takes itself apart.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code[0])
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    ended: list[int] = []
+    # What is registered first is called last.
+    atexit.register(_leave, ended)
+    ended.append(main(sys.argv[1:]))

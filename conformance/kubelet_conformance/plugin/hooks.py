@@ -276,13 +276,23 @@ class Scenarios:
             shown = lines if self._config.getoption("kc_debug") else lines[-1:]
             complain("\n".join([f"{report.nodeid}:", *shown]), plain=True)
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Ctrl-C or SIGTERM ends the run: what was played is reported."""
+        if excinfo.type is not KeyboardInterrupt or self._session is None:
+            return
+        if self._ahead is not None:
+            self._ahead.close()
+        self._session.interrupt()
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """The exit status is that of the verdicts; the report goes out, unless pytest prints it later."""
         if self._progress is not None:
             self._progress.clear()
-        if self._is_worker() or not self._has_verdicts() or session.exitstatus not in _JUDGED_ENDS:
+        if self._is_worker() or not self._has_verdicts():
             return
         ours = self.session()
+        if session.exitstatus not in _JUDGED_ENDS and not ours.interrupted:
+            return
         written = self._written(ours)
         others = Exit.OK
         if self._other_failed:
@@ -298,7 +308,9 @@ class Scenarios:
 
     def _has_verdicts(self) -> bool:
         session = self._session
-        return session is not None and bool(session.played or (session.live and session.live.left_out))
+        if session is None or session.played:
+            return session is not None
+        return session.live is not None and bool(session.live.left_out) and not session.interrupted
 
     def _written(self, ours: Session) -> Exit:
         """Write the record, the baseline and the report, save what goes below pytest's own output.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +40,7 @@ from kubelet_conformance.trace.format.records import Record
 _FEW = 20
 """This many scenarios are tried in a moment; before more, the runtime is looked for."""
 _MINUTE = 60.0
+_PATIENCE_SECONDS = 10.0
 _SHARED = "node"
 """The name of the trace of the node that scenarios share."""
 
@@ -71,6 +74,9 @@ class LiveRun:
         self._options = options
         self._contracts = contracts
         self._first_break = FirstBreak(counts)
+        self._stop = self._first_break.seen
+        """A break that counts was seen, and --fail-fast is given; or the run is interrupted."""
+        self._interrupted = False
         self._runner = asyncio.Runner()
         self._plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
@@ -130,18 +136,29 @@ class LiveRun:
             return self._leave_out(name, self._plan.placements[name].reason)
         if name in self._plan.long:
             return None
-        if name not in self._played and not self._first_break.seen.is_set():
+        if name not in self._played and not self._stop.is_set():
             given = self._scenarios[name].arguments
             lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
-            self._runner.run(self._live(lives, progress))
+            with suppress(asyncio.CancelledError):
+                self._runner.run(self._live(lives, progress))
             lives = [life for life in lives if life.error is not None or life.path.name]
             for life in lives:
                 self._judge(life)
             for life in lives:
                 self._name_suspects(life)
+        if self._interrupted:
+            raise KeyboardInterrupt
         if name in self._missing:
             return self._leave_out(name, self._missing[name])
         return self._played.get(name)
+
+    def rest(self) -> list[Played]:
+        """What came of the scenarios, also of those whose turn has not come; the others are left out."""
+        known = {each.scenario for each in self.left_out}
+        for name, placement in self._plan.placements.items():
+            if name not in known and (name in self._missing or placement.place is Place.NOWHERE):
+                self._leave_out(name, self._missing.get(name, placement.reason))
+        return [played for name, played in self._played.items() if name not in self._missing]
 
     def _leave_out(self, name: str, reason: str) -> LeftOut:
         left_out = LeftOut(name, reason)
@@ -165,6 +182,9 @@ class LiveRun:
                 progress.advance(self._time_left())
 
         minutes = asyncio.create_task(self._report_each_minute(progress))
+        loop = asyncio.get_running_loop()
+        whole: Any = asyncio.current_task()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt, whole)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for life in tuple(lives):
@@ -172,10 +192,19 @@ class LiveRun:
         except* TraceNotWrittenError as group:
             raise TraceNotWrittenError(*group.exceptions[0].args) from None
         finally:
+            loop.remove_signal_handler(signal.SIGINT)
             minutes.cancel()
         errors = [life.error for life in lives if isinstance(life.error, TargetError)]
         if errors and not any(life.error is None for life in lives):
             raise errors[0]
+
+    def _interrupt(self, whole: asyncio.Task[Any]) -> None:
+        """End what is being played, with its trace; what has not ended in a while, or by then, without."""
+        if self._interrupted:
+            whole.cancel()
+        self._interrupted = True
+        self._stop.set()
+        asyncio.get_running_loop().call_later(_PATIENCE_SECONDS, whole.cancel)
 
     async def _report_each_minute(self, progress: Steps | None) -> None:
         while progress is not None:
@@ -212,7 +241,7 @@ class LiveRun:
 
         async def ends(manifests: Sequence[Manifest]) -> bool:
             replay = replace(act, scenario=written(manifests))
-            return bool((await self._stage.play([replay], shared=False)).died)
+            return bool((await self._stage.play([replay], shared=False, stop=self._stop)).died)
 
         shown = await smallest(manifests_before(life.path, life.died_seq), ends)
         life.ended = {act.number: Ended(KubeletEndedError(f"{life.died}\n{shown}"))}
@@ -226,7 +255,7 @@ class LiveRun:
                 concurrency=self._options.concurrency,
                 ended=lambda act: ended(act.name),
                 watch=partial(self._watched, life) if self._options.fail_fast else None,
-                stop=self._first_break.seen,
+                stop=self._stop,
                 log=Path(record, LOGS, f"{life.name}.log") if record is not None else None,
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
@@ -246,6 +275,7 @@ class LiveRun:
         if self._options.fail_fast:
             whole, _ = judge(life.path, self._contracts, None)
             self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
+        if self._stop.is_set():
             life.acts = [act for act in life.acts if act.number in life.ended]
 
     def _judge(self, life: _Life) -> None:

@@ -48,6 +48,7 @@ class Session:
             raise OptionsError(str(error)) from None
         self.live = LiveRun(options, self.contracts, self._counts) if self._stage is None else None
         self.played: list[Played] = []
+        self.interrupted = False
         self.exercised: dict[str, tuple[str, ...]] = {}
         """The contracts that each scenario of the run is to exercise."""
         self._owns_folder = folder is None and options.record is None
@@ -127,16 +128,28 @@ class Session:
         """Take in what came of a scenario, played here or in another process."""
         self.played.append(played)
 
+    def interrupt(self) -> None:
+        """Nothing more is played: the report has what was."""
+        self.interrupted = True
+        if self.live is not None:
+            self.played = self.live.rest()
+            return
+        judged = {Path(each.judged.trace.path) for each in self.played}
+        for trace in set(self.folder.glob("*.jsonl")) - judged:
+            # It was not this scenario's turn yet, or its process was ended while it wrote.
+            trace.unlink()
+
     def _not_played(self) -> NotPlayed | None:
         """What the options kept from being played."""
         options, left_out = self.options, () if self.live is None else self.live.left_out
         over = {each.scenario for each in (*self.played, *left_out)}
         rest = [name for name in self.exercised if name not in over]
-        if not rest or not (options.quick or options.fail_fast):
+        if not rest or not (options.quick or options.fail_fast or self.interrupted):
             return None
         exercised = {each for name in over for each in self.exercised.get(name, ())}
         missed = {each for name in rest for each in self.exercised[name]} - exercised
         option = "--quick" if self.live is not None and self.live.is_shortened else "--fail-fast"
+        option = "the interrupt" if self.interrupted else option
         contracts = (each.id for each in self.contracts if each.id in missed)
         return NotPlayed(option, tuple(rest), tuple(contracts))
 
@@ -164,6 +177,7 @@ class Session:
             logs=str(Path(options.record, LOGS)) if options.record and options.choice.is_process else "",
             left_out=() if self.live is None else tuple(self.live.left_out),
             not_played=self._not_played(),
+            interrupted=self.interrupted,
         )
 
     def record(self) -> None:
