@@ -43,13 +43,7 @@ OF_VOLUMES: list[Row] = [
     _downward({}, ""),
     _downward({"path": "/p", "fieldRef": {"fieldPath": "metadata.name"}}, ".path"),
     _downward({"mode": 512, "fieldRef": {"fieldPath": "metadata.name"}}, ".mode"),
-    _downward({"fieldRef": {"fieldPath": "status.podIP"}}, ".fieldRef.fieldPath"),
-    _downward({"fieldRef": {"fieldPath": "metadata.annotations['']"}}, ".fieldRef.fieldPath."),
     _downward({"resourceFieldRef": {"resource": "limits.cpu"}}, ".resourceFieldRef.containerName"),
-    _downward(
-        {"resourceFieldRef": {"containerName": "c1", "resource": "limits.cpu", "divisor": "2"}},
-        ".resourceFieldRef.divisor",
-    ),
     (_shows({}), "projected.sources[0]"),
     (_shows({"configMap": {"name": "a"}, "secret": {"name": "a"}}), "projected.sources[0]"),
     (_shows({"configMap": {}}), "projected.sources[0].configMap.name"),
@@ -61,9 +55,5 @@ OF_VOLUMES: list[Row] = [
     (_shows({"serviceAccountToken": {"path": "t"}}), "projected.sources[0].serviceAccountToken"),
     (_shows({"serviceAccountToken": {"path": ""}}), "projected.sources[0].serviceAccountToken.path"),
     (_shows({"clusterTrustBundle": {"path": "ca"}}), "projected.sources[0].clusterTrustBundle"),
-    (
-        _shows(*({"secret": {"name": name, "items": [{"key": "k", "path": "p"}]}} for name in "ab")),
-        "projected.sources[1].secret.items[0].path",
-    ),
 ]
 """What a volume called v says, and which of its fields is wrong."""

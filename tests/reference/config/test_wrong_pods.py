@@ -30,26 +30,6 @@ KINDS: dict[str, list[Saying]] = {
 """Everything that is wrong, by what it is about."""
 WRONG = [one for kind in KINDS.values() for one in kind]
 
-NODE: Json = {
-    "requiredDuringSchedulingIgnoredDuringExecution": {
-        "nodeSelectorTerms": [
-            {
-                "matchExpressions": [
-                    {"key": "a", "operator": "NotIn", "values": ["x", ""]},
-                    {"key": "a.b/c", "operator": "Gt", "values": ["1"]},
-                ],
-                "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
-            },
-            {},
-        ]
-    },
-    "preferredDuringSchedulingIgnoredDuringExecution": [
-        {
-            "weight": 100,
-            "preference": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["any thing"]}]},
-        }
-    ],
-}
 RIGHT_CONTAINERS: list[tuple[str, object]] = [
     ("env", [{"name": "9 lives!"}, {"name": "A", "value": "x"}]),
     ("env", [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['A/B']"}}}]),
@@ -83,7 +63,6 @@ RIGHT = [
     in_pods("spec.dnsConfig", {"searches": ["example.com.", "svc"], "options": [{"name": "ndots"}]}),
     in_pods("spec.hostAliases", [{"ip": "::1"}]),
     in_pods("spec.tolerations", [{"operator": "Exists"}, {"key": "a", "value": ""}]),
-    in_pods("spec.affinity", {"nodeAffinity": NODE}),
     in_pods("spec.overhead", {"cpu": "100m", "example.com/a": "1"}),
     in_pods("spec.resources", {"limits": {"cpu": "1", "hugepages-2Mi": "4Mi"}}),
     in_pods("spec.securityContext", {"seccompProfile": {"type": "Localhost", "localhostProfile": "a/..b"}}),
@@ -123,40 +102,6 @@ RIGHT = [
     *(say(*row) for say in (in_apps, in_inits) for row in RIGHT_CONTAINERS),
 ]
 """What looks like one of the mistakes, and is none."""
-GIVEN_UP: list[tuple[Saying, str, str]] = [
-    (in_apps("env", [{"name": "9 lives"}], "[0].name"), "1.31", "1.32"),
-    (
-        in_apps("envFrom", [{"prefix": "9", "secretRef": {"name": "s"}}], "[0].prefix"),
-        "1.31",
-        "1.32",
-    ),
-    (in_pods("spec.dnsConfig", {"searches": ["a_b"]}, ".searches[0]"), "1.32", "1.33"),
-    (in_pods("spec.dnsConfig", {"searches": ["a", "."]}, ".searches[1]"), "1.32", "1.33"),
-    (
-        in_apps("lifecycle", {"preStop": {"sleep": {"seconds": 0}}}, ".preStop.sleep.seconds"),
-        "1.32",
-        "1.33",
-    ),
-    (
-        in_inits("resizePolicy", [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]),
-        "1.32",
-        "1.33",
-    ),
-    (
-        in_specs(
-            {
-                "volumes": [{"name": "v", "image": {"reference": "img:1"}}],
-                "containers": [
-                    {**CONTAINER, "volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "s"}]}
-                ],
-            },
-            "spec.containers[0].volumeMounts[0].subPath",
-        ),
-        "1.32",
-        "1.33",
-    ),
-]
-"""What one release refuses and the next one takes."""
 
 
 def refused_fields(pod: Json, version: str = "1.32") -> list[str]:
@@ -178,13 +123,13 @@ def test_right_field_is_taken(right: Saying) -> None:
     assert read_pod(json.dumps(right.put(POD)).encode())
 
 
-@pytest.mark.parametrize(("said", "last", "first"), GIVEN_UP, ids=[one.field for one, _, _ in GIVEN_UP])
-def test_later_release_takes_more(said: Saying, last: str, first: str) -> None:
-    """A rule that Kubernetes has given up holds up to the last release that had it."""
+def test_sidecars_are_resized_since_1_33() -> None:
+    """An init container has a resize policy from 1.33 on."""
+    said = in_inits("resizePolicy", [{"resourceName": "cpu", "restartPolicy": "NotRequired"}])
     pod = said.put(POD)
 
-    assert refused_fields(pod, last) == [said.field]
-    assert read_pod(json.dumps(pod).encode(), Behaviour.of(first))
+    assert refused_fields(pod, "1.32") == [said.field]
+    assert read_pod(json.dumps(pod).encode(), Behaviour.of("1.33"))
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,12 @@ def no_api_references(pod: Pod, place: FieldPath) -> None:
                 bundle.field("clusterTrustBundle").wrong("not allowed in a manifest")
 
 
+def no_gates(pod: Pod, place: FieldPath) -> None:
+    """Gates hold a pod back from a node, and a pod from a manifest has one from the start."""
+    if pods.spec(pod).schedulingGates:
+        place.field("schedulingGates").wrong("not allowed in a manifest")
+
+
 def unique_container_names(pod: Pod, place: FieldPath) -> None:
     """No two containers of a pod have the same name, whatever their kind."""
     unique((where.field("name"), one.name) for one, where in containers(pod, place))
@@ -103,6 +109,7 @@ POD_RULES: tuple[Rule, ...] = (
     some_containers,
     no_ephemeral_containers,
     no_api_references,
+    no_gates,
     unique_container_names,
     readiness_gates,
     dns,

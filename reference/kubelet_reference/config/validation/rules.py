@@ -49,16 +49,12 @@ def is_qualified_name(text: str) -> bool:
     return len(name) <= _NAME_CHARS_MAX and _NAME.fullmatch(name) is not None
 
 
-def is_label_value(text: str) -> bool:
-    """The value of a label: a name of up to 63 characters, or nothing."""
-    return not text or (len(text) <= _NAME_CHARS_MAX and _NAME.fullmatch(text) is not None)
-
-
 def labels(found: Mapping[str, str], place: FieldPath) -> None:
     """The keys are qualified names and the values are what a label may have."""
     key_names(found, place)
     for name, text in found.items():
-        value(text, place.field(name))
+        if text and not (len(text) <= _NAME_CHARS_MAX and _NAME.fullmatch(text)):
+            place.field(name).expected("the value of a label, at most 63 characters", text)
 
 
 def key_names(found: Mapping[str, str], place: FieldPath, *, any_case: bool = False) -> None:
@@ -66,15 +62,3 @@ def key_names(found: Mapping[str, str], place: FieldPath, *, any_case: bool = Fa
     for name in found:
         if not is_qualified_name(name.lower() if any_case else name):
             place.field(name).wrong("expected a qualified name as key")
-
-
-def label_key(text: str, place: FieldPath) -> None:
-    """The key of a label is a qualified name."""
-    if not is_qualified_name(text):
-        place.expected("a qualified name", text)
-
-
-def value(text: str, place: FieldPath) -> None:
-    """The value of a label is short and plain."""
-    if not is_label_value(text):
-        place.expected("the value of a label, at most 63 characters", text)

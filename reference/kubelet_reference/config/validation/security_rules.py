@@ -7,28 +7,6 @@ from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.rules import Rule, containers
 
 
-def escalation(pod: Pod, place: FieldPath) -> None:
-    """What is privileged, or may administrate the system, may escalate its privileges."""
-    for one, where in containers(pod, place):
-        context = one.securityContext
-        if context is None or context.allowPrivilegeEscalation is not False:
-            continue
-        at = where.field("securityContext").field("allowPrivilegeEscalation")
-        added = (context.capabilities and context.capabilities.add) or ()
-        if context.privileged:
-            at.wrong("cannot be false in a privileged container")
-        if "CAP_SYS_ADMIN" in added:
-            at.wrong("cannot be false with the capability CAP_SYS_ADMIN")
-
-
-def unmasked(pod: Pod, place: FieldPath) -> None:
-    """Who sees all of /proc is not among the users of the host."""
-    for one, where in containers(pod, place):
-        context = one.securityContext
-        if context and context.procMount == "Unmasked" and pods.spec(pod).hostUsers is not False:
-            where.field("securityContext").field("procMount").wrong("Unmasked needs hostUsers false")
-
-
 def profiles(pod: Pod, place: FieldPath) -> None:
     """A seccomp or AppArmor profile of the node's is named, and no other is."""
     contexts: list[tuple[object, FieldPath]] = [
@@ -46,4 +24,4 @@ def profiles(pod: Pod, place: FieldPath) -> None:
                     at.wrong(f"not allowed with the type {profile.type}")
 
 
-SECURITY_RULES: tuple[Rule, ...] = (escalation, unmasked, profiles)
+SECURITY_RULES: tuple[Rule, ...] = (profiles,)

@@ -9,7 +9,6 @@ from kubelet_reference.config.validation.metadata_rules import METADATA_RULES
 from kubelet_reference.config.validation.pod_rules import POD_RULES
 from kubelet_reference.config.validation.resource_rules import RESOURCE_RULES
 from kubelet_reference.config.validation.rules import Rule
-from kubelet_reference.config.validation.scheduling_rules import SCHEDULING_RULES
 from kubelet_reference.config.validation.security_rules import SECURITY_RULES
 from kubelet_reference.config.validation.version_rules import version_rules
 from kubelet_reference.config.validation.volume_rules import VOLUME_RULES
@@ -17,7 +16,6 @@ from kubelet_reference.util.versions import Behaviour
 
 RULES: tuple[Rule, ...] = (
     *POD_RULES,
-    *SCHEDULING_RULES,
     *SECURITY_RULES,
     *CONTAINER_RULES,
     environment,

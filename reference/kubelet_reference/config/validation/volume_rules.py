@@ -1,8 +1,6 @@
 """What must hold between the fields of a volume that a kubelet fills by itself; it mounts no others."""
 
-from collections.abc import Iterable
-
-from lightkube.models.core_v1 import Pod, Volume, VolumeProjection
+from lightkube.models.core_v1 import Pod, VolumeProjection
 from msgspec.structs import asdict
 
 from kubelet_reference.api import pods
@@ -78,28 +76,9 @@ def _named_projection(source: VolumeProjection, place: FieldPath) -> None:
             place.field(kind).field("name").wrong("missing")
 
 
-def unique_paths(pod: Pod, place: FieldPath) -> None:
-    """No two files of a projected volume have one path."""
-    for i, volume in enumerate(pods.spec(pod).volumes or ()):
-        if volume.projected is not None:
-            unique(_paths(volume, place.field("volumes").item(i).field("projected").field("sources")))
-
-
-def _paths(volume: Volume, place: FieldPath) -> Iterable[tuple[FieldPath, str]]:
-    for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
-        at = place.item(j)
-        for kind in ("configMap", "secret", "downwardAPI"):
-            shown = getattr(source, kind)
-            for k, file in enumerate((shown and shown.items) or ()):
-                yield at.field(kind).field("items").item(k).field("path"), file.path
-        if source.serviceAccountToken is not None:
-            yield at.field("serviceAccountToken").field("path"), source.serviceAccountToken.path
-
-
 VOLUME_RULES: tuple[Rule, ...] = (
     one_source,
     named_sources,
     downward,
     projected_sources,
-    unique_paths,
 )
