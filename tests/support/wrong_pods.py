@@ -5,8 +5,9 @@ from sayings import CONTAINER, Json, Row, Saying, in_specs
 LONG = "a" * 300
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NEAR: Json = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Near"}]}]}
-
+OF_NEAR = f".nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].operator"
 
 OF_METADATA: list[Row] = [
     ("metadata.name", "Web", ""),
@@ -90,12 +91,7 @@ OF_SCHEDULING: list[Row] = [
     ("spec.schedulingGates", [{"name": "a"}, {"name": "a"}], ""),
     ("spec.tolerations", [{"operator": "Maybe"}], "[0].operator"),
     ("spec.tolerations", [{"operator": "Exists", "effect": "Never"}], "[0].effect"),
-    (
-        "spec.affinity",
-        {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": NEAR}},
-        ".nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-        ".nodeSelectorTerms[0].matchExpressions[0].operator",
-    ),
+    ("spec.affinity", {"nodeAffinity": {REQUIRED: NEAR}}, OF_NEAR),
 ]
 OF_WHOLES: list[Saying] = [
     in_specs({"hostPID": True, "shareProcessNamespace": True}, "spec.shareProcessNamespace"),
