@@ -33,14 +33,14 @@ def play_repeatedly(command: Callable[[Mapping[str, object]], Sequence[str]], gi
             reports.append(json.loads(output.read_text(encoding="utf-8")))
             complain(f"repeat {number} of {times}: {_totals(reports[-1])}", note=True)
     ended = gravest(*(Exit(report["exit_code"]) for report in reports))
-    contracts = _unlike([{each["id"]: each["verdict"] for each in report["contracts"]} for report in reports])
-    scenarios = _unlike([_scenarios(report) for report in reports])
+    verdicts = [{each["id"]: each["verdict"] for each in report["contracts"]} for report in reports]
+    endings = [{each["name"]: _ending(each) for each in report["scenarios"]} for report in reports]
+    unstable = {"contracts": _unlike(verdicts), "scenarios": _unlike(endings)}
     if given["format"] == "json":
         runs = [{name: report[name] for name in ("command", "totals", "exit_code")} for report in reports]
-        unstable = {"contracts": contracts, "scenarios": scenarios}
         text = as_json({"schema": SCHEMA, "runs": runs, "unstable": unstable, "exit_code": int(ended)})
     else:
-        text = _text(reports, {"contracts": contracts, "scenarios": scenarios})
+        text = _text(reports, unstable)
     deliver(text, given["output"])
     return ended
 
@@ -49,13 +49,8 @@ def _totals(report: _Report) -> str:
     return ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in report["totals"].items())
 
 
-def _scenarios(report: _Report) -> dict[str, str]:
-    """How each scenario ended, in words."""
-    ended = {each["name"]: _ending(each) for each in report["scenarios"]}
-    return {**ended, **{each["name"]: "not applicable" for each in report["not_applicable"]}}
-
-
 def _ending(scenario: _Report) -> str:
+    """How a scenario ended, in words."""
     if scenario["failed"]:
         return "the suite failed"
     if scenario["died"]:
@@ -73,11 +68,6 @@ def _unlike(runs: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
 
 def _text(reports: Sequence[_Report], unstable: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     lines = [f"run {number}: {_totals(report)}" for number, report in enumerate(reports, 1)]
-    broken = [
-        {each["id"] for each in report["contracts"] if each["verdict"] == "broken"} for report in reports
-    ]
-    always = sorted(set.intersection(*broken))
-    lines += ["", f"broken in each run ({len(always)})", *(f"    {name}" for name in always)]
     for what, found in unstable.items():
         lines += ["", f"unstable {what} ({len(found)})"]
         lines += [f"    {name}: {', '.join(each).replace('_', ' ')}" for name, each in found.items()]

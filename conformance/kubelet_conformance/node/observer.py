@@ -76,7 +76,8 @@ class Observer:
             )
         if not met:
             seen = [] if last_seen is None else [f"last seen: {last_seen()}"]
-            seen += _stalled(target.recorder, deadline - within)
+            stalls = sum(_is_stall(each) and each.t > deadline - within for each in target.recorder.records)
+            seen += [f"the machine stalled meanwhile, {stalls} times"] if stalls else []
             trace = ["the trace ends:", *(f"  {line}" for line in tail(target.recorder))]
             timed_out = f"timed out after {within:g} s waiting for {awaited}"
             raise WaitTimeoutError("\n".join([timed_out, *seen, *trace]))
@@ -131,11 +132,8 @@ def _recheck(holds: Callable[[], bool], future: asyncio.Future[None]) -> None:
         future.set_exception(error)
 
 
-def _stalled(recorder: Recorder, since: float) -> list[str]:
-    """How often the machine stalled, if it did."""
-    stalls = [seen for seen in recorder.records if isinstance(seen, Item) and seen.kind == "stall"]
-    count = sum(seen.t > since for seen in stalls)
-    return [f"the machine stalled meanwhile, {count} times"] if count else []
+def _is_stall(seen: Seen) -> bool:
+    return isinstance(seen, Item) and seen.kind == "stall"
 
 
 def tail(recorder: Recorder) -> list[str]:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
+from socket import SO_PEERCRED, SOL_SOCKET
 from typing import Self, cast
 
 from kubelet_conformance.tap.address import ListeningSocket
@@ -90,10 +89,11 @@ class Relay:
         """The monotonic clock, in nanoseconds."""
         return int(self._loop.time() * _NS)
 
-    def peers(self) -> Iterator[tuple[str, int]]:
+    def peers(self) -> set[tuple[str, int]]:
         """The processes that are connected, without this one: `kubelet` or `runtime`, and its id."""
-        ends = dict.fromkeys(peer for link in self._links for peer in link.peers())
-        return (peer for peer in ends if peer[1] != os.getpid())
+        ends = [end for link in self._links for end in (link.client, link.runtime) if end.is_open]
+        every = {("kubelet" if end is end.link.client else "runtime", end.peer) for end in ends}
+        return {(what, pid) for what, pid in every if pid not in {0, os.getpid()}}
 
     def show(self, at_ns: int, connection: int, what: What, data: bytes = b"") -> None:
         """Show a chunk to the sink."""
@@ -148,6 +148,13 @@ class _End(asyncio.BufferedProtocol):
         self.ended_writing = False
         """Whether it will send nothing more."""
 
+    @property
+    def peer(self) -> int:
+        """The id of the process that is connected, 0 where it has none in this pid namespace."""
+        made = self.transport.get_extra_info("socket")
+        pid, *_ = _CREDENTIALS.unpack(made.getsockopt(SOL_SOCKET, SO_PEERCRED, _CREDENTIALS.size))
+        return int(pid)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self.is_open = True
@@ -197,12 +204,6 @@ class _Link:
     def is_whole(self) -> bool:
         """Whether the runtime still holds its end."""
         return self.runtime.is_open and not self.runtime.ended_writing
-
-    def peers(self) -> Iterator[tuple[str, int]]:
-        """The process at each end that is connected; that of another pid namespace has no id here."""
-        for what, end in (("kubelet", self.client), ("runtime", self.runtime)):
-            if end.is_open and (pid := _peer_of(end.transport)):
-                yield what, pid
 
     def close(self) -> None:
         """End both connections, as soon as what was received is sent."""
@@ -270,12 +271,3 @@ class _Link:
     def _end_if_over(self) -> None:
         if self._connecting is None and not self.client.is_open and not self.runtime.is_open:
             self.relay.end(self)
-
-
-def _peer_of(transport: asyncio.Transport) -> int:
-    """The id of the process at the other end of a unix socket, 0 where it has none here."""
-    made: socket.socket | None = transport.get_extra_info("socket")
-    if made is None or made.fileno() < 0:
-        return 0
-    found = made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(found)[0])

@@ -6,6 +6,7 @@ kernel says of how long their threads were ready to run and did not.
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -69,35 +70,31 @@ class StallWatch:
 
     def _longest_waits(self) -> dict[str, float]:
         """The longest wait of a thread of each peer since the last look, where that is a stall."""
-        every = {thread: of for of, pid in self._peers() for thread in _threads(pid)}
-        before, self._waited = self._waited, {thread: _waited_seconds(thread) for thread in every}
+        before, self._waited = self._waited, {}
         longest: dict[str, float] = {}
-        for thread, seconds in self._waited.items():
-            new, of = seconds - before.get(thread, seconds), every[thread]
+        for of, pid in self._peers():
+            waited = _waited_seconds(pid)
+            new = max(
+                (seconds - before.get(thread, seconds) for thread, seconds in waited.items()), default=0
+            )
             if new > max(STALL_SECONDS, longest.get(of, 0.0)):
                 longest[of] = new
+            self._waited |= waited
         return longest
 
 
-def _threads(pid: int) -> list[Path]:
-    try:
-        return list((_PROC / str(pid) / "task").iterdir())
-    except OSError:
-        return []
-
-
-def _waited_seconds(thread: Path) -> float:
-    """How long a thread was ready to run and did not, 0 where the kernel does not say."""
-    try:
-        return int((thread / "schedstat").read_text(encoding="ascii").split()[1]) / _NS
-    except (OSError, IndexError, ValueError):
-        return 0.0
+def _waited_seconds(pid: int) -> dict[Path, float]:
+    """How long each thread of a process was ready to run and did not, as far as the kernel says it."""
+    waited: dict[Path, float] = {}
+    for thread in (_PROC / str(pid) / "task").glob("*/schedstat"):
+        with suppress(OSError, IndexError, ValueError):
+            waited[thread] = int(thread.read_text(encoding="ascii").split()[1]) / _NS
+    return waited
 
 
 def _pressed_seconds() -> float:
     """How long some task of the machine had to wait for a processor, 0 where the kernel does not say."""
-    try:
+    with suppress(OSError, IndexError, ValueError):
         some = (_PROC / "pressure" / "cpu").read_text(encoding="ascii").splitlines()[0]
         return int(some.rpartition("=")[2]) / _US
-    except (OSError, IndexError, ValueError):
-        return 0.0
+    return 0.0
