@@ -141,7 +141,7 @@ async def test_pulls_queue_up(node: Node) -> None:
             await each.until_running("c1")
 
 
-@witness("IMAGE-11", serialize_image_pulls=False, max_parallel_image_pulls=2)
+@witness("IMAGE-11", kubernetes=(1, 27), serialize_image_pulls=False, max_parallel_image_pulls=2)
 async def test_so_many_pulls_at_a_time(node: Node) -> None:
     """Where pulls may run side by side, no more do than the configuration says."""
     with node.slow("PullImage", 4):

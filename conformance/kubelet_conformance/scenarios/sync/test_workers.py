@@ -139,7 +139,7 @@ async def test_pod_sent_as_ended_is_not_started(node: Node) -> None:
 @witness("WORK-14")
 async def test_ended_pod_is_not_started_by_a_new_kubelet(node: Node) -> None:
     """A pod that had ended before the kubelet started stays so, and goes when it is deleted."""
-    job = await node.run(container("c1", "exit 0 2"), restart="Never")
+    job = node.want(pod(container("c1", "exit 0 2"), restart="Never"))
     await job.until_phase("Succeeded")
     await node.restart_kubelet()
     await node.wait(20)

@@ -110,7 +110,7 @@ async def test_forgotten_sandbox_counts_as_stopped(node: Node) -> None:
 @witness("TERM-15", "TERM-20", "TERM-21", "TERM-31", "TERM-32", "WORK-14")
 async def test_finished_pod_keeps_its_object(node: Node) -> None:
     """A pod that finished by itself gives its sandbox up and keeps its object, whatever is sent about it."""
-    job = await node.run(container("c1", "exit 0 5"), container("c2", "exit 4 9"), restart="Never")
+    job = node.want(pod(container("c1", "exit 0 5"), container("c2", "exit 4 9"), restart="Never"))
     await job.until_phase("Failed")
     job.annotate({"colour": "green"})
     await node.wait(100)
@@ -119,7 +119,7 @@ async def test_finished_pod_keeps_its_object(node: Node) -> None:
 @witness("TERM-22", "CLEANUP-07")
 async def test_finished_pod_goes_without_another_stop(node: Node) -> None:
     """A pod that finished by itself goes soon when it is deleted, and nothing is stopped for it."""
-    job = await node.run(container("c1", "exit 0 5"), restart="Never")
+    job = node.want(pod(container("c1", "exit 0 5"), restart="Never"))
     await job.until_phase("Succeeded")
     job.delete()
     await job.until_gone()
@@ -149,7 +149,7 @@ async def test_failed_kill_is_told_and_tried_again(node: Node) -> None:
 @witness("TERM-30")
 async def test_last_status_keeps_the_past(node: Node) -> None:
     """Start time, address, restart counts and last states are still reported when a pod has ended."""
-    job = await node.run(container("c1", "seq 1@1 1@1 0@5"), restart="OnFailure")
+    job = node.want(pod(container("c1", "seq 1@1 1@1 0@5"), restart="OnFailure"))
     await job.until_phase("Succeeded")
 
 

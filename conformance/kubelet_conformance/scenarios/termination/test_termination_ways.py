@@ -98,7 +98,7 @@ async def test_one_end_leaves_the_others_their_grace(node: Node) -> None:
 @witness("TERM-22")
 async def test_pod_deleted_at_its_end_goes_without_a_stop(node: Node) -> None:
     """A pod that is deleted when it has ended, its sandbox not being stopped yet, goes without a stop."""
-    job = await node.run(container("c1", "exit 0 5"), restart="Never")
+    job = node.want(pod(container("c1", "exit 0 5"), restart="Never"))
     with node.fault("StopPodSandbox", times=1, pod=job):
         await job.until_called("StopPodSandbox")
         await node.wait(3)
