@@ -9,7 +9,9 @@ from judging import outcomes
 from recording import Json, Recording, encoded, load, shipped
 from thinning import thinned
 
+from kubelet_conformance.contract.checking import judge_file
 from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.play import perform
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
@@ -93,6 +95,20 @@ def parts(recording: Recording) -> Iterator[tuple[str, Json, list[Json]]]:
 def test_what_is_not_reported_breaks_nothing(path: Path) -> None:
     """A trace of a real kubelet stays kept with a channel missing, a late begin or an early end."""
     assert not broken(parts(load(path)))
+
+
+@pytest.mark.parametrize("path", shipped(traces()), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_truncated_trace_breaks_nothing(path: Path) -> None:
+    """A real kubelet's trace that is cut at any byte is judged up to there, and what is owed is pending."""
+    whole = path.read_bytes()
+    header = whole.index(b"\n") + 1
+    cut = whole[: header + crc32(whole) % (len(whole) - header)]
+    judged = judge_file(path.name, every_contract().values(), content=cut, allow_truncated=True)
+
+    assert [
+        name for name, one in judged.outcomes.items() if one.verdict in {Verdict.BROKEN, Verdict.ERROR}
+    ] == []
+    assert judged.trace.cut_line == cut.count(b"\n")
 
 
 def broken(less: Iterable[tuple[str, Json, list[Json]]]) -> list[str]:

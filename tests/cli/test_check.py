@@ -114,6 +114,24 @@ def test_several_traces_are_judged_together(
     }
 
 
+@pytest.mark.parametrize("left_of_end", [0, 20], ids=["between lines", "in a line"])
+def test_truncated_trace_is_judged_up_to_the_cut(
+    capsys: pytest.CaptureFixture[str], broken: Path, left_of_end: int
+) -> None:
+    """On request; the report names its last whole line, and what shows a break again has the option too."""
+    *whole, end = broken.read_bytes().splitlines(keepends=True)
+    judged = len(whole)
+    broken.write_bytes(b"".join(whole) + end[:left_of_end])
+    refused = in_process(capsys, "check", broken)
+    ended = in_process(capsys, "check", broken, "--allow-truncated")
+    found = report(in_process(capsys, "check", broken, "--allow-truncated", "--format", "json"))
+
+    assert (refused.code, "--allow-truncated" in refused.err) == (2, True)
+    assert (ended.code, f"is truncated: judged up to line {judged}." in ended.out) == (1, True)
+    assert "--contract SANDBOX-04 --allow-truncated" in ended.out
+    assert found["target"]["traces"][0]["truncated_after_line"] == judged
+
+
 def test_trace_given_twice_is_judged_once(capsys: pytest.CaptureFixture[str], kept: Path) -> None:
     """The same file by its path, its folder and a link is one trace."""
     (kept.parent / "link.jsonl").symlink_to(kept)

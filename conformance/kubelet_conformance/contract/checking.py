@@ -59,6 +59,8 @@ class Trace:
     records: int
     stalls: tuple[Stall, ...] = ()
     """Each span in which the machine stood still."""
+    cut_line: int | None = None
+    """Its last whole line, where it is truncated and was judged up to there."""
 
     @property
     def version(self) -> str | None:
@@ -89,20 +91,23 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
     progress: Callable[[int], None] | None = None,
     content: bytes | None = None,
     patient: bool = False,
+    allow_truncated: bool = False,
 ) -> Judged:
     """Judge one trace file; `kubernetes` replaces the version that the header states.
 
     With `content` that is judged, and `path` only names it. With `patient` nothing is overdue while calls
     fail or are held up (see `LatenessPolicy`). `progress` is called now and then with the number of records.
     What a stall of the machine may have caused is inconclusive (see `Stalls`), unless a pipe is read.
-    Raises TraceError, with the line, for anything that is not a valid trace.
+    Raises TraceError, with the line, for anything that is not a valid trace. With `allow_truncated` one that
+    is cut off is judged up to there: what is owed then is pending.
     """
     contracts = list(contracts)
 
     def read(
         contracts: Iterable[Contract], view: View = AS_RECORDED, is_certain: IsCertain | None = None
     ) -> Judged:
-        with Reader(path, None if content is None else BytesIO(content)) as reader:
+        file = None if content is None else BytesIO(content)
+        with Reader(path, file, allow_truncated=allow_truncated) as reader:
             stated = _stated_version(reader)
             lateness = LatenessPolicy() if patient else None
             excused = view.excused if lateness is None else lateness.until
@@ -156,9 +161,16 @@ def _judged(
             stalls.append(record)
         if progress is not None and not count % PROGRESS_RECORDS:
             progress(count)
-    header, version = reader.header, judge.world.kubernetes
+    header = reader.header
     trace = Trace(
-        judge.trace, version, header.kubernetes, header.runtime, header.scenario, count, tuple(stalls)
+        judge.trace,
+        judge.world.kubernetes,
+        header.kubernetes,
+        header.runtime,
+        header.scenario,
+        count,
+        tuple(stalls),
+        reader.cut_line,
     )
     return Judged(trace, judge.outcomes(), tuple(waits))
 

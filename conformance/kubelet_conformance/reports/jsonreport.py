@@ -38,6 +38,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "runtime": trace.runtime,
         "scenario": trace.scenario,
         "records": trace.records,
+        "truncated_after_line": trace.cut_line,
         "stalls": len(trace.stalls),
         "stalled_seconds": round(Stalls(trace.stalls).seconds, 3),
     }

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE, clause_names
-from kubelet_conformance.contract.checking import REPORTED, Check, Result
+from kubelet_conformance.contract.checking import REPORTED, Check, Result, Trace
 from kubelet_conformance.contract.stalls import Stalls
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
 from kubelet_conformance.reports.played_run import HistoryFound, Played, PlayedRun
@@ -88,6 +88,12 @@ class TerminalReport:
             by = overridden[0].version
             self._line(f"{count} judged by --kubernetes {by}, although the header says {stated}.", "yellow")
 
+        for trace in self._truncated():
+            self._line(f"{safe(trace.path)} is truncated: judged up to line {trace.cut_line}.", "yellow")
+
+    def _truncated(self) -> list[Trace]:
+        return [trace for trace in self._check.traces if trace.cut_line is not None]
+
     def _areas(self) -> None:
         counts = by_area(self._check)
         wide = max((len(area) for area in counts), default=0)
@@ -152,6 +158,8 @@ class TerminalReport:
         command = f"kubelet-conformance check {in_shell(trace)} --contract {result.contract.id}"
         if self._run.kubernetes:
             command += f" --kubernetes {self._run.kubernetes}"
+        if trace in [each.path for each in self._truncated()]:
+            command += " --allow-truncated"
         self._line(f"    again: {command}", "cyan")
 
     def _errors(self) -> None:

@@ -34,6 +34,7 @@ from kubelet_conformance.trace.format.errors import TraceError
     metavar="V",
     help="Judge as this Kubernetes version, not as the one in the trace's header.",
 )
+@click.option("--allow-truncated", is_flag=True, help="Judge a trace that is cut off up to there.")
 @scored
 @BASELINE
 @reported
@@ -44,6 +45,7 @@ def check(  # noqa: PLR0913 - one parameter an option
     paths: tuple[str, ...],
     patterns: tuple[str, ...],
     kubernetes: Version | None,
+    allow_truncated: bool,
     strict: bool,
     require_exercised: bool,
     baseline: str | None,
@@ -62,7 +64,7 @@ def check(  # noqa: PLR0913 - one parameter an option
     done = Check(contracts, known)
     for error in errors:
         _refuse(done, error)
-    _judge(done, files, kubernetes)
+    _judge(done, files, kubernetes, allow_truncated=allow_truncated)
     run = Run(
         None if kubernetes is None else version_text(kubernetes),
         strict,
@@ -76,13 +78,21 @@ def check(  # noqa: PLR0913 - one parameter an option
     return concluded(done, run)
 
 
-def _judge(done: Check, files: list[str], kubernetes: Version | None) -> None:
+def _judge(done: Check, files: list[str], kubernetes: Version | None, *, allow_truncated: bool) -> None:
     progress = Progress(len(files))
     try:
         for file in files:
             progress.begin(file)
             try:
-                done.add(judge_file(file, done.contracts, kubernetes=kubernetes, progress=progress.records))
+                done.add(
+                    judge_file(
+                        file,
+                        done.contracts,
+                        kubernetes=kubernetes,
+                        progress=progress.records,
+                        allow_truncated=allow_truncated,
+                    )
+                )
             except TraceError as error:
                 progress.clear()
                 _refuse(done, error)

@@ -19,6 +19,10 @@ class TraceError(InputError):
     """A trace that cannot be judged."""
 
 
+class TruncatedError(TraceError):
+    """A trace that is cut off: it can be judged up to there."""
+
+
 class BodyError(Exception):
     """A record that no judge can read: its fields have wrong types, or it passes a bound."""
 

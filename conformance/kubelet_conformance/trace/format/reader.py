@@ -8,7 +8,7 @@ from typing import Self, get_args
 
 import msgspec
 
-from kubelet_conformance.trace.format.errors import TraceError
+from kubelet_conformance.trace.format.errors import TraceError, TruncatedError
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.format.records import (
     Body,
@@ -55,12 +55,17 @@ class Reader:
     """Iterate over the records of one trace file; a context manager.
 
     `header` is read at once, from `file` where one is given (`path` then only names it). `line` is the number
-    of the line last read, counted from 1. Raises TraceError for anything that is no valid trace of version 1.
+    of the line last read, counted from 1. Raises TraceError for anything that is no valid trace of version 1;
+    with `allow_truncated` one that is cut off ends there, and `cut_line` is its last whole line.
     """
 
-    def __init__(self, path: Path | str, file: BufferedIOBase | None = None) -> None:
+    def __init__(
+        self, path: Path | str, file: BufferedIOBase | None = None, *, allow_truncated: bool = False
+    ) -> None:
         self.path = Path(path)
         self.line = 0
+        self.cut_line: int | None = None
+        self._allows_truncated = allow_truncated
         self._file = file or self._opened()
         try:
             self.header = self._read_header()
@@ -179,6 +184,15 @@ class Reader:
                 raise self.bad(f"the file is compressed ({packer})", "unpack it first")
 
     def __iter__(self) -> Iterator[Record]:
+        return self._up_to_a_cut() if self._allows_truncated else self._records()
+
+    def _up_to_a_cut(self) -> Iterator[Record]:
+        try:
+            yield from self._records()
+        except TruncatedError:
+            self.cut_line = self.line - 1
+
+    def _records(self) -> Iterator[Record]:
         last_seq, last_t = 0, 0.0
         lines = chain.from_iterable(map(self._decoded, iter(self._block, b"")))
         for line in lines:
@@ -197,10 +211,11 @@ class Reader:
                     self._expect_nothing_more(lines)
                     return
         self.line += 1
-        raise self.bad(
-            "the trace is truncated: it has no `end` record",
-            'record it again, or append {"kind":"end","seq":N,"t":T} for the moment observation stopped',
-        )
+        raise self._truncated(": it has no `end` record")
+
+    def _truncated(self, how: str) -> TruncatedError:
+        remedy = "record it again, or judge it up to there with `check --allow-truncated`"
+        return TruncatedError(self.path, self.line, f"the trace is truncated{how}", remedy)
 
     def _expect_nothing_more(self, lines: Iterator[Line | Unknown]) -> None:
         self._ended = True
@@ -286,10 +301,7 @@ class Reader:
         if envelope is not None and envelope.kind not in _KNOWN_KINDS:
             return envelope
         if not raw.endswith(b"\n"):
-            raise self.bad(
-                "the trace is truncated in the middle of a record",
-                "record it again, or cut the last line and append an `end` record",
-            )
+            raise self._truncated(" in the middle of a record") from None
         problem = _no_utf8(raw) or f"this is no trace record ({_short(error)})"
         raise self.bad(problem, "mend or cut the line") from None
 
