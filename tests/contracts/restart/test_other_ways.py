@@ -3,6 +3,7 @@
 import pytest
 from runtime_reads import container_record, list_containers
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
@@ -30,6 +31,18 @@ def test_list_tells_of_an_end(contract: str, *, listed: bool) -> None:
         s.run_container(web, sandbox, attempt=1)
 
     assert (s.judge(contract).verdict is Verdict.BROKEN) is not listed
+
+
+@detects("INIT-02", listed=(True, False))
+def test_list_tells_of_the_end_of_an_init_container(s: TraceBuilder, *, listed: bool) -> None:
+    """INIT-02: a list tells that an init container has exited, as ContainerStatus does."""
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}])
+    sandbox = s.run_sandbox(web)
+    i1 = s.run_container(web, sandbox, "i1")
+    s.exited(i1, seen=False)
+    if listed:
+        list_containers(s, container_record(i1, "CONTAINER_EXITED"))
+    s.create(web, sandbox)
 
 
 @pytest.mark.parametrize("policy", ["Always", "Never"])

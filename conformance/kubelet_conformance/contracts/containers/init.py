@@ -94,7 +94,7 @@ def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     before = (containers.made_in(pod, spec.name, sandbox) for spec in _earlier_inits(pod, name))
     standing = [one for one in before if one is not None and one.born and one.state != "removed"]
     for one in standing:
-        if one.record is None or one.record.state != "CONTAINER_EXITED":
+        if not one.listed_exited and (one.record is None or one.record.state != "CONTAINER_EXITED"):
             return broken(f"{name} is created before the kubelet has read that {one.name} exited", _seq(one))
     return KEPT if standing else None
 
