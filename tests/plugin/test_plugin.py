@@ -76,8 +76,8 @@ ENDS = {
         *([TIMES_OUT], ["--tb=short"], 3, {"failed": 1}),
         [
             r"test_mine\.py:\d+: timed out after 20 s waiting for pod web: phase Failed\n",
-            r"last seen: phase Running; c1 running\nthe trace ends:\n",
-            r"^ +0\.000  StartContainer done$",
+            r"last seen: phase Running; c1 running; the runtime has c1#0 RUNNING\nthe trace ends:\n",
+            r"^ +0\.000  StartContainer c1#0 .* of default/web -> ok$",
             r"failed an assertion, and no broken contract explains it \(1\)\n    mine\.times_out\n",
         ],
     ),

@@ -1,19 +1,16 @@
 """Waits until something is observed; a wait that times out reports what was awaited and last observed."""
 
 import asyncio
+import io
 from collections.abc import Callable
 from typing import TypedDict
 
 from kubelet_conformance.node.observations import Observations
+from kubelet_conformance.reports.trace_text.breaks import last_lines
 from kubelet_conformance.targets.controls import Target
-from kubelet_conformance.trace.format.recorder import (
-    Failed,
-    Item,
-    RecordedCall,
-    RecordedReply,
-    Recorder,
-    Seen,
-)
+from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, Header
+from kubelet_conformance.trace.format.reader import Reader
+from kubelet_conformance.trace.format.recorder import Item, Recorder, Seen
 
 LONG = 900.0
 """How long a scenario waits unless given a limit, in seconds: longer than the longest back-off."""
@@ -138,36 +135,9 @@ def _is_stall(seen: Seen) -> bool:
 
 def tail(recorder: Recorder) -> list[str]:
     """The last records in a line each; reads of an unchanged runtime are left out."""
-    lines: list[str] = []
-    for seen in reversed(recorder.records):
-        line = _line(seen)
-        if line:
-            lines.append(line)
-        if len(lines) == _TAIL_RECORDS:
-            break
-    return lines[::-1]
-
-
-def _line(seen: Seen) -> str:
-    match seen:
-        case RecordedCall(rpc=rpc) | RecordedReply(call=RecordedCall(rpc=rpc), outcome=_) if rpc in _READS:
-            failed = isinstance(seen, RecordedReply) and isinstance(seen.outcome, Failed)
-            return f"{seen.t:9.3f}  {rpc} failed" if failed else ""
-        case RecordedCall():
-            return f"{seen.t:9.3f}  {seen.rpc} begins"
-        case Item(kind="stall"):
-            return ""
-        case RecordedReply(outcome=Failed() as failed):
-            return f"{seen.t:9.3f}  {seen.call.rpc} failed: {failed.code} {failed.message}"
-        case RecordedReply():
-            return f"{seen.t:9.3f}  {seen.call.rpc} done"
-        case _:
-            shown = ", ".join(
-                f"{name}={value}" for name, value in seen.fields.items() if name in _SHOWN_FIELDS
-            )
-            return f"{seen.t:9.3f}  {seen.kind} {shown}"
-
-
-_SHOWN_FIELDS = frozenset(
-    {"op", "name", "reason", "message", "what", "exit_code", "verb", "resource", "code", "awaited"}
-)
+    file = io.BytesIO()
+    recorder.write(file, Header(trace=FORMAT_VERSION, channels=Channels(cri="full", pods="sent")))
+    file.seek(0)
+    with Reader("the trace", file) as reader:
+        lines = last_lines(reader, _TAIL_RECORDS, _READS)
+    return [f"{line.t:9.3f}  {line.text}" for line in lines]

@@ -155,7 +155,9 @@ class PodHandle:
         """Its status in one line."""
         names = [each["name"] for each in self._container_statuses()]
         states = [f"{name} {self.state(name)} {self.waiting_reason(name)}".rstrip() for name in names]
-        return f"phase {self.phase or 'none'}; {', '.join(states) or 'no container statuses'}"
+        there = [f"{each.name}#{each.attempt} {each.state}" for each in self.containers()]
+        at_runtime = f"the runtime has {', '.join(there) or 'no container of it'}"
+        return f"phase {self.phase or 'none'}; {', '.join(states) or 'no container statuses'}; {at_runtime}"
 
     async def until_phase(self, phase: str, **limits: Unpack[Limits]) -> None:
         """Wait for a phase."""

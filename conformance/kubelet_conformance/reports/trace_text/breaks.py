@@ -5,6 +5,7 @@ names.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -13,7 +14,16 @@ from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
 from kubelet_conformance.trace.format.reader import Reader
-from kubelet_conformance.trace.format.records import Call, Record, Reply, Unknown
+from kubelet_conformance.trace.format.records import (
+    Call,
+    Expect,
+    Fault,
+    Kubelet,
+    Record,
+    Reply,
+    RuntimeEvent,
+    Unknown,
+)
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.observe import moments
 
@@ -92,6 +102,25 @@ class _Slicer:
         for line in self._begun.values():
             self._lines[line.seq] = Line(line.seq, line.t, f"{line.text} (no reply)")
         return self._lines
+
+
+def last_lines(reader: Reader, count: int, reads: frozenset[str]) -> list[Line]:
+    """The last records about pods, the kubelet and what happened to it; of `reads` those that failed."""
+    lines: dict[int, Line] = {}
+    with suppress(TraceError, BodyError):  # What was found up to here still shows something.
+        for moment in moments(reader):
+            record = moment.record
+            if moment.pod is None and not isinstance(record, Kubelet | Fault | RuntimeEvent | Expect):
+                continue
+            call = record.call if isinstance(record, Reply) else record
+            if isinstance(call, Call) and (
+                call.rpc not in reads or (isinstance(record, Reply) and record.error)
+            ):
+                said = replied(moment) if isinstance(record, Reply) else "(no reply)"
+                lines[call.seq] = Line(call.seq, call.t, f"{asked(moment)} -> {said}")
+            elif not isinstance(call, Call | Unknown):
+                lines[record.seq] = Line(record.seq, record.t, described(moment))
+    return list(lines.values())[-count:]
 
 
 def chosen(evidence: list[Evidence]) -> list[Evidence]:
