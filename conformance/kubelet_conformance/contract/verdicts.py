@@ -41,6 +41,8 @@ class Evidence:
     text: str
     deviation: str = ""
     """The baseline's reason, where a baseline knows this break."""
+    log: tuple[str, ...] = ()
+    """What the kubelet wrote in its log at that moment, where there is a log."""
 
 
 @dataclass(slots=True)

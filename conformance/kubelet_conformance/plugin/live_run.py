@@ -7,7 +7,7 @@ import signal
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from kubelet_conformance.plugin.culprits import Manifest, alive, manifests_befor
 from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
 from kubelet_conformance.plugin.first_break import FirstBreak
 from kubelet_conformance.plugin.forecast import Forecast
+from kubelet_conformance.plugin.lives import Life, shared_out
+from kubelet_conformance.plugin.log_moments import with_log
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options, OptionsError
 from kubelet_conformance.plugin.plan import Plan
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
-from kubelet_conformance.plugin.shares import shared_out
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.played_run import LOGS, LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
@@ -41,8 +42,6 @@ _FEW = 20
 """This many scenarios are tried in a moment; before more, the runtime is looked for."""
 _MINUTE = 60.0
 _PATIENCE_SECONDS = 10.0
-_SHARED = "node"
-"""The name of the trace of the node that scenarios share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ class LiveRun:
             return None
         if name not in self._played and not self._stop.is_set():
             given = self._scenarios[name].arguments
-            lives = self._lives_to_play() if given is not None else [_Life(self._acts([name], arguments))]
+            lives = self._lives_to_play() if given is not None else [Life(self._acts([name], arguments))]
             with suppress(asyncio.CancelledError):
                 self._runner.run(self._live(lives, progress))
             lives = [life for life in lives if life.error is not None or life.path.name]
@@ -165,15 +164,15 @@ class LiveRun:
         self.left_out.append(left_out)
         return left_out
 
-    def _lives_to_play(self) -> list[_Life]:
+    def _lives_to_play(self) -> list[Life]:
         """The life of the node that is shared, and one for each scenario that needs a node of its own."""
         known = [name for name in self._plan.to_play if self._scenarios[name].arguments is not None]
         return [
-            _Life(self._acts(names), shared=self._plan.placements[names[0]].place is Place.SHARED)
+            Life(self._acts(names), shared=self._plan.placements[names[0]].place is Place.SHARED)
             for names in self._plan.by_node(known)
         ]
 
-    async def _live(self, lives: list[_Life], progress: Steps | None) -> None:
+    async def _live(self, lives: list[Life], progress: Steps | None) -> None:
         """Play lives of nodes, as many at a time as the stage has runtimes for."""
 
         def ended(name: str) -> None:
@@ -214,7 +213,7 @@ class LiveRun:
     def _time_left(self) -> str:
         return self._plan.time_left(self._stage.clock.monotonic())
 
-    async def _live_and_go_on(self, life: _Life, lives: list[_Life], ended: Callable[[str], None]) -> None:
+    async def _live_and_go_on(self, life: Life, lives: list[Life], ended: Callable[[str], None]) -> None:
         """Play a life of a node, and where its kubelet ended by itself what is left, on new nodes.
 
         What was being played then is played again alone, so that it is known which scenario ends the kubelet.
@@ -224,18 +223,18 @@ class LiveRun:
             await self._show_manifests(life)
         if not (life.shared and life.died):
             return
-        life.again = [_Life([act]) for act in life.acts if act.number in life.alive]
+        life.again = [Life([act]) for act in life.acts if act.number in life.alive]
         rest = [act for act in life.acts if act.number not in life.ended]
         more = [*life.again]
         if rest:
-            more.append(_Life(rest, shared=True, number=life.number + 1))
+            more.append(Life(rest, shared=True, number=life.number + 1))
         life.acts = [act for act in life.acts if act.number in life.ended and act.number not in life.alive]
         lives += more
         async with asyncio.TaskGroup() as tasks:
             for each in more:
                 tasks.create_task(self._live_and_go_on(each, lives, ended))
 
-    async def _show_manifests(self, life: _Life) -> None:
+    async def _show_manifests(self, life: Life) -> None:
         """Add the manifests that end the kubelet of a life to how it ended."""
         act = life.acts[0]
 
@@ -246,8 +245,7 @@ class LiveRun:
         shown = await smallest(manifests_before(life.path, life.died_seq), ends)
         life.ended = {act.number: Ended(KubeletEndedError(f"{life.died}\n{shown}"))}
 
-    async def _live_one(self, life: _Life, ended: Callable[[str], None]) -> None:
-        record = self._options.record
+    async def _live_one(self, life: Life, ended: Callable[[str], None]) -> None:
         try:
             played = await self._stage.play(
                 life.acts,
@@ -256,7 +254,7 @@ class LiveRun:
                 ended=lambda act: ended(act.name),
                 watch=partial(self._watched, life) if self._options.fail_fast else None,
                 stop=self._stop,
-                log=Path(record, LOGS, f"{life.name}.log") if record is not None else None,
+                log=self._log(life),
             )
         except Exception as error:  # noqa: BLE001 - whatever ends a life, the others go on
             life.error = error
@@ -271,14 +269,18 @@ class LiveRun:
         by_number = {act.number: act.name for act in life.acts}
         life.owners = [None if each is None else by_number.get(each) for each in played.owners]
         life.ended, life.died, life.alive = played.ended, played.died, played.alive
-        life.died_seq = played.died_seq
+        life.died_seq, life.started = played.died_seq, played.started
         if self._options.fail_fast:
             whole, _ = judge(life.path, self._contracts, None)
             self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
         if self._stop.is_set():
             life.acts = [act for act in life.acts if act.number in life.ended]
 
-    def _judge(self, life: _Life) -> None:
+    def _log(self, life: Life) -> Path:
+        """Where the log of a kubelet that is a process is kept, be it for the report only."""
+        return Path(self._options.record or self._folder, LOGS, f"{life.name}.log")
+
+    def _judge(self, life: Life) -> None:
         first = "" if life.shared else life.acts[0].name
         if life.error is not None:
             for act in life.acts:
@@ -292,17 +294,18 @@ class LiveRun:
             life.owners[life.died_seq - 1] = killers[0]
         if life.shared:
             whole, shares = shared_out(whole, life.owners, [act.name for act in life.acts])
-        self.lives.append(whole)
+        numbers = {act.name: act.number for act in life.acts if life.shared}
+        self.lives.append(with_log(whole, life.path, self._log(life), life.started, numbers))
         for act in life.acts:
             self._take(act, life.ended[act.number], shares[act.name], wrong)
 
     def _watched(
-        self, life: _Life, header: Header, owner: Callable[[int], str | None]
+        self, life: Life, header: Header, owner: Callable[[int], str | None]
     ) -> Callable[[Record], None]:
         judging = Judge(life.name, header, self._contracts, parse_version(header.kubernetes or ""))
         return self._first_break.listener(judging, owner)
 
-    def _name_suspects(self, life: _Life) -> None:
+    def _name_suspects(self, life: Life) -> None:
         """Name all scenarios that were being played when a kubelet ended that none of them ends alone."""
         if not life.again or any(each.died for each in life.again):
             return
@@ -324,6 +327,8 @@ class LiveRun:
             died = str(ended.error)
         elif ended.error is not None:
             unmet, failed = classify_failure(ended.error, ended.report, scenario.function)
+            if unmet and ended.log:
+                unmet = "\n".join([unmet, "the kubelet's log ends:", *(f"  {line}" for line in ended.log)])
         self._played[act.name] = Played(
             act.name, judged, unmet, wrong or failed, scenario.named.place, scenario.named.file, died
         )
@@ -374,32 +379,3 @@ class LiveRun:
             self._runner.run(self._stage.close())
         finally:
             self._runner.close()
-
-
-@dataclass(slots=True)
-class _Life:
-    """One life of a node: what is to be played, and what it left."""
-
-    acts: list[Act]
-    shared: bool = False
-    number: int = 1
-    """Which of the nodes that scenarios share: one whose kubelet ended by itself is followed by another."""
-    path: Path = field(default_factory=Path)
-    owners: list[str | None] = field(default_factory=list[str | None])
-    ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])
-    error: Exception | None = None
-    """What ended it before there was a trace."""
-    died: str = ""
-    """How its kubelet ended, if it did by itself."""
-    died_seq: int = 0
-    alive: frozenset[int] = frozenset()
-    """The acts that were being played then."""
-    again: list[_Life] = field(default_factory=list["_Life"])
-    """The lives in which each of these is played alone."""
-
-    @property
-    def name(self) -> str:
-        """What its trace is called."""
-        if not self.shared:
-            return self.acts[0].name
-        return _SHARED if self.number == 1 else f"{_SHARED}-{self.number}"

@@ -78,6 +78,7 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
         "clause": evidence.clause or MAIN_CLAUSE,
         "scenario": evidence.scenario,
         "deviation": evidence.deviation or None,
+        "log": list(evidence.log),
     }
 
 

@@ -76,6 +76,7 @@ def _proof(result: Result, run: PlayedRun) -> str:
     for each in breaks:
         evidence = each.evidence
         parts += [f"scenario {evidence.scenario or evidence.trace}", *each.slice(), evidence.text]
+        parts += [f"  log: {line}" for line in evidence.log]
     again = run.again(result.contract.id, [each.evidence.trace for each in breaks])
     return "\n".join([*parts, f"again: {again}"])
 

@@ -93,7 +93,8 @@ def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
         yield ""
         scenario, trace = each.evidence.scenario, each.evidence.trace
         yield f"In scenario {_inline(scenario)}:" if scenario else f"In {_inline(trace)}:"
-        yield from _code([*each.slice(), *each.evidence.text.splitlines()])
+        log = (f"  log: {line}" for line in each.evidence.log)
+        yield from _code([*each.slice(), *each.evidence.text.splitlines(), *log])
     yield ""
     yield f"Again: {_inline(run.again(result.contract.id, [each.evidence.trace for each in breaks]))}"
 

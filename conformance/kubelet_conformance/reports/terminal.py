@@ -149,6 +149,8 @@ class TerminalReport:
             self._line(f"      {line}")
         for line in evidence.text.splitlines():
             self._line(f"      {safe(line, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
+        for line in evidence.log:
+            self._line(f"        log: {safe(line, _LOG_CHARS_MAX)}", "dim")
 
     def _place(self, evidence: Evidence) -> list[str]:
         """Where a break was seen."""

@@ -62,10 +62,11 @@ Watch: TypeAlias = Callable[[Header, Callable[[int], str | None]], Callable[[Rec
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an act ended: `error` if not well, and `report` with its traceback."""
+    """How an act ended: `error` if not well, `report` with its traceback, and the kubelet's `log` by then."""
 
     error: BaseException | None = None
     report: str = ""
+    log: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class PlayedLife:
 
     The first of `owners` is that of the record with seq 1. A kubelet that ends by itself ends the life:
     `died` says how, `died_seq` is the record of it, and `alive` are the acts that were being played; those
-    not begun are not in `ended`.
+    not begun are not in `ended`. It `started` so many seconds after the epoch, at the 0 of its trace.
     """
 
     trace: bytes
@@ -83,3 +84,4 @@ class PlayedLife:
     died: str = ""
     died_seq: int = 0
     alive: frozenset[int] = frozenset()
+    started: float = 0.0

@@ -4,6 +4,7 @@ import re
 
 _PREFIX = "kcrun"
 _OURS = re.compile(rf"({_PREFIX}-\d+)-.*")
+_NAMED = re.compile(rf"{_PREFIX}-(\d+)-")
 _NAME_CHARS_MAX = 63
 _ROOM_FOR_OTHERS = 20
 
@@ -17,6 +18,12 @@ def scope_of(namespace: str) -> str:
     """What the namespaces of one scenario have in common; "" for one that is not ours."""
     found = _OURS.fullmatch(namespace)
     return "" if found is None else found[1]
+
+
+def is_of_another(text: str, number: int | None) -> bool:
+    """Whether a text names namespaces, and none of the scenario with this number."""
+    named = _NAMED.findall(text)
+    return number is not None and bool(named) and str(number) not in named
 
 
 class Scope:

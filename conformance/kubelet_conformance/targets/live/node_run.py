@@ -21,7 +21,7 @@ from kubelet_conformance.targets.controls import (
 from kubelet_conformance.targets.cri_endpoint import Endpoint
 from kubelet_conformance.targets.in_process.machine import NoMachine
 from kubelet_conformance.targets.live.cri_control import CriRuntimeControl, RuntimeState
-from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.namespaces import Scope, is_of_another
 from kubelet_conformance.targets.live.private_runtimes import OwnContainerd, OwnFake, ScopedFakeControl
 from kubelet_conformance.targets.live.recorded_tap import tapped
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
@@ -222,11 +222,17 @@ class Life:
                 await act.scenario(self._target(act, scope, view, actions.create_task))
         except Exception as error:  # noqa: BLE001 - whatever ends a scenario, the others go on
             first = _first(error)
-            outcome = Ended(first, "".join(traceback.format_exception(first)))
+            outcome = Ended(first, "".join(traceback.format_exception(first)), self._latest_of_log(act))
         if self._shared:
             await self._delete_pods(scope)
         self._router.close(view)
         return outcome
+
+    def _latest_of_log(self, act: Act) -> tuple[str, ...]:
+        """What the kubelet wrote last that is not about another scenario, if it is a process."""
+        if not isinstance(self._node, ProcessNode):
+            return ()
+        return self._node.kubelet.log.latest(lambda line: is_of_another(line, act.number))
 
     def _target(self, act: Act, scope: Scope, view: View, spawn: Any) -> Target:  # noqa: ANN401 - a task group's
         around = self._around
@@ -289,7 +295,8 @@ class Life:
         numbers = {scope: act.number for scope, act in self._by_scope.items()}
         owners = [numbers.get(each) for each in self._router.owners]
         alive = frozenset(self._alive)
-        return PlayedLife(file.getvalue(), owners, outcomes, self._died, self._died_seq(), alive)
+        started = self._started_ns / 1e9
+        return PlayedLife(file.getvalue(), owners, outcomes, self._died, self._died_seq(), alive, started)
 
     def _died_seq(self) -> int:
         """The record of the kubelet's end, 0 if it did not end by itself."""

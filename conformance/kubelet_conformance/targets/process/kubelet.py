@@ -38,14 +38,14 @@ class ProcessKubelet(KubeletControl):
         self._child: Child | None = None
         self._stopping = False
         self._log: BinaryIO | None = None
-        self._said = KubeletLog(recorder)
+        self.log = KubeletLog(recorder)
         self._starts = 0
         self._ended_child: Child | None = None
         self._ending: KubeletEndedError | None = None
         self._watching: asyncio.Task[None] | None = None
         self.died = asyncio.Event()
         """It ended by itself."""
-        self.on_line: list[Callable[[bytes], None]] = [self._said.read_line]
+        self.on_line: list[Callable[[bytes], None]] = [self.log.read_line]
         self.prefix: tuple[str, ...] = ()
         """Put before its command."""
 
@@ -223,7 +223,7 @@ class ProcessKubelet(KubeletControl):
 
     def _with_output(self, what: str) -> str:
         """What happened, and what it wrote last."""
-        wrote = "\n  ".join(self._said.last_lines()) or "nothing"
+        wrote = "\n  ".join(self.log.last_lines()) or "nothing"
         return f"{self._target.name} {what}; it wrote:\n  {wrote}"
 
 

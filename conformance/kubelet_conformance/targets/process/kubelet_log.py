@@ -6,7 +6,7 @@ lines below; net/http logs one of a handler. Where nothing recovers from it the 
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kubelet_conformance.trace.format.recorder import Recorder
 
@@ -46,6 +46,10 @@ class KubeletLog:
         if lines:
             log = [each[:_LINE_CHARS] for each in lines[:_PANIC_LINES]]
             self._recorder.record("kubelet", op="panicked", log=log)
+
+    def latest(self, leaves_out: Callable[[str], bool]) -> tuple[str, ...]:
+        """What it wrote last, less what is left out."""
+        return tuple(line for line in self._tail if not leaves_out(line))[-_SHOWN_LINES:]
 
     def last_lines(self) -> Sequence[str]:
         """What it wrote last: how it says why it ends, if it does."""

@@ -1,10 +1,47 @@
-"""Whose a break is on a node that scenarios share."""
+"""Lives of nodes: what is played in one and what it leaves, and whose a break is where scenarios share it."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from kubelet_conformance.contract.checking import Judged
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+from kubelet_conformance.targets.stage import Act, Ended
+
+_SHARED = "node"
+"""The name of the trace of the node that scenarios share."""
+
+
+@dataclass(slots=True)
+class Life:
+    """One life of a node: what is to be played, and what it left."""
+
+    acts: list[Act]
+    shared: bool = False
+    number: int = 1
+    """Which of the nodes that scenarios share: one whose kubelet ended by itself is followed by another."""
+    path: Path = field(default_factory=Path)
+    owners: list[str | None] = field(default_factory=list[str | None])
+    ended: Mapping[int, Ended] = field(default_factory=dict[int, Ended])
+    error: Exception | None = None
+    """What ended it before there was a trace."""
+    died: str = ""
+    """How its kubelet ended, if it did by itself."""
+    died_seq: int = 0
+    started: float = 0.0
+    alive: frozenset[int] = frozenset()
+    """The acts that were being played then."""
+    again: list[Life] = field(default_factory=list["Life"])
+    """The lives in which each of these is played alone."""
+
+    @property
+    def name(self) -> str:
+        """What its trace is called."""
+        if not self.shared:
+            return self.acts[0].name
+        return _SHARED if self.number == 1 else f"{_SHARED}-{self.number}"
 
 
 def shared_out(
