@@ -60,6 +60,7 @@ def test_form_is_exact(tmp_path: Path, broken: TraceBuilder) -> None:
             "runtime": "containerd 2.1",
             "scenario": "two",
             "records": len(broken.records) + 1,
+            "truncated_after_line": None,
             "stalls": 0,
             "stalled_seconds": 0,
         }
