@@ -135,11 +135,12 @@ def test_addresses(
 
 
 def test_addresses_of_the_node() -> None:
-    """The hostIPs came with 1.29; a kubelet on its own reports no address of its node (STATUS-16)."""
-    old, alone = generated(a_pod(), behaviour=Behaviour.of("1.26")), generated(a_pod(), node_ip="")
+    """The hostIPs came with 1.29; a kubelet on its own reports none, the pod IPv4 first (STATUS-16)."""
+    old = generated(a_pod(), behaviour=Behaviour.of("1.26"))
+    alone = generated(a_pod(), records(a_record(), ips=("fd00::2", "10.88.0.2")), node_ip="")
 
     assert (old.hostIP, old.hostIPs) == ("192.0.2.2", None)
-    assert (alone.hostIP, alone.hostIPs) == (None, None)
+    assert (alone.hostIP, alone.hostIPs, alone.podIP) == (None, None, "10.88.0.2")
 
 
 CPU, MEMORY = {"cpu": "500m"}, {"memory": "1Gi"}
