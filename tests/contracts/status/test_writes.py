@@ -112,14 +112,27 @@ def test_what_was_never_forgotten_may_go_on(without: str) -> None:
     assert s.judge("STATUS-14").verdict is Verdict.NOT_EXERCISED
 
 
-@pytest.mark.parametrize(("how", "verdict"), [("runs", KEPT), ("idle", BROKEN), ("writes", BROKEN)])
+@pytest.mark.parametrize(
+    ("how", "verdict"),
+    [
+        *(("runs", KEPT), ("idle", BROKEN), ("writes", BROKEN)),
+        *(
+            ("Never", Verdict.NOT_EXERCISED),
+            ("http", Verdict.NOT_EXERCISED),
+            ("pulls", Verdict.NOT_EXERCISED),
+        ),
+    ],
+)
 def test_standalone_kubelet(how: str, verdict: Verdict) -> None:
-    """STATUS-15: without an API server static pods run, and nothing is written."""
+    """STATUS-15: without an API server static pods run, and nothing is written; an image may not be there."""
     s = TraceBuilder(standalone=True)
-    web = s.pod("web", source="file", uid="static")
+    c1 = {"name": "c1", "image": "img:1", "imagePullPolicy": how if how == "Never" else "IfNotPresent"}
+    web = s.pod("web", source="http" if how == "http" else "file", uid="static", containers=[c1])
     web.manifest["metadata"]["name"] = "web-node-1"
-    if how != "idle":
+    if how in {"runs", "writes"}:
         s.run_container(web, s.run_sandbox(web))
+    if how == "pulls":
+        s.begin("PullImage", {"image": {"image": "img:1"}, "sandbox_config": s.run_sandbox(web).config})
     if how == "writes":
         write(s, web, {"phase": "Running"})
     s.wait(60).call("ListContainers", {}, {})

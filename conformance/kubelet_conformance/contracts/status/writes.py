@@ -9,14 +9,23 @@ from msgspec import field
 from kubelet_conformance.contract import Manifest, Moment, Note, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import deleted, done, exited, failed, pod_set, pod_unset, status
+from kubelet_conformance.contract.patterns import (
+    call,
+    deleted,
+    done,
+    exited,
+    failed,
+    pod_set,
+    pod_unset,
+    status,
+)
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.static_pod import sent_static
 from kubelet_conformance.contracts.facts.status import seconds
 from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, KUBELET_START, REACTION, STATUS_BATCH
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.trace.format.records import ABSENT, ApiWrite, Status
-from kubelet_conformance.trace.world.kubelet_view import informed_by
+from kubelet_conformance.trace.format.records import ABSENT, ApiWrite, PodChange, Status
+from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 
 Json = dict[str, Any]
 _MERGED_BY = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
@@ -266,7 +275,9 @@ def _kubelet_ends(m: Moment) -> None:
         del known[name]
 
 
-_CANNOT_START = failed("RunPodSandbox", "ImageStatus", "PullImage", "CreateContainer", "StartContainer")
+_CANNOT_START = failed("RunPodSandbox", "ImageStatus", "CreateContainer", "StartContainer").either(
+    call("PullImage")
+)
 
 
 @contract("STATUS-15", on=pod_set(), needs=(CRI, PODS))
@@ -274,8 +285,12 @@ def standalone_kubelet_runs_its_pods(m: Moment, manifest: Manifest) -> Findings:
     """A kubelet without an API server runs its static pods, and writes nothing."""
     if not m.header.standalone or m.pod is not None or m.replaced is not None or not m.node.kubelet_up:
         return None
-    if manifest.spec.volumes or pods.is_refused(m, manifest):
+    if manifest.spec.volumes or pods.is_refused(m, manifest) or kubelet_view(m).bad_t is not None:
         return None
+    if not isinstance(m.record, PodChange) or m.record.source != "file":
+        return None  # A URL is asked every 20 s.
+    if any(spec.pull_policy == "Never" for _, spec in manifest.spec.entries.values()):
+        return None  # Its image may be absent.
     return answered(
         by=done("StartContainer").where(
             lambda n: n.pod is not None and n.pod.name.startswith(manifest.metadata.name)
