@@ -42,6 +42,18 @@ def test_probes_wait_for_the_initial_delay(delay: int, verdict: Verdict) -> None
     assert s.judge("PROBE-04").verdict is verdict
 
 
+@pytest.mark.parametrize(("late", "gap", "verdict"), [(7, 3, KEPT), (6, 3, BROKEN), (5.2, 4.2, BROKEN)])
+def test_tick_that_is_late_does_not_move_the_next(late: float, gap: float, verdict: Verdict) -> None:
+    """PROBE-05: the next one keeps to the grid, and comes as much sooner after it, but for half a second."""
+    s, _, _, c1 = running(livenessProbe=ALIVE)
+    run(s, c1, "alive")
+    run(s.wait(late), c1, "alive")
+    run(s.wait(gap), c1, "alive")
+    s.exited(c1)
+
+    assert s.judge("PROBE-05").verdict is verdict
+
+
 @pytest.mark.parametrize(("gap", "verdict"), [(5, KEPT), (1, BROKEN), (30, BROKEN)])
 def test_probes_keep_their_period(gap: int, verdict: Verdict) -> None:
     """PROBE-05: neither more often nor less often than periodSeconds."""

@@ -52,6 +52,8 @@ class _Worker(Note):
     begun_t: float = 0.0
     """When the first of its executions began: there are up to three."""
     ended_t: float = 0.0
+    late: float = 0.0
+    """How long after its turn it began: the one after it comes when it is due."""
     off_grid: bool = False
     """It began as soon as one that had taken too long was over; the next comes when it is due."""
 
@@ -86,6 +88,7 @@ class Before(msgspec.Struct, frozen=True):
     """It is in progress."""
     errors: int
     published: bool | None
+    late: float
     off_grid: bool
 
 
@@ -180,10 +183,17 @@ def _taken(probing: _Probing, container: Container, m: Moment) -> Probed | None:
             runs = probing.runs[name] = Runs()
         worker = _worker(container, name, m)
         tick = (worker.begun_t, worker.ended_t, runs.ended_t, runs.total, runs.call, runs.errors)
-        old = Before(*tick, published=runs.published, off_grid=worker.off_grid)
+        old = Before(*tick, published=runs.published, late=worker.late, off_grid=worker.off_grid)
         if type(m.record) is Call:
             if not _is_tried_again(runs, probe, m.t):
                 worker.off_grid = worker.ended_t - worker.begun_t >= probe.period_seconds
+                if not runs.total:
+                    # Its turns are a period apart from when its container began to run at the latest.
+                    worker.late, worker.begun_t = (
+                        0.0,
+                        (container.started_t or m.t) + probe.initial_delay_seconds,
+                    )
+                worker.late = _lateness(worker, m.t, probe.period_seconds)
                 worker.begun_t = m.t
             runs.call, runs.total = m.record, runs.total + 1
             return Probed(name, probe, runs, container, "begins", reached=False, before=old)
@@ -195,6 +205,16 @@ def _taken(probing: _Probing, container: Container, m: Moment) -> Probed | None:
             probing.succeeded.add(name)
         return probed
     return None
+
+
+_SKIPS = 0.25
+"""A tick that is later by more may have left out turns: a ticker keeps one that is not taken, and no more."""
+
+
+def _lateness(worker: _Worker, t: float, period: float) -> float:
+    """How long after its turn a tick comes."""
+    since = worker.late + t - worker.begun_t
+    return since % period if since > period + _SKIPS else max(0.0, since - period)
 
 
 def _worker(container: Container, name: Name, m: Moment) -> _Worker:

@@ -17,8 +17,6 @@ from kubelet_conformance.trace.format.manifests import Probe
 _BEGINS = call("ExecSync")
 _GRID_SLACK = 0.5
 """How much too early an execution may appear: the ticker is exact, what it starts is not."""
-_WALL_GRID_SLACK = 1.0
-"""The same where the machine may be busy: a tick that comes late does not move those after it."""
 _LATE_SLACK = 3.0
 """What a loaded machine may add to a probe period."""
 _AT_ONCE = RELIST + REACTION
@@ -118,8 +116,8 @@ def probes_keep_their_period(m: Moment) -> Findings:
     gap, took = m.t - before.begun_t, before.tick_ended_t - before.begun_t
     if took >= period or took < 0 or before.off_grid:
         return None
-    slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
-    if gap < period - slack and probed.name != "readiness":
+    # A tick that comes late does not move those after it.
+    if gap < period - _GRID_SLACK - before.late and probed.name != "readiness":
         return broken(f"the {probed.name} probe runs after {gap:.1f} s, its period is {period} s")
     return KEPT if gap <= period + _LATE_SLACK else None
 
@@ -324,8 +322,7 @@ def period_begins_anew(m: Moment) -> Findings:
     if m.t - before.ended_t <= TOGETHER or before.off_grid:
         return None
     gap = m.t - before.begun_t
-    slack = _GRID_SLACK if m.header.clock == "virtual" else _WALL_GRID_SLACK
-    if gap < period - slack:
+    if gap < period - _GRID_SLACK - before.late:
         return broken(f"what is ready is probed again after {gap:.1f} s, its period is {period} s")
     return KEPT
 
