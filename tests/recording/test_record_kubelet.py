@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from command import in_subprocess
 from kubelet_command import manifest, on_machine
 from on_loop import on_loop
 from recorder_command import recording
@@ -90,6 +91,24 @@ async def test_a_kubelets_pods_are_recorded(tmp_path: Path) -> None:
         assert [each.api for each in channels] == ["sampled", "none"]
         assert report["check"]["totals"]["broken"] == 0
         assert all(pod["metadata"]["uid"] in file.read_text() for file in files)
+
+
+@on_loop
+async def test_assumed_name_accuses_nobody(tmp_path: Path) -> None:
+    """Static pods of a node with another name than the recorder assumes break nothing; `check` agrees."""
+    async with on_machine(tmp_path) as machine:
+        trace, tap = tmp_path / "trace.jsonl", tmp_path / "tap" / "tap.sock"
+        options = ("--pods", machine.manifests, "--kubernetes", "1.32", "--judge", "--format", "json")
+        async with recording(tap, machine.socket, "-o", trace, *options) as recorder:
+            kubelet = await machine.start(f"--container-runtime-endpoint=unix://{tap}")
+            machine.write("web.yaml", manifest())
+            await kubelet.until_running("web")
+            code = await recorder.end()
+        judged = json.loads(recorder.out)["check"]
+        checked = json.loads(in_subprocess("check", trace, "--format", "json").out)
+
+        assert (code, header(trace).node_assumed) == (0, True)
+        assert (judged["totals"]["broken"], judged["contracts"]) == (0, checked["contracts"])
 
 
 @on_loop

@@ -1,14 +1,19 @@
 """Every contract is put to the test on the reference by a scenario that says so, and kept."""
 
+import json
 from pathlib import Path
 
 import pytest
+from command import in_process
 
+from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
+from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.reports.run import Run
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
@@ -27,7 +32,7 @@ def _played(folder: Path, kubernetes: str) -> dict[str, Played]:
     stage = open_stage(Choice(kubernetes=kubernetes))
     contracts = list(every_contract().values())
     return {
-        name: play(scenario, name, stage, contracts, folder / "trace.jsonl", kubernetes)
+        name: play(scenario, name, stage, contracts, folder / f"{name}.jsonl", kubernetes)
         for name, scenario in every_scenario().items()
         if not kubernetes or scenario_of(scenario).is_meant_for(kubernetes)
     }
@@ -56,6 +61,16 @@ def _ill(played: dict[str, Played]) -> list[str]:
 def test_reference_keeps_everything(newest: dict[str, Played]) -> None:
     """No scenario makes the reference break a contract, or times out in a wait."""
     assert _ill(newest) == []
+
+
+def test_check_says_what_was_said(capsys: pytest.CaptureFixture[str], newest: dict[str, Played]) -> None:
+    """The command `check` comes to the same verdicts on the traces, for the same reasons."""
+    done = Check(every_contract().values())
+    for _, one in sorted(newest.items()):
+        done.add(one.judged)
+    ended = in_process(capsys, "check", Path(done.traces[0].path).parent, "--format", "json")
+
+    assert json.loads(ended.out)["contracts"] == check_report(done, Run(None))["contracts"]
 
 
 def test_old_reference_keeps_everything(old: dict[str, Played]) -> None:

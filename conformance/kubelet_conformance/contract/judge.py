@@ -46,7 +46,7 @@ IsCertain: TypeAlias = Callable[[Clause, int], bool]
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _KUBELET_GONE = frozenset({"kubelet:ended", "kubelet:killed", "kubelet:stopped"})
 _REMOVED = ("pod:remove",)
-_REACHABILITY_KEYS = _KUBELET_GONE | {"fault", "done:Status"}
+_REACHABILITY_KEYS = _KUBELET_GONE | {"fault", "done:Status", "call:RunPodSandbox"}
 """The records that may end an obligation, or defer it."""
 
 
@@ -146,11 +146,11 @@ class Judge:
             self._update_reachability(key)
 
     def _update_reachability(self, key: str) -> None:
-        """The kubelet may be gone, or cut off from its runtime."""
+        """The kubelet may be gone, or cut off from its runtime; or its node is not the one assumed."""
         world, ledger = self.world, self.ledger
         if world.node.cut_off_until != ledger.held_until:
             ledger.hold(world.node.cut_off_until)
-        if key in _KUBELET_GONE:
+        if key in _KUBELET_GONE or (world.node_is_another and key == "call:RunPodSandbox"):
             ledger.drop_all([world.node, *world.pods.values(), *world.names.values()])
 
     def _judge(self, moment: Moment) -> None:

@@ -17,6 +17,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     started_ns: int
     node: str
+    node_assumed: bool = False
     kubernetes: str | None = None
     pods: str | None = None
     insecure: bool = False

@@ -77,6 +77,7 @@ def header_of(plan: Plan, *, statuses: bool) -> Header:
         kubernetes=plan.kubernetes,
         started=plan.started,
         node=plan.node,
+        node_assumed=plan.node_assumed,
         redacted=plan.redacts,
     )
 

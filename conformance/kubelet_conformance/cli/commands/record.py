@@ -116,6 +116,7 @@ def record(  # noqa: PLR0913 - one parameter an option
         started=rfc3339(system_time_ns()),
         started_ns=monotonic_ns(),
         node=node or socket.gethostname().lower(),
+        node_assumed=node is None,
         kubernetes=None if kubernetes is None else version_text(kubernetes),
         pods=pods,
         insecure=insecure,

@@ -28,7 +28,7 @@ def static_pod_is_named_after_its_node(m: Moment) -> Findings:
     manifest says otherwise.
     """
     config, node = sandbox_asked(m), m.header.node
-    if not static_pods.is_static(config) or not node:
+    if not static_pods.is_static(config) or not node or m.world.node_is_another:
         return None
     name = config.metadata.name
     if not name.endswith(f"-{node.lower()}"):

@@ -51,6 +51,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str | None = None
     started: str | None = None
     node: str | None = None
+    node_assumed: bool = False
+    """The kubelet may call its node otherwise."""
     from_start: bool = False
     standalone: bool = False
     """The kubelet has no API server."""

@@ -154,6 +154,7 @@ def _about_new_container(moment: Moment) -> None:
 
 def _about_new_sandbox(moment: Moment) -> None:
     config, world = moment.request(RunPodSandboxRequest).config, moment.world
+    world.compare_node(config)
     moment.pod = world.pod_of(config.metadata, seen_at(world.header, config.annotations))
 
 

@@ -15,13 +15,14 @@ from functools import lru_cache
 from kubelet_conformance.trace.format.bodies import (
     ContainerRecord,
     CreateContainerRequest,
+    PodSandboxConfig,
     PodSandboxMetadata,
     RunPodSandboxRequest,
     SandboxRecord,
 )
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import Header
-from kubelet_conformance.trace.format.labels import Annotation, Label
+from kubelet_conformance.trace.format.labels import STATIC_SOURCES, Annotation, Label
 from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.readings import Readings
 from kubelet_conformance.trace.world.views import Container, ImageKnown, Latest, Node, Pod, Pulls, Sandbox
@@ -67,6 +68,8 @@ class World:
         """The containers of unanswered calls, by the ids of the calls."""
         self.called_sandboxes: dict[str, Sandbox] = {}
         """The sandboxes of unanswered calls, likewise."""
+        self.node_is_another = False
+        """The kubelet does not call its node as the header assumes."""
         self.changed_seq = 0
         """The latest record, other than a reading, that changed what is known of sandboxes and containers."""
         self.readings = Readings(self.containers, self.sandboxes)
@@ -83,7 +86,16 @@ class World:
     @property
     def past_known(self) -> bool:
         """Whether a pod that appears now did not exist before the trace."""
-        return self.header.from_start or self.node.listed
+        return not self.node_is_another and (self.header.from_start or self.node.listed)
+
+    def compare_node(self, config: PodSandboxConfig) -> None:
+        """A static pod may show that the node has another name than assumed: then no manifest is known."""
+        if not self.header.node_assumed or config.annotations.get(Annotation.SOURCE) not in STATIC_SOURCES:
+            return
+        if not config.metadata.name.endswith(f"-{(self.header.node or '').lower()}"):
+            self.node_is_another = True
+            for pod in self.names.values():
+                pod.born = pod.born and not pod.static
 
     def new_pod(self, uid: str, namespace: str, name: str, *, born: bool) -> Pod:
         """Add a pod. A static pod is not known by UID before its sandbox is asked for."""
