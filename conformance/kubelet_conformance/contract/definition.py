@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias, TypeVar, final
+from typing import Any, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -112,12 +112,22 @@ JudgeFunction: TypeAlias = Callable[[Moment], Findings]
 _Observe = TypeVar("_Observe", bound=Callable[..., None])
 
 
-def broken(text: str, *because: int | None) -> Broken:
+class _Recorded(Protocol):
+    @property
+    def seq(self) -> int: ...
+
+
+Because: TypeAlias = "_Recorded | int | None"
+"""An earlier record, or its seq."""
+
+
+def broken(text: str, *because: Because) -> Broken:
     """The rule was broken: `text` says what was expected and what came; `because` names earlier records."""
-    return Broken(text, tuple(seq for seq in because if seq))
+    seqs = [one if one is None or isinstance(one, int) else one.seq for one in because]
+    return Broken(text, tuple([seq for seq in seqs if seq]))
 
 
-def kept_if(holds: bool, text: str, *because: int | None) -> Kept | Broken:  # noqa: FBT001 - what is judged
+def kept_if(holds: bool, text: str, *because: Because) -> Kept | Broken:  # noqa: FBT001 - what is judged
     """KEPT if the rule holds here, else broken as `broken` says it."""
     return KEPT if holds else broken(text, *because)
 

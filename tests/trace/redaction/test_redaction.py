@@ -281,6 +281,28 @@ def test_what_is_open_stays() -> None:
     assert reported == 'Container web-0-name, image "img:1", on node-1'
 
 
+def test_files_of_a_container_lose_what_it_wrote() -> None:
+    """A log keeps the form of its lines and a hosts file its text; of a message file a digest is left."""
+    redactor, log = Redactor(KEY), f"2026-01-01T00:00:00.1Z stdout F {PASSWORD}\n"
+    texts = [
+        redacted_fields(redactor, "disk", {"op": "written", "path": path, "text": text})["text"]
+        for path, text in (("/c1/0.log", log), ("/containers/c1/ab", PASSWORD), ("/p/etc-hosts", "::1 web"))
+    ]
+
+    assert texts == [log.replace(PASSWORD, texts[1]), redactor.digest(PASSWORD), "::1 web"]
+
+
+def test_claims_stay_and_other_fields_of_their_calls_go() -> None:
+    """What is prepared for which claim is no secret; what a later plugin may add is taken for one."""
+    claim = {"namespace": "default", "name": "fast"}
+    made = redacted_request(
+        Redactor(KEY), "NodePrepareResources", {"claims": [claim | {"more": PASSWORD}], "token": PASSWORD}
+    )
+
+    assert made["claims"][0] == claim | {"more": made["token"]}
+    assert TOKEN.fullmatch(made["token"])
+
+
 def test_redacting_twice_changes_nothing() -> None:
     """A digest stays itself, so that a slice of a redacted trace can be compared with it."""
     once = redacted_pod(Redactor(KEY), pod())

@@ -17,6 +17,8 @@ from kubelet_conformance.trace.format.errors import TraceError
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 
+_OTHERS_SHOWN = 10
+
 
 @click.command(
     "slice",
@@ -62,8 +64,11 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
         with _whole_or_not_at_all(output) as file:
             count = slice_trace(path, Cut(tuple(dict.fromkeys(pods)), begin, end), file, redactor)
     except UnknownPodsError as error:
+        known = ", ".join(map(safe, error.others[:_OTHERS_SHOWN]))
+        more = f" and {len(error.others) - _OTHERS_SHOWN} more" if len(error.others) > _OTHERS_SHOWN else ""
+        others = f"; the trace has {known}{more}" if known else ""
         raise click.ClickException(
-            f"{path}: knows no pod {safe(str(error))}: name it as NAMESPACE/NAME or by its UID"
+            f"{path}: knows no pod {safe(str(error))}: name it as NAMESPACE/NAME or by its UID{others}"
         ) from None
     except TraceError as error:
         raise click.ClickException(str(error)) from None

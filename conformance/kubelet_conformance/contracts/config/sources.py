@@ -271,7 +271,7 @@ def first_seen_stays(m: Moment, pod: Pod) -> Findings:
         return None  # It is another pod now, though it has the same UID.
     before, now = old.config.annotations.get(SEEN), sandbox_asked(m).annotations.get(SEEN)
     if before != now:
-        return broken(f"{SEEN} is {now}, and was {before}", old.run.seq if old.run else None)
+        return broken(f"{SEEN} is {now}, and was {before}", old.run)
     return KEPT
 
 

@@ -39,7 +39,9 @@ def bad_manifest_disturbs_no_other(m: Moment) -> Findings:
             return False
         if time_may_be_over(n, pod):
             return False
-        return pod in others and bool(sandbox and sandbox.state == "ready") and not pod.note(_Trouble).seen
+        if sandbox is None or not sandbox.born or pod.note(_Trouble).seen:
+            return False
+        return pod in others and sandbox.state == "ready"
 
     return answered(
         by=call("Status", "ListContainers")

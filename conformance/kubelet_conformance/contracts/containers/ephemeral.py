@@ -15,10 +15,6 @@ from kubelet_conformance.contracts.facts.timing import REACTION
 _ON = since("1.23")
 
 
-def _seq(container: Container) -> int | None:
-    return container.create.seq if container.create else None
-
-
 def _added(m: Moment) -> list[str]:
     """The ephemeral containers that this manifest (FREE_CHANGE) adds to a pod whose sandbox is ready."""
     pod, manifest = m.pod, m.manifest
@@ -47,7 +43,7 @@ def started_once(m: Moment, pod: Pod) -> Findings:
         return None
     for older in pod.containers.get(name, ()):
         if older.state != "removed":
-            return broken(f"ephemeral container {name} is created again", _seq(older))
+            return broken(f"ephemeral container {name} is created again", older.create)
     return KEPT
 
 
@@ -72,7 +68,7 @@ def _(m: Moment, pod: Pod, container: Container) -> Findings:
         return None
     if container.sandbox is None or container.sandbox.state != "ready":
         return None
-    return broken(f"ephemeral container {container.name} is stopped for its unknown state", _seq(container))
+    return broken(f"ephemeral container {container.name} is stopped for its unknown state", container.create)
 
 
 @contract("EPH-03", on=containers.FREE_CHANGE, needs=(CRI, PODS), versions=_ON)
@@ -136,7 +132,7 @@ def not_carried_to_a_new_sandbox(m: Moment, pod: Pod, sandbox: Sandbox) -> Findi
     name = containers.asked(m).metadata.name
     for one in old:
         if one.name == name:
-            return broken(f"ephemeral container {name} is created again in the new sandbox", _seq(one))
+            return broken(f"ephemeral container {name} is created again in the new sandbox", one.create)
     return KEPT if old else None
 
 

@@ -95,12 +95,8 @@ def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     standing = [one for one in before if one is not None and one.born and one.state != "removed"]
     for one in standing:
         if not one.listed_exited and (one.record is None or one.record.state != "CONTAINER_EXITED"):
-            return broken(f"{name} is created before the kubelet has read that {one.name} exited", _seq(one))
+            return broken(f"{name} is created before the kubelet has read that {one.name} exited", one.create)
     return KEPT if standing else None
-
-
-def _seq(container: Container) -> int | None:
-    return container.create.seq if container.create else None
 
 
 @contract("INIT-03", on=exited(), needs=(CRI, PODS))
@@ -123,7 +119,7 @@ def _(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     name = containers.asked(m).metadata.name
     for init in _inits_in(pod, sandbox):
         if init.state == "running" and name in _later(pod, init):
-            return broken(f"{name} is created while {init.name} runs", _seq(init))
+            return broken(f"{name} is created while {init.name} runs", init.create)
     return None
 
 
@@ -173,7 +169,7 @@ def running_app_ends_initialization(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
         return None
     name = containers.asked(m).metadata.name
     if pod.kind_of(name) == "init":
-        return broken(f"init container {name} is created while {running.name} runs", _seq(running))
+        return broken(f"init container {name} is created while {running.name} runs", running.create)
     return KEPT
 
 
@@ -207,9 +203,7 @@ def success_is_not_rerun(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     finished = [one for one in _inits_in(pod, sandbox) if one.state == "exited" and _succeeded(one)]
     for one in finished:
         if one.name == name:
-            return broken(
-                f"{name} is created again though it exited with 0", one.exit.seq if one.exit else None
-            )
+            return broken(f"{name} is created again though it exited with 0", one.exit)
     return KEPT if finished else None
 
 
@@ -278,4 +272,4 @@ def no_hooks_or_probes(_: Moment, container: Container) -> Findings:
 def _(_: Moment, container: Container) -> Findings:
     if container.kind != "init":
         return None
-    return broken(f"a command is executed in init container {container.name}", _seq(container))
+    return broken(f"a command is executed in init container {container.name}", container.create)

@@ -21,10 +21,6 @@ from kubelet_conformance.trace.format.bodies import ContainerStatusReply
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodStatus
 
 
-def _seq(container: Container) -> int | None:
-    return container.create.seq if container.create else None
-
-
 def _becomes(pod: Pod, code: int | None) -> InitAct | None:
     """What is done about a regular init container that ended with `code`; None where that is not known."""
     if code is None:
@@ -59,7 +55,7 @@ def _(m: Moment, pod: Pod) -> Findings:
     one = containers.recorded(pod, containers.asked(m).metadata.name)
     if one is None or one.kind != "init" or not containers.unread_end(m, one):
         return None
-    return broken(f"{one.name} is created again though the kubelet has not read its end", _seq(one))
+    return broken(f"{one.name} is created again though the kubelet has not read its end", one.create)
 
 
 @contract("INIT-08", on=containers.OWN_END, needs=(CRI, PODS))
@@ -147,9 +143,9 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     if one.record.state != "CONTAINER_UNKNOWN":
         return None
     if INITS.decide(InitSeen("unknown", pod.restart_policy)) == "end the pod":
-        return broken(f"{one.name} is created again under policy Never", _seq(one))
+        return broken(f"{one.name} is created again under policy Never", one.create)
     if not any(stop.succeeded for stop in one.stops):
-        return broken(f"{one.name} is created again before its unknown instance was stopped", _seq(one))
+        return broken(f"{one.name} is created again before its unknown instance was stopped", one.create)
     return KEPT
 
 

@@ -95,10 +95,10 @@ def next_once_it_runs(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
         if sidecar is None or not (sidecar.started_t is not None or sidecar.seen_running):
             return broken(f"{name} is created before the sidecars {earlier} were started", pod.set_seq)
         if sidecar.attempt == 0 and not sidecar.seen_running:
-            return broken(f"{name} is created before it is read that {sidecar.name} runs", _seq(sidecar))
+            return broken(f"{name} is created before it is read that {sidecar.name} runs", sidecar.start)
         if _awaits_startup(sidecar):
             return broken(
-                f"{name} is created before the startup probe of {sidecar.name} succeeded", _seq(sidecar)
+                f"{name} is created before the startup probe of {sidecar.name} succeeded", sidecar.start
             )
     return KEPT
 
@@ -115,10 +115,6 @@ def _restart_failed(pod: Pod, sidecar: str, name: str, sandbox: Sandbox) -> bool
     last = {name, *(spec.name for spec in following(pod, name))}
     between = (made_in(pod, spec.name, sandbox) for spec in following(pod, sidecar) if spec.name not in last)
     return any(one is not None and one.kind == "init" and completed(one) for one in between)
-
-
-def _seq(container: Container) -> int | None:
-    return container.start.seq if container.start else None
 
 
 def _awaits_startup(container: Container) -> bool:
@@ -172,8 +168,10 @@ def post_start_comes_first(m: Moment, pod: Pod) -> Findings:
         if sidecar is None or command is None or sidecar.state != "running" or made_in(pod, name, m.sandbox):
             continue
         hooks = [hook for hook in sidecar.hooks if hook.cmd == command]
+        if not hooks and not sidecar.born:
+            continue
         if not hooks or hooks[0].end_t is None:
-            return broken(f"{name} is created before the postStart hook of {one} is over", _seq(sidecar))
+            return broken(f"{name} is created before the postStart hook of {one} is over", sidecar.start)
         kept = True
     return KEPT if kept else None
 
@@ -261,7 +259,7 @@ def _(m: Moment, pod: Pod) -> Findings:
     one = recorded(pod, asked(m).metadata.name)
     if one is None or one.kind != "sidecar" or not unread_end(m, one):
         return None
-    return broken(f"sidecar {one.name} is created again though the kubelet has not read its end", _seq(one))
+    return broken(f"sidecar {one.name} is created again though the kubelet has not read its end", one.start)
 
 
 @contract("SIDECAR-09", on=happened("removed"), needs=(CRI, PODS), versions=_ON)
@@ -334,7 +332,7 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     if newest.record.state != "CONTAINER_UNKNOWN":
         return None
     if not any(stop.succeeded for stop in newest.stops):
-        return broken(f"{newest.name} is created before its unknown instance was stopped", _seq(newest))
+        return broken(f"{newest.name} is created before its unknown instance was stopped", newest.start)
     return KEPT
 
 

@@ -98,6 +98,8 @@ def _kill_steps(container: Container, since_t: float, after_seq: int = 0) -> lis
 
 def grace_is_used_up(pod: Pod, t: float) -> bool:
     """The pod is being killed, and no container has to wait for its turn any more."""
+    if not pod.born and (pod.termination is None or not pod.termination.seen):
+        return True  # Its kill may have begun before the trace.
     began, every = _kill_began(pod, t), pod.every_container()
     if pod.termination is not None and any(has_pre_stop(one) and not _runs_its_hook(one) for one in every):
         began = pod.termination.t  # The trace does not show when such a hook began.
@@ -170,11 +172,7 @@ def stopped_in_reverse(m: Moment, pod: Pod, container: Container) -> Findings:
     if grace_is_used_up(pod, m.t):
         return None
     names = " and ".join(one.name for one in ahead)
-    return broken(f"sidecar {container.name} is stopped while {names} runs", *(_seq(one) for one in ahead))
-
-
-def _seq(container: Container) -> int | None:
-    return container.start.seq if container.start else None
+    return broken(f"sidecar {container.name} is stopped while {names} runs", *(one.start for one in ahead))
 
 
 @stopped_in_reverse.clause("turn-comes", on=done("StopContainer"))

@@ -62,8 +62,9 @@ def running_container_was_started(m: Moment, container: Container) -> Findings:
     if record is None or not container.born or not record.started_at:
         return None
     if container.start is None:
-        seq = container.create.seq if container.create else None
-        return broken(f"{container.name} has run, and StartContainer was never asked for it", seq)
+        return broken(
+            f"{container.name} has run, and StartContainer was never asked for it", container.create
+        )
     return None if container.seen_running else KEPT
 
 
@@ -234,8 +235,7 @@ def termination_message_has_a_fresh_file(m: Moment) -> Findings:
         return broken(f"{name} has {len(files)} files mounted at its termination message path, expected one")
     for old in pod.containers.get(name, []) if pod is not None else []:
         if old.config is not None and files & _message_files(old.config):
-            seq = old.create.seq if old.create else None
-            return broken(f"{name} has the termination message file of an earlier instance", seq)
+            return broken(f"{name} has the termination message file of an earlier instance", old.create)
     return KEPT
 
 

@@ -32,7 +32,8 @@ def _log_text(m: Moment, container: Container) -> str | None:
 def _expected(m: Moment, container: Container) -> str | None:
     """The termination message that the status must show; None where it is not known."""
     record, config = container.record, container.config
-    if record is None or config is None or record.state != "CONTAINER_EXITED":
+    # Digests cannot be put together.
+    if record is None or config is None or record.state != "CONTAINER_EXITED" or m.header.redacted:
         return None
     path = config.annotations.get(Annotation.TERMINATION_MESSAGE_PATH, "")
     mounted = [one.host_path for one in config.mounts if one.container_path == path]

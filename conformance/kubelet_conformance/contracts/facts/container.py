@@ -71,6 +71,8 @@ _WORK = frozenset({"RunPodSandbox", "PullImage", "CreateContainer", "StartContai
 
 def worker_is_free(m: Moment, pod: Pod) -> bool:
     """Nothing of the pod is in progress but what is answered here."""
+    if pod.work_unknown:
+        return False
     own = m.call if isinstance(m.record, Reply) else None
     for call_open in pod.calls_open.values():
         if call_open is not own and call_open.rpc in _WORK:
@@ -340,7 +342,7 @@ def first_missing(pod: Pod, name: str, sandbox: Sandbox) -> str | None:
 
 def changed(container: Container, config: bodies.ContainerConfig | None = None) -> bool:
     """The container's definition has changed: the image in the spec, or the hash in the request."""
-    old, spec = container.config, container.spec
+    old, spec = container.config or container.record, container.spec
     if old is None:
         return False
     if config is not None:

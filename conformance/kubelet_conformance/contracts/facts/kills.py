@@ -69,7 +69,7 @@ def forced(pod: Pod) -> bool:
 def deletion_grace(m: Moment, pod: Pod) -> int | None:
     """The grace that the pod's termination gives its containers; None where trace or row is silent."""
     end = pod.termination
-    if end is None or pod.spec is None:
+    if end is None or pod.spec is None or not end.seen:
         return None
     if forced(pod):
         kind = _FORCED_GRACE.get(m.kubernetes)

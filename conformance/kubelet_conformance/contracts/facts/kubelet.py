@@ -4,7 +4,7 @@ A kubelet is not at fault for being late where one of these says no.
 """
 
 from kubelet_conformance.contract import Moment
-from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE, kubelet_view
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
 def sees_its_runtime(m: Moment) -> bool:
@@ -26,8 +26,3 @@ def is_informed(m: Moment) -> bool:
 def api_is_away(m: Moment) -> bool:
     """The API server cannot be reached."""
     return kubelet_view(m).api_away_t is not None
-
-
-def receives_events(m: Moment) -> bool:
-    """The kubelet receives container events, and need not list its runtime for changes (EventedPLEG)."""
-    return m.header.feature_gates.get(EVENTS_GATE, False)

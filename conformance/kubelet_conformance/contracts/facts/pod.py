@@ -1,5 +1,6 @@
 """Pods: what happens to them as patterns, what keeps them from running, and which are new."""
 
+import math
 import re
 
 import msgspec
@@ -332,6 +333,7 @@ def worker_busy_since(pod: Pod) -> float | None:
     begun = [c.t for c in pod.calls_open.values() if c.rpc in _WORKING]
     hooked = [c for c in pod.every_container() if c.hooks_open]
     begun += [h.call.t for c in hooked for h in c.hooks if h.call.id in c.hooks_open]
+    begun += [-math.inf] if pod.work_unknown else []
     return min(begun, default=None)
 
 

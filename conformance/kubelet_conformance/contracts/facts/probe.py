@@ -6,6 +6,7 @@ another probe or a hook of the container has too is not followed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Literal, cast
 
@@ -218,10 +219,13 @@ def _lateness(worker: _Worker, t: float, period: float) -> float:
 
 
 def _worker(container: Container, name: Name, m: Moment) -> _Worker:
-    workers = container.pod.note(_Workers) if container.pod is not None else _Workers()
+    pod = container.pod
+    workers = pod.note(_Workers) if pod is not None else _Workers()
     if workers.life != m.node.lives:
         workers.life, workers.by_probe = m.node.lives, {}
-    return workers.by_probe.setdefault((container.name, name), _Worker())
+    is_new = m.node.lives > 0 or pod is None or pod.born
+    # A worker that was there before the trace may come from a tick that took too long.
+    return workers.by_probe.setdefault((container.name, name), _Worker(0.0 if is_new else -math.inf))
 
 
 def _is_tried_again(runs: Runs, probe: Probe, t: float) -> bool:

@@ -81,7 +81,8 @@ def updated(m: Moment) -> Caps:
 @observer(on=done("UpdateContainerResources"))
 def take_update(m: Moment, container: Container) -> None:
     """Record what a successful UpdateContainerResources has given; see `has_now`."""
-    container.note(_Given).caps = updated(m)
+    if container.born or has_now(container) is not None:
+        container.note(_Given).caps = updated(m)
 
 
 def has_now(container: Container) -> Caps | None:

@@ -51,7 +51,7 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
         return None
     if records[0] is not container and not _made_due_by_a_death(m, container, records):
         text = f"attempt {container.attempt} of {container.name} is removed before {records[0].attempt}"
-        return broken(text, records[0].create.seq if records[0].create else None)
+        return broken(text, records[0].create)
     return KEPT
 
 
@@ -87,8 +87,9 @@ def newest_record_is_kept(m: Moment, pod: Pod, container: Container) -> Findings
     if container.kind in {"init", "sidecar"} and pod.sandbox is not None and pod.sandbox.state != "ready":
         return None
     if container is pod.newest(container.name) and not _may_all_go(m, pod):
-        create = container.create.seq if container.create else None
-        return broken(f"the newest record of {container.name} is removed while its pod exists", create)
+        return broken(
+            f"the newest record of {container.name} is removed while its pod exists", container.create
+        )
     return KEPT
 
 
@@ -197,7 +198,7 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
     """
     if not sandbox.born:
         return None
-    run = sandbox.run.seq if sandbox.run else None
+    run = sandbox.run
     if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
         return broken("expected StopPodSandbox before RemovePodSandbox", run)
     ends = [stop.call.t if stop.end_t is None else stop.end_t for stop in sandbox.stops]
@@ -243,6 +244,5 @@ def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
 def running_container_is_not_removed(_: Moment, container: Container) -> Findings:
     """The record of a running container is never removed."""
     if container.state == "running":
-        start = container.start.seq if container.start else None
-        return broken(f"container {container.name} is removed while it runs", start)
+        return broken(f"container {container.name} is removed while it runs", container.start)
     return KEPT

@@ -56,8 +56,7 @@ def logs_go_before_their_container(m: Moment, container: Container) -> Findings:
     folder = container.sandbox.config.log_directory if container.sandbox and container.sandbox.config else ""
     if not there or m.node.note(_Paths).there.get(folder) is False:
         return KEPT
-    seq = container.create.seq if container.create is not None else None
-    return broken(f"{container.name} is removed, and its log is left", seq)
+    return broken(f"{container.name} is removed, and its log is left", container.create)
 
 
 def _folder_of(pod: Pod) -> str:

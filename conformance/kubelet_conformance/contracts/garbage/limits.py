@@ -40,7 +40,7 @@ def oldest_of_all_goes_first(m: Moment, container: Container) -> Findings:
     if alone[0] is container:
         return KEPT
     text = f"{alone[0].name} of {alone[0].pod.name if alone[0].pod else ''} is older than {container.name}"
-    return broken(f"{text}, which is removed", alone[0].create.seq if alone[0].create else None)
+    return broken(f"{text}, which is removed", alone[0].create)
 
 
 @oldest_of_all_goes_first.clause("goes", on=exited())

@@ -210,7 +210,7 @@ def pull_carries_the_sandbox(m: Moment) -> Findings:
         return None
     wrong = config_difference(pod, sandbox.config, request.sandbox_config)
     if wrong:
-        return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run.seq if sandbox.run else None)
+        return broken(f"the pull of {request.image.image}: {wrong}", sandbox.run)
     given, reported = of_the_pod(request.sandbox_config.annotations), of_the_pod(request.image.annotations)
     return KEPT if given == reported else broken(f"image annotation {differing(given, reported)}")
 

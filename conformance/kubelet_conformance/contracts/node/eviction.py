@@ -76,7 +76,7 @@ def too_little_memory_makes_a_pod_go(m: Moment) -> Findings:
     low = next((one for one in known.low.values() if one.seq == m.seq), None)
     if low is None or low.of_disk or not pressure.is_hard(m, low):
         return None
-    if not any(_may_go(pod) for pod in m.world.pods.values()):
+    if not m.world.has_every_pod or not any(_may_go(pod) for pod in m.world.pods.values()):
         return None
     return answered(
         by=EVICTED,

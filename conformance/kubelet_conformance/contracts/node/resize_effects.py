@@ -255,9 +255,9 @@ def watched_until_it_is_reported(m: Moment, container: Container) -> Findings:
 
 
 @observer(on=_UPDATED, gate=GATE)
-def _(m: Moment, container: Container) -> None:
+def _(_: Moment, container: Container) -> None:
     watched = container.note(_Watched)
-    watched.wanted, watched.met_t = updated(m), None
+    watched.wanted, watched.met_t = has_now(container), None
     watched.reads.clear()
 
 

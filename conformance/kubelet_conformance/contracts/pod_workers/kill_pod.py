@@ -191,7 +191,7 @@ def running_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
     if newest is None or not newest.born:
         return None
     if newest.state == "running":
-        return broken(f"{name} runs, and is made again", newest.start.seq if newest.start else None)
+        return broken(f"{name} runs, and is made again", newest.start)
     return KEPT
 
 

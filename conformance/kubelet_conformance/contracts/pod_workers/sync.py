@@ -46,8 +46,7 @@ def status_is_older_than_what_the_sync_does(m: Moment, status: PodStatus) -> Ite
         if container.seen_running or container.ended:
             yield KEPT
         else:
-            seq = container.start.seq if container.start else None
-            yield broken(f"{one.name} is shown running, and no ContainerStatus has said so", seq)
+            yield broken(f"{one.name} is shown running, and no ContainerStatus has said so", container.start)
 
 
 class _First(Note):
@@ -319,8 +318,7 @@ def sandbox_is_read_before_its_containers(m: Moment, pod: Pod) -> Findings:
     if not sandbox.born:
         return None
     if sandbox.record is None:
-        run_seq = sandbox.run.seq if sandbox.run else None
-        return broken(f"{name} is made in a sandbox whose status was never read", run_seq)
+        return broken(f"{name} is made in a sandbox whose status was never read", sandbox.run)
     return KEPT
 
 

@@ -169,8 +169,7 @@ def pre_stop_before_the_stop(m: Moment, pod: Pod, container: Container) -> Findi
     if command == pods.hook_command(container, "post_start"):
         ran = ran[1:]
     if not ran and container.born:
-        start = container.start.seq if container.start else None
-        return broken(f"expected the preStop hook of {container.name} before its stop", start)
+        return broken(f"expected the preStop hook of {container.name} before its stop", container.start)
     return KEPT if ran else None
 
 

@@ -204,7 +204,9 @@ def environment_is_put_into_a_command(m: Moment, container: Container) -> Findin
     if spec is None or request.timeout == 0:
         return None
     commands = [probe.exec.command for _, probe in probes_of(spec) if probe.exec is not None]
-    if not any("$" in word for command in commands for word in command) or _is_uncertain(spec, commands):
+    if not any("$" in word for command in commands for word in command):
+        return None
+    if _is_uncertain(spec, commands, secret=m.header.redacted):
         return None
     expected = [[_expanded(word, spec) for word in command] for command in commands]
     if request.cmd in expected:
@@ -212,9 +214,9 @@ def environment_is_put_into_a_command(m: Moment, container: Container) -> Findin
     return broken(f"expected one of {expected}, got {request.cmd}")
 
 
-def _is_uncertain(spec: ContainerSpec, commands: list[list[str]]) -> bool:
-    """A reference names a variable whose value comes from elsewhere, or holds a reference itself."""
-    sources = {one.name for one in spec.env or () if one.value_from is not None or "$" in one.value}
+def _is_uncertain(spec: ContainerSpec, commands: list[list[str]], *, secret: bool) -> bool:
+    """A reference names a variable whose value comes from elsewhere, is secret, or holds a reference."""
+    sources = {one.name for one in spec.env or () if secret or one.value_from is not None or "$" in one.value}
     names = {found[1] for command in commands for word in command for found in _REFERENCE.finditer(word)}
     return not sources.isdisjoint(names)
 

@@ -45,10 +45,6 @@ def _has_kill_probe(container: Container) -> bool:
     return spec is not None and bool(spec.liveness_probe or spec.startup_probe)
 
 
-def _seq(container: Container) -> int | None:
-    return container.create.seq if container.create else None
-
-
 @contract("RESTART-01", on=happened("removed"), needs=(CRI, PODS))
 def no_record_means_start(m: Moment, pod: Pod, container: Container) -> Findings:
     """An app container that has no record is started, even if it ran before and its record was lost."""
@@ -77,15 +73,15 @@ def running_one_is_left(m: Moment, pod: Pod) -> Findings:
     if newest is None or not newest.born or newest.kind != "app":
         return None
     if newest.state == "running":
-        return broken(f"{newest.name} is made though its instance {newest.attempt} runs", _seq(newest))
+        return broken(f"{newest.name} is made though its instance {newest.attempt} runs", newest.create)
     # It may end by itself just before it is stopped for a reason.
     if containers.unread_end(m, newest):
-        return broken(f"{newest.name} is made though the kubelet has not read its end", _seq(newest))
+        return broken(f"{newest.name} is made though the kubelet has not read its end", newest.create)
     if newest.exit is None or not newest.exit.commanded or not newest.stops:
         return None
     if newest.sandbox is not m.sandbox or _reason_to_replace(newest, containers.asked(m)):
         return KEPT
-    return broken(f"{newest.name} was stopped and is made again for no reason in sight", _seq(newest))
+    return broken(f"{newest.name} was stopped and is made again for no reason in sight", newest.create)
 
 
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
@@ -127,7 +123,7 @@ def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
         return None
     if not any(stop.succeeded for stop in newest.stops):
-        return broken(f"{newest.name} is made before its unknown instance was stopped", _seq(newest))
+        return broken(f"{newest.name} is made before its unknown instance was stopped", newest.create)
     return KEPT
 
 
@@ -189,7 +185,7 @@ def _(m: Moment, pod: Pod) -> Findings:
         return None
     if containers.wants_restart(pod, newest) is not False:
         return None
-    is_taken_to_run = newest.stops or containers.uninspected_end(m, newest)
+    is_taken_to_run = newest.stops or not newest.born or containers.uninspected_end(m, newest)
     if is_taken_to_run and containers.changed(newest, containers.asked(m)):
         return None  # For all the kubelet knows it ran until it was stopped for its new definition.
     if newest.stops and _has_kill_probe(newest):

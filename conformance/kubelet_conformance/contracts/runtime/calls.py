@@ -24,11 +24,6 @@ def refusal(m: Moment) -> str | None:
     return None if injected or has_injected_fault(m) else error.code
 
 
-def _run(sandbox: Sandbox) -> int | None:
-    """The seq of the call that ran it."""
-    return sandbox.run.seq if sandbox.run else None
-
-
 @contract("CRI-01", on=done("Version").where(is_new_reply))
 def version_is_answered_in_full(m: Moment) -> Findings:
     """Version answers 0.1.0 with the runtime's name, its version and the version of its API."""
@@ -73,7 +68,7 @@ def sandbox_run_is_new_and_ready(m: Moment) -> Findings:
     if not sandbox_id:
         return broken("the sandbox id is empty")
     if m.sandbox is not None and m.sandbox.run is not m.call:
-        return broken(f"{sandbox_id[:12]} is the id of another sandbox", _run(m.sandbox))
+        return broken(f"{sandbox_id[:12]} is the id of another sandbox", m.sandbox.run)
     return KEPT
 
 
@@ -86,7 +81,7 @@ def new_sandbox_is_ready(m: Moment) -> Iterator[Finding]:
             continue
         if one.whole and known.ready_t <= m.call.t <= known.ready_t + SAME_MOMENT:
             ready = one.record.state == "SANDBOX_READY"
-            because = _run(known)
+            because = known.run
             yield KEPT if ready else broken("the new sandbox is not READY", because)
 
 
@@ -103,7 +98,7 @@ def no_twin_sandbox(m: Moment, pod: Pod) -> Findings:
         return None
     if m.reply.error is not None:
         return KEPT
-    return broken(f"attempt {attempt} of this pod is run a second time", _run(twins[0]))
+    return broken(f"attempt {attempt} of this pod is run a second time", twins[0].run)
 
 
 @contract("CRI-05", on=newly_reported("sandbox"))
@@ -233,8 +228,7 @@ def created_container_does_not_run(m: Moment) -> Iterator[Finding]:
     for one in m.containers_reported:
         if one.state == "created" and one.known is not None and one.record.state != "CONTAINER_UNKNOWN":
             runs = one.record.state != "CONTAINER_CREATED" or one.record.started_at > 0
-            because = one.known.create.seq if one.known.create else None
-            yield broken(f"{one.known.name} was never started and runs", because) if runs else KEPT
+            yield broken(f"{one.known.name} was never started and runs", one.known.create) if runs else KEPT
 
 
 @container_is_created_in_a_ready_sandbox.clause("exit", on=happened("exited"))
@@ -335,12 +329,11 @@ def exec_needs_a_running_container(m: Moment, container: Container) -> Findings:
     """ExecSync in a container that does not run is an error."""
     if not container.born:
         return None
-    exit_seq = container.exit.seq if container.exit else None
-    ended = exit_seq is not None and exit_seq < m.call.seq
+    ended = container.exit is not None and container.exit.seq < m.call.seq
     if not ended and container.start is not None:
         return None
     said = f"ExecSync ran in {container.name}, which does not run"
-    return KEPT if m.reply.error else broken(said, exit_seq)
+    return KEPT if m.reply.error else broken(said, container.exit)
 
 
 @contract("CRI-37", on=done("CreateContainer"))
@@ -361,7 +354,7 @@ def sandbox_is_stopped_before_removal(_: Moment, sandbox: Sandbox) -> Findings:
         return None
     if sandbox.stopped:
         return KEPT
-    return broken("the sandbox is removed without having been stopped", _run(sandbox))
+    return broken("the sandbox is removed without having been stopped", sandbox.run)
 
 
 @contract("CRI-42", on=kubelet("started"), versions=since("1.28"))

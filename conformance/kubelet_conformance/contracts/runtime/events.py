@@ -190,8 +190,9 @@ def _missing(m: Moment, reply: bodies.PodSandboxStatusReply, sandbox: Sandbox) -
     for container in sandbox.containers.values():
         record, created_t = reported.get(container.id), container.created_t
         if record is None and created_t is not None and created_t < m.call.t:
-            made = container.create.seq if container.create else None
-            return broken(f"{container.name} of the sandbox has no status beside the timestamp", made)
+            return broken(
+                f"{container.name} of the sandbox has no status beside the timestamp", container.create
+            )
         due = _STATES.get(container_state(container, m.call))
         if record is None or due is None or record.state == due:
             continue

@@ -10,7 +10,7 @@ from kubelet_conformance.contract.patterns import done, exited, failed, happened
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.trace.format import bodies
-from kubelet_conformance.trace.format.records import Fault
+from kubelet_conformance.trace.format.records import Call, Fault
 from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
 
 ID_SCHEME = "sha256:"
@@ -94,10 +94,9 @@ def labels_and_annotations_come_back_unchanged(m: Moment) -> Iterator[Finding]:
         yield broken(f"{record.id[:12]}: {wrong}", _made(known)) if wrong else KEPT
 
 
-def _made(known: Container | Sandbox) -> int | None:
-    """The seq of the call that made it."""
-    call = getattr(known, "create", None) or getattr(known, "run", None)
-    return call.seq if call else None
+def _made(known: Container | Sandbox) -> Call | None:
+    """The call that made it."""
+    return known.create if isinstance(known, Container) else known.run
 
 
 def _lacks(record: bodies.ContainerRecord) -> list[str]:

@@ -179,7 +179,7 @@ def container_is_made_in_the_newest_sandbox(m: Moment, pod: Pod) -> Findings:
     if not stand:
         return None
     newest, request = stand[-1], m.request(bodies.CreateContainerRequest)
-    name, run_seq = request.config.metadata.name, newest.run.seq if newest.run else None
+    name, run_seq = request.config.metadata.name, newest.run
     if m.sandbox is not newest:
         got = request.pod_sandbox_id[:12]
         return broken(f"{name} is made in {got}, the pod's sandbox is {newest.id[:12]}", run_seq)

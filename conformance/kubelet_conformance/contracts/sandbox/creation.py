@@ -279,8 +279,9 @@ def old_sandbox_is_stopped_first(_: Moment, pod: Pod) -> Findings:
         return None
     for sandbox in stand:
         if not any(stop.succeeded or stop.not_found for stop in sandbox.stops):
-            run_seq = sandbox.run.seq if sandbox.run else None
-            return broken(f"sandbox {sandbox.id[:12]} was not stopped before another one was run", run_seq)
+            return broken(
+                f"sandbox {sandbox.id[:12]} was not stopped before another one was run", sandbox.run
+            )
     for container in pod.every_container():
         if container.state == "running" and container.start:
             return broken(f"container {container.name} still runs in the old sandbox", container.start.seq)

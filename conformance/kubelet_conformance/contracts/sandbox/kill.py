@@ -40,8 +40,9 @@ def containers_are_stopped_before_their_sandbox(m: Moment, pod: Pod, sandbox: Sa
         if any(stop.call.id in pod.calls_open for stop in container.stops):
             return broken(f"StopContainer of {container.name} still runs", container.stops[-1].call.seq)
         if _to_be_stopped(m, container) and not container.stops:
-            started = container.start.seq if container.start else None
-            return broken(f"container {container.name} runs and was not stopped before its sandbox", started)
+            return broken(
+                f"container {container.name} runs and was not stopped before its sandbox", container.start
+            )
         stopped = stopped or bool(container.stops)
     return KEPT if stopped else None
 

@@ -24,9 +24,9 @@ def replacement_begins_with_initialization(_: Moment, pod: Pod) -> Findings:
     records = list(pod.of_kind("init", "sidecar"))
     for container in records:
         if container.state != "removed" and not was_tried(container):
-            made = container.create.seq if container.create else None
             return broken(
-                f"the old record of {container.name} still exists when the new sandbox is run", made
+                f"the old record of {container.name} still exists when the new sandbox is run",
+                container.create,
             )
     return KEPT if records else None
 
@@ -86,8 +86,7 @@ def run_once_pod_is_not_run_again(_: Moment, pod: Pod) -> Findings:
         return None
     made = _made_container(pod)
     if made is not None and _successor(pod) == "none":
-        seq = made.create.seq if made.create else None
-        return broken(f"a Never pod whose container {made.name} was made gets another sandbox", seq)
+        return broken(f"a Never pod whose container {made.name} was made gets another sandbox", made.create)
     return KEPT
 
 
@@ -120,8 +119,7 @@ def succeeded_container_is_not_run_again_in_a_replacement(m: Moment, pod: Pod, s
     name = asked(m).metadata.name
     for container in succeeded:
         if container.name == name:
-            ended = container.exit.seq if container.exit else None
-            return broken(f"{name} had succeeded, and is made again", ended)
+            return broken(f"{name} had succeeded, and is made again", container.exit)
     return KEPT if succeeded and pod.kind_of(name) == "app" else None
 
 
@@ -278,4 +276,4 @@ def newest_sandbox_is_the_one_made_last(m: Moment, pod: Pod) -> Findings:
         attempt = sandboxes.sandbox_asked(m).metadata.attempt
         fine, what = attempt == newest.attempt + 1, f"the next sandbox is attempt {attempt}"
     text = f"{what}, and the one made last is {newest.id[:12]}, attempt {newest.attempt}"
-    return KEPT if fine else broken(text, newest.run.seq if newest.run else None)
+    return KEPT if fine else broken(text, newest.run)

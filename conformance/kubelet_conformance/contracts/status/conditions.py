@@ -159,6 +159,8 @@ def initialized_follows_the_init_containers(m: Moment) -> Findings:
     now = statuses.written(m)
     if now is None or _is_ended_with_its_pod(m, now):
         return None
+    if now.pod.status is None and not now.pod.born and any(sidecars(now.pod)):
+        return None  # Which sidecars had started at the sync before is not known.
     app_suffices = APP_MEANS_INITIALIZED.at(m.kubernetes)
     views = _views(m, now) if m.pod is not None and sidecars(m.pod) else (None,)
     expected = [
@@ -342,9 +344,7 @@ def _true(m: Moment, now: statuses.Written) -> Finding:
     if newest.state != "removed" and (newest.status_t is None or newest.status_t < gone_t):
         return KEPT  # The kubelet has not been able to inspect it since.
     if m.t - gone_t > REACTION and not _may_be_old(m, now, gone_t):
-        return broken(
-            f"{statuses.READY_TO_START} is True, the sandbox is gone", newest.run.seq if newest.run else None
-        )
+        return broken(f"{statuses.READY_TO_START} is True, the sandbox is gone", newest.run)
     return KEPT
 
 

@@ -105,7 +105,9 @@ def _counts(m: Moment, pod: Pod, entry: Entry, noted: int, before: int) -> range
     elif entry.before is not None and is_lost(entry.before):
         before -= 1  # It may be there again.
     least = max(noted, before)
-    return range(least, max(least + 1, pod.note(_Counted).created.get(entry.status.name, 0)))
+    # Of a pod that was there before the trace any number may have been created.
+    created = pod.note(_Counted).created.get(entry.status.name, 0)
+    return range(least, max(least + 1, created if pod.born else entry.status.restart_count + 1))
 
 
 def _number(container: Container) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodSpec, Terminated
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, PodSpec, Terminated
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import read_as, status
@@ -17,6 +17,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.container import Recorded
 from kubelet_conformance.contracts.tables.status import may_be_shown, said, shown
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply
+from kubelet_conformance.trace.format.records import Call
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view, receives_events
 
 NEEDS = (STATUS, PODS, CRI)
@@ -83,7 +84,7 @@ def state_is_that_of_the_record(m: Moment) -> Iterator[Finding]:
             yield _running(m, entry, container)
         elif state.terminated is not None and state.terminated.container_id:
             if state.terminated.container_id != entry.status.container_id:
-                yield broken(f"{name} is terminated as another container than it is", _started(container))
+                yield broken(f"{name} is terminated as another container than it is", container.start)
                 continue
             wrong = _wrong_end(state.terminated, container)
             yield broken(f"{name} {wrong}", _ended(container)) if wrong else KEPT
@@ -100,16 +101,12 @@ def _running(m: Moment, entry: statuses.Entry, container: Container) -> Finding:
     if stamp is not None and record is not None and record.started_at:
         real = record.started_at // NANOSECONDS
         if stamp != real:
-            return broken(f"{name} has startedAt {stamp}, the runtime says {real}", _started(container))
+            return broken(f"{name} has startedAt {stamp}, the runtime says {real}", container.start)
     return KEPT
 
 
-def _started(container: Container) -> int | None:
-    return container.start.seq if container.start else None
-
-
-def _ended(container: Container) -> int | None:
-    return container.exit.seq if container.exit else _started(container)
+def _ended(container: Container) -> Exit | Call | None:
+    return container.exit or container.start
 
 
 @state_is_that_of_the_record.clause("last state", on=statuses.END_SHOWN)
@@ -164,7 +161,7 @@ def state_was_read(m: Moment, pod: Pod) -> Iterator[Finding]:
             yield KEPT
         else:
             text = f"{entry.status.name} is shown as {reported}, it was read as {', '.join(sorted(read))}"
-            yield broken(text, _started(container))
+            yield broken(text, container.start)
 
 
 @contract("CSTAT-03", on=statuses.END_SHOWN, needs=NEEDS)
@@ -184,7 +181,7 @@ def only_the_newest_two_records_count(m: Moment) -> Iterator[Finding]:
         if before is container and state is not None and not state.container_id:
             continue  # It waited for a restart at its pod's end: this end is of no record.
         if _age(before) >= _age(container):
-            yield broken(f"lastState of {container.name} is not of an earlier record", _started(container))
+            yield broken(f"lastState of {container.name} is not of an earlier record", container.start)
         elif any(before.attempt < c.attempt < container.attempt for c in _records(m, container.name)):
             yield broken(f"lastState of {container.name} is of an older record than the last but one")
         else:
@@ -216,7 +213,7 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
             continue  # That it was removed is shown in place of its end.
         last = said.last_state.terminated
         if container.exit is None:
-            yield broken(f"{said.name} waits, and its record has not ended", _started(container))
+            yield broken(f"{said.name} waits, and its record has not ended", container.start)
         elif (last is None or last.container_id != said.container_id) and not _was_made_up(m, entry):
             yield broken(f"{said.name} waits, and its end is not in lastState", container.exit.seq)
         elif waiting.reason not in statuses.START_ERRORS:
@@ -332,4 +329,4 @@ def unstarted_record_waits(m: Moment) -> Iterator[Finding]:
         if said.state.waiting is not None:
             yield KEPT
         else:
-            yield broken(f"{said.name} was never started and does not wait", _started(container))
+            yield broken(f"{said.name} was never started and does not wait", container.start)

@@ -125,8 +125,9 @@ def messages_name_no_container_id(m: Moment, pod: Pod) -> Findings:
         return None
     for container in pod.every_container():
         if container.id and container.id in record.message:
-            seq = container.create.seq if container.create else None
-            return broken(f"the message of {record.reason} holds the id of {container.name}", seq)
+            return broken(
+                f"the message of {record.reason} holds the id of {container.name}", container.create
+            )
     return KEPT
 
 

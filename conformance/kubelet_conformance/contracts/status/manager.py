@@ -278,7 +278,7 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
         return None
     if _may_be_unknown(m, pod, given.get(newest.ip, m.t)):
         return None
-    return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run.seq if newest.run else None)
+    return broken(f"podIP is absent, the sandbox has {newest.ip}", newest.run)
 
 
 def _may_be_unknown(m: Moment, pod: Pod, since_t: float) -> bool:
@@ -352,5 +352,4 @@ def address_follows_the_sandbox(m: Moment, pod: Pod, status: PodStatus) -> Findi
         return None
     if status.pod_ip in own or _may_be_unknown(m, pod, given[newest.ip]):
         return KEPT if status.pod_ip in own else None
-    because = newest.run.seq if newest.run else None
-    return broken(f"podIP is {status.pod_ip}, the new sandbox has {newest.ip}", because)
+    return broken(f"podIP is {status.pod_ip}, the new sandbox has {newest.ip}", newest.run)

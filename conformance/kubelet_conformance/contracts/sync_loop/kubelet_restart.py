@@ -125,7 +125,7 @@ def restart_count_is_found_again(m: Moment, pod: Pod) -> Findings:
     reported = config.annotations.get(Annotation.RESTART_COUNT)
     if config.metadata.attempt != expected or reported not in {None, str(expected)}:
         got = f"attempt {config.metadata.attempt}, restartCount {reported}"
-        return broken(f"expected attempt {expected}, got {got}", newest.create.seq if newest.create else None)
+        return broken(f"expected attempt {expected}, got {got}", newest.create)
     return KEPT
 
 

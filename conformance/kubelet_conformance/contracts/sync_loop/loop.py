@@ -37,6 +37,11 @@ def _says_ready(m: Moment) -> bool:
 _READY: Pattern = done("Status").where(_says_ready)
 
 
+def _is_down_for_long(m: Moment, since: float) -> bool:
+    """The loop stands still; in a trace that begins in the middle that is not known before a Status."""
+    return _PASS <= m.t - since < math.inf
+
+
 class _Waiting(Note):
     """New pods that the kubelet cannot sync yet."""
 
@@ -49,7 +54,7 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
     is handled; within 5 s of its recovery work continues.
     """
     pod, since = pods.new_pod(m), kubelet_view(m).down_since(m.t)
-    if pod is None or since is None or m.t - since < _PASS or not m.node.kubelet_up:
+    if pod is None or since is None or not _is_down_for_long(m, since) or not m.node.kubelet_up:
         return None
     m.node.note(_Waiting).pods.append(pod)
     return answered(
@@ -64,7 +69,7 @@ def unhealthy_runtime_stops_the_loop(m: Moment) -> Findings:
 def unhealthy_runtime_stops_kills(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """A deletion is not handled either while the runtime is not ready."""
     since = kubelet_view(m).down_since(m.t)
-    if since is None or m.t - since < _PASS or pod.termination is not None or not pod.born:
+    if since is None or not _is_down_for_long(m, since) or pod.termination is not None or not pod.born:
         return None
     if pods.worker_is_busy(pod) or not any(c.state == "running" for c in pod.every_container()):
         return None

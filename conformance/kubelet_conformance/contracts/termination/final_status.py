@@ -33,8 +33,7 @@ def terminal_phase_waits_for_the_containers(_: Moment, pod: Pod) -> Findings:
         return None
     for container in pod.every_container():
         if container.state == "running":
-            start = container.start.seq if container.start else None
-            return broken(f"the phase is terminal while container {container.name} runs", start)
+            return broken(f"the phase is terminal while container {container.name} runs", container.start)
     return KEPT
 
 
@@ -46,8 +45,7 @@ def terminal_phase_waits_for_the_sandbox(m: Moment) -> Findings:
         return None
     for sandbox in known:
         if not _is_stopped(sandbox):
-            run = sandbox.run.seq if sandbox.run else None
-            return broken(f"the phase is terminal before sandbox {sandbox.id[:12]} was stopped", run)
+            return broken(f"the phase is terminal before sandbox {sandbox.id[:12]} was stopped", sandbox.run)
     return KEPT
 
 

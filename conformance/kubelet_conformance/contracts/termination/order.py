@@ -54,8 +54,9 @@ def containers_are_stopped_before_the_sandbox(m: Moment, sandbox: Sandbox) -> Fi
             return broken(text, open_stops[0].call.seq)
         is_named = m.pod is None or not m.pod.entries or container.name in m.pod.entries  # TERM-13
         if container.state == "running" and is_named and not _was_asked_since(container, sandbox):
-            start = container.start.seq if container.start else None
-            return broken(f"container {container.name} runs and was not stopped before its sandbox", start)
+            return broken(
+                f"container {container.name} runs and was not stopped before its sandbox", container.start
+            )
         tested = tested or bool(container.stops)
     return KEPT if tested else None
 
@@ -158,8 +159,7 @@ def object_goes_after_the_sandbox(_: Moment, pod: Pod) -> Findings:
     if pod.termination.cause != "deleted" or not pod.termination.grace:
         return None
     if pod.sandbox.state == "ready":
-        run = pod.sandbox.run.seq if pod.sandbox.run else None
-        return broken("expected the sandbox to be stopped before the pod's object goes", run)
+        return broken("expected the sandbox to be stopped before the pod's object goes", pod.sandbox.run)
     return KEPT
 
 

@@ -136,9 +136,13 @@ class Message(_Line, frozen=True, gc=False, tag="message"):
 
 
 class PodChange(_Line, frozen=True, tag="pod"):
-    """A pod that is desired (`set`) or no longer desired (`remove`), at the time it was sent."""
+    """A pod that is desired (`set`) or no longer desired (`remove`), at the time it was sent.
+
+    `since` is that time where the record repeats what was sent before the trace began.
+    """
 
     op: Literal["set", "remove"]
+    since: float | None = None
     source: str = "api"
     pod: msgspec.Raw = ABSENT
     namespace: str = ""

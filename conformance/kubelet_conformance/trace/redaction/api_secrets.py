@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from kubelet_conformance.trace.format.json_values import Json, is_list, is_object
+from kubelet_conformance.trace.format.json_values import Json, is_list, is_object, text_of
 from kubelet_conformance.trace.redaction.redactor import Redactor
 
 Change: TypeAlias = Callable[[Redactor, Any], Any]
@@ -22,8 +22,10 @@ _OPEN_ANNOTATION = re.compile(
 _HOOK_ANNOTATION = "io.kubernetes.container.preStopHandler"
 _QUOTED_OUTPUT = re.compile(r"(?P<before>probe (?:failed|warning): |, message: \")(?P<said>.+)", re.DOTALL)
 """What events quote of the output of a probe or hook."""
+_LOG_LINE = re.compile(r"(?P<head>\S+ (?:stdout|stderr) [FP]\S* )(?P<printed>.*)")
+_HOSTS_FILE = "/etc-hosts"
 _SECRET_OBJECTS = frozenset({"secrets", "configmaps", "serviceaccounts"})
-_OPEN_KINDS = frozenset({"deleted", "disk", "end", "expect", "fault", "http", "metrics", "runtime", "stall"})
+_OPEN_KINDS = frozenset({"deleted", "end", "expect", "fault", "http", "metrics", "runtime", "stall"})
 """Records that hold names, paths and numbers only."""
 
 
@@ -92,6 +94,21 @@ def _event(redactor: Redactor, message: Any) -> Any:  # noqa: ANN401 - a JSON va
     return _QUOTED_OUTPUT.sub(quoted, text) if isinstance(text, str) else text
 
 
+def _disk(redactor: Redactor, fields: Json) -> Json:
+    """A file: what a container printed or left as its message goes, the form of a log's lines stays."""
+
+    def printed(found: re.Match[str]) -> str:
+        return found["head"] + redactor.digest(found["printed"])
+
+    text = fields.get("text")
+    if not isinstance(text, str) or text_of(fields, "path").endswith(_HOSTS_FILE):
+        return fields
+    if fields.get("op") == "log" or text_of(fields, "path").endswith(".log"):
+        lines = (_LOG_LINE.sub(printed, line) for line in text.split("\n"))
+        return {**fields, "text": "\n".join(lines)}
+    return {**fields, "text": redactor.digest(text)}
+
+
 _HANDLER: _Shape = {
     "exec": {"command": Redactor.words},
     "httpGet": {"path": Redactor.texts, "httpHeaders": {"*": {"value": Redactor.everything}}},
@@ -137,5 +154,6 @@ _RECORDS: Mapping[str, _Shape | Change] = {
     "kubelet": {"log": Redactor.texts},
     "api": {"body": redacted_pod},
     "probe": Redactor.texts,
+    "disk": _disk,
 }
 """The fields that may hold secrets, by the kind of their record."""

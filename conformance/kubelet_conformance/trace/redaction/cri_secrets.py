@@ -49,6 +49,9 @@ _SECRETS: Mapping[tuple[str, str], Change] = {
     ("RuntimeCondition", "message"): Redactor.texts,
 }
 """How fields are changed, by message and name."""
+_OF_CLAIMS = frozenset({"NodePrepareResources", "NodeUnprepareResources"})
+_OPEN_IN_CLAIMS = frozenset({"namespace", "name", "CDI_devices"})
+"""Calls to plugins of dynamic resources, and what of their claims is no secret."""
 _SECRET_MAPS: Mapping[str, Change] = {
     "annotations": redacted_annotations,
     # Verbose answers repeat whole configurations, environment included, as text.
@@ -61,7 +64,7 @@ def redacted_request(redactor: Redactor, rpc: str, body: Any) -> Any:  # noqa: A
     """The request of a call without its secrets; that of an unknown call without any string."""
     method = _methods().get(rpc)
     if method is None:
-        return redactor.everything(body)
+        return _of_plugin(redactor, rpc, body)
     if rpc == "CreateContainer" and is_object(body):
         redactor.remember(_environment(body))
     if rpc == "PullImage" and is_object(body):
@@ -73,8 +76,19 @@ def redacted_response(redactor: Redactor, rpc: str, body: Any) -> Any:  # noqa: 
     """The response of a call, or an item of its stream, likewise."""
     method = _methods().get(rpc)
     if method is None:
-        return redactor.everything(body)
+        return _of_plugin(redactor, rpc, body)
     return redacted_message(redactor, method.output_type, body)
+
+
+def _of_plugin(redactor: Redactor, rpc: str, body: Any) -> Any:  # noqa: ANN401 - a JSON value
+    """A message of a call that is not the CRI's."""
+    if rpc not in _OF_CLAIMS or not is_object(body):
+        return redactor.everything(body)
+    claims = [
+        {**redactor.everything(one), **{name: one[name] for name in _OPEN_IN_CLAIMS & one.keys()}}
+        for one in items_of(body, "claims")
+    ]
+    return {**redactor.everything(body), **({"claims": claims} if claims else {})}
 
 
 def _environment(request: Json) -> list[str]:

@@ -1,5 +1,6 @@
 """Filter a trace by pods: a first pass collects what belongs to them, a second decides on each record."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from kubelet_conformance.trace.format.json_values import (
@@ -16,6 +17,7 @@ from kubelet_conformance.trace.format.records import Call, Reply
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _IMAGES_REMEMBERED = 10_000
+_OTHERS_REMEMBERED = 1000
 _NODE_CALLS = frozenset(
     {
         "Version",
@@ -32,6 +34,7 @@ _NODE_CALLS = frozenset(
 """Calls that name no pod and are kept: the runtime's status, and the lists, cut to what is of these pods."""
 _OF_IMAGES = frozenset({"ImageStatus", "RemoveImage"})
 _WHOLE_NODE = frozenset({"end", "fault", "http", "kubelet", "metrics", "stall"})
+_HEALTH = "healthz/"
 _FOLDER_OPS = frozenset({"missing", "made"})
 
 
@@ -44,13 +47,17 @@ class Subjects:
     """
 
     def __init__(self, pods: Iterable[str], node: str | None) -> None:
+        self.node = node
         self._suffix = f"-{node.lower()}" if node else ""
-        self._asked: dict[str, str] = {}
+        self._asked: dict[str, set[str]] = defaultdict(set)
         """The pods that were asked for, by each form in which they may be named."""
         for each in pods:
-            self._asked |= {each: each, **({f"{each}{self._suffix}": each} if "/" in each else {})}
+            for form in (each, f"{each}{self._suffix}" if "/" in each else each):
+                self._asked[form].add(each)
         self.found: set[str] = set()
         """The pods that were asked for and are in the trace."""
+        self.others: dict[str, None] = {}
+        """Namespace and name of some other pods."""
         self.uids: set[str] = set()
         self.names: set[tuple[str, str]] = set()
         """Namespace and full name of static pods, and of every pod that was asked for by name."""
@@ -58,21 +65,30 @@ class Subjects:
         self.containers: set[str] = set()
         self.images: set[str] = set()
         """Names, ids and digests."""
+        self.claims: set[tuple[str, str]] = set()
+        """Namespace and name of their claims of dynamic resources."""
+        self.other_claims: set[tuple[str, str]] = set()
+        """Those of other pods."""
         self._ids: dict[str, str] = {}
         """What ImageStatus said of each name it was asked for."""
 
     def belongs(self, namespace: str, name: str, uid: str, *, static: bool = False) -> bool:
         """Whether the pod of this identity is one of them; adds it if so."""
         full = f"{name}{self._suffix}" if static and not name.endswith(self._suffix) else name
-        by_name = {self._asked.get(f"{namespace}/{form}") for form in (name, full)} - {None}
-        by_uid = {self._asked.get(uid)} - {None}
+        by_name = self._named_so(f"{namespace}/{name}") | self._named_so(f"{namespace}/{full}")
+        by_uid = self._named_so(uid)
         if not (by_name or by_uid or (uid and uid in self.uids) or (namespace, full) in self.names):
+            if name and len(self.others) < _OTHERS_REMEMBERED:
+                self.others[f"{namespace}/{name}"] = None
             return False
-        self.found |= {each for each in by_name | by_uid if each is not None}
+        self.found |= by_name | by_uid
         self.uids |= {uid} - {""}
         if static or by_name:
             self.names.add((namespace, full))
         return True
+
+    def _named_so(self, form: str) -> set[str]:
+        return self._asked.get(form, set())
 
     def of_metadata(self, metadata: Json, *, static: bool = False) -> bool:
         """As `belongs`, for the metadata of a sandbox or an object."""
@@ -126,8 +142,16 @@ class Subjects:
     def other(self, kind: str, fields: Json) -> None:
         """Observe any other record."""
         if kind == "pod":
-            if self.of_change(fields):
-                spec = object_of(object_of(fields, "pod"), "spec")
+            pod = object_of(fields, "pod")
+            spec, space = object_of(pod, "spec"), text_of(object_of(pod, "metadata"), "namespace")
+            claims = {
+                (space or "default", text_of(one, "resourceClaimName"))
+                for one in items_of(spec, "resourceClaims")
+            }
+            if not self.of_change(fields):
+                self.other_claims |= claims
+            else:
+                self.claims |= claims
                 entries = (one for name in _CONTAINERS for one in items_of(spec, name))
                 self.images |= {text_of(one, "image") for one in entries} - {""}
         elif kind == "status":
@@ -246,6 +270,10 @@ class PodFilter:
             found = uid in of.uids
         elif rpc in _OF_IMAGES or rpc == "PullImage":
             found = text_of(object_of(request, "image"), "image") in of.images
+        elif claims := items_of(request, "claims"):
+            asked_for = {(text_of(one, "namespace"), text_of(one, "name")) for one in claims}
+            # Where others share a claim it is not in sight when it is prepared, and when given back.
+            found = asked_for <= of.claims and of.claims.isdisjoint(of.other_claims)
         return found
 
     def reply(self, rpc: str, body: Json) -> Json:
@@ -283,11 +311,20 @@ class PodFilter:
             ) or not ({"uid", "container_id"} & fields.keys())
         return kind != "expect" and self._keeps_object(kind, fields)
 
+    def fields(self, kind: str, fields: Json) -> Json:
+        """What of a record that is kept stays: counters are of all pods, so that only the health does."""
+        if kind != "metrics":
+            return fields
+        values = object_of(fields, "values").items()
+        return {**fields, "values": {name: value for name, value in values if name.startswith(_HEALTH)}}
+
     def _keeps_object(self, kind: str, fields: Json) -> bool:
         uid = text_of(fields, "uid")
         if uid in self._of.uids:
             return True
         if kind == "event":
+            if uid == self._of.node:
+                return True
             # A static pod that is refused has a UID that no other record has.
             return any(name in text_of(fields, "message") for _, name in self._of.names)
         if kind == "api":

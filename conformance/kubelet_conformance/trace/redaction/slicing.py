@@ -21,6 +21,7 @@ from kubelet_conformance.trace.format.records import (
     Call,
     Disk,
     End,
+    Kubelet,
     Line,
     Message,
     PodChange,
@@ -36,6 +37,7 @@ from kubelet_conformance.trace.redaction.pod_filter import PodFilter, Subjects
 from kubelet_conformance.trace.redaction.redactor import Redactor
 
 _BODIES_REMEMBERED = 256
+_STREAM = "GetContainerEvents"
 _ENVELOPE = frozenset({"seq", "t", "kind"})
 
 
@@ -52,11 +54,11 @@ class Cut:
 
 
 class UnknownPodsError(Exception):
-    """The trace does not know some of the pods."""
+    """The trace does not know some of the pods; `others` are those that it knows, or some of them."""
 
-    def __init__(self, pods: list[str]) -> None:
+    def __init__(self, pods: list[str], others: list[str]) -> None:
         super().__init__(", ".join(pods))
-        self.pods = pods
+        self.others = others
 
 
 class _Lines(Reader):
@@ -106,6 +108,22 @@ def _header(header: Header, cut: Cut, *, redacted: bool) -> Header:
 def _subjects(path: Path | str, cut: Cut) -> Subjects:
     with _Lines(path) as reader:
         subjects = Subjects(cut.pods, reader.header.node)
+    known = -1
+    # Other versions of a static pod, or pods of its UID, may stand before the record that makes them known.
+    while known < len(subjects.uids) + len(subjects.names):
+        known = len(subjects.uids) + len(subjects.names)
+        _collect(path, subjects)
+    subjects.finish()
+    missing = [pod for pod in cut.pods if pod not in subjects.found]
+    if missing:
+        names = {each.rpartition("/")[2] for each in missing}
+        others = sorted(subjects.others, key=lambda each: (each.rpartition("/")[2] not in names, each))
+        raise UnknownPodsError(missing, others)
+    return subjects
+
+
+def _collect(path: Path | str, subjects: Subjects) -> None:
+    with _Lines(path) as reader:
         for record in reader:
             if isinstance(record, Call):
                 subjects.call(record)
@@ -116,11 +134,6 @@ def _subjects(path: Path | str, cut: Cut) -> Subjects:
                 subjects.message(item if is_object(item) else {})
             else:
                 subjects.other(record.kind, reader.fields())
-    subjects.finish()
-    missing = [pod for pod in cut.pods if pod not in subjects.found]
-    if missing:
-        raise UnknownPodsError(missing)
-    return subjects
 
 
 class _Slicer:
@@ -141,6 +154,8 @@ class _Slicer:
         self._filter = None if subjects is None else PodFilter(subjects)
         self._redactor = redactor
         self._standing: CarriedOverState | None = CarriedOverState()
+        self._streams: dict[str, Call] = {}
+        """The streams of container events that are open before the span begins."""
         self._open: dict[str, None] = {}
         self._disk: Json | None = None
         self._disk_t = 0.0
@@ -168,6 +183,12 @@ class _Slicer:
         return self._writer.end(min(t, self._end))
 
     def _stand(self, record: Record) -> None:
+        if isinstance(record, Call) and record.rpc == _STREAM:
+            self._streams[record.id] = record
+        elif isinstance(record, Reply):
+            self._streams.pop(record.call.id, None)
+        elif isinstance(record, Kubelet):
+            self._streams.clear()
         if self._standing is not None and record.kind in {"pod", "deleted", "kubelet", "fault"}:
             self._standing.take(record.t, record.kind, self._reader.fields())
 
@@ -177,10 +198,12 @@ class _Slicer:
         if standing is not None and self._begin > 0:
             for kind, fields in standing.records():
                 self._record(self._begin, kind, fields)
+            for call in self._streams.values():
+                self._call(call, self._begin)
 
     def _keep(self, record: Record) -> None:
         if isinstance(record, Call):
-            self._call(record)
+            self._call(record, record.t)
         elif isinstance(record, Reply):
             self._reply(record)
         elif isinstance(record, Message):
@@ -188,14 +211,14 @@ class _Slicer:
         else:
             self._other(record)
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: Call, t: float) -> None:
         if self._filter is not None and not self._filter.keeps_call(call):
             return
         request = call.request.json()
         if self._redactor is not None:
             request = redacted_request(self._redactor, call.rpc, request)
         self._open[call.id] = None
-        self._writer.call(call.t, call.rpc, call.id, request)
+        self._writer.call(t, call.rpc, call.id, request)
 
     def _reply(self, reply: Reply) -> None:
         call_id = reply.call.id
@@ -249,8 +272,10 @@ class _Slicer:
             self._disk = None
 
     def _record(self, t: float, kind: str, fields: Json) -> None:
-        if self._filter is not None and not self._filter.keeps(kind, fields):
-            return
+        if self._filter is not None:
+            if not self._filter.keeps(kind, fields):
+                return
+            fields = self._filter.fields(kind, fields)
         disk, self._disk = self._disk, None
         if kind == "pod" and disk is not None and self._disk_t == t:
             self._writer.record(t, "disk", **disk)

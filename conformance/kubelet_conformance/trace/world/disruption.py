@@ -68,9 +68,9 @@ def disruption_of(pod: Pod) -> Disruption | None:
 
 
 def may_be_disrupted(pod: Pod) -> bool:
-    """The kubelet itself has killed the pod, or may have, as its event may be missing."""
+    """The kubelet itself has killed the pod, or may have: its event may be missing, or before the trace."""
     known = pod.note(_Disruptions)
-    return known.disruption is not None or known.may_be_unseen
+    return known.disruption is not None or known.may_be_unseen or pod.work_unknown
 
 
 def shutdown_of(node: Node) -> Fault | None:

@@ -79,6 +79,7 @@ def _is_at_work(moment: Moment, pod: Pod) -> None:
     """The pod's worker begins a call, or has an answer."""
     if is_the_workers(moment):
         pod.at_work_t, pod.worked_t = since_when_at_work(pod, moment.t), moment.t
+        pod.work_unknown = False
 
 
 def is_the_workers(moment: Moment) -> bool:
@@ -98,7 +99,7 @@ def since_when_at_work(pod: Pod, t: float) -> float:
 
     What was begun before some news goes on to its end; what follows at once cannot be distinguished from it.
     """
-    if t - pod.worked_t <= _BREAK:
+    if pod.work_unknown or t - pod.worked_t <= _BREAK:
         return pod.at_work_t
     for one in pod.calls_open.values():
         if one.t < t and one.rpc in _OF_A_SYNC:

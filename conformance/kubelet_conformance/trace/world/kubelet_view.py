@@ -63,7 +63,7 @@ class KubeletView:
         self.good_t: float | None = None
         """When the runtime last said that it is ready, in this kubelet instance."""
         self.bad_t: float | None = None
-        """Since when it says that it is not; None while it is ready."""
+        """Since when it says that it is not; None while it is ready, -inf as long as that is not known."""
         self.network_bad_t: float | None = None
         """Since when it says that its network is not ready."""
         self._started_t = 0.0
@@ -221,6 +221,8 @@ def receives_events(m: Moment) -> bool:
 def kubelet_view(m: Moment) -> KubeletView:
     """What is known by now, the moment's own record included; updates the view from that record."""
     view, key, seq = m.node.note(KubeletView), m.keys[0], m.seq
+    if not view.seq and not m.header.from_start:
+        view.bad_t = -math.inf
     if view.seq != seq and key in OBSERVED:
         view.seq = seq
         # Most replies to a read come in time, and show nothing of the kubelet.

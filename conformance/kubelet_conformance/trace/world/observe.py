@@ -282,10 +282,13 @@ def _pod_set(moment: Moment) -> None:
         pod.spec_changed_t, pod.spec_changed_seq = moment.t, moment.seq
     pod.take(record.source, manifest)
     pod.wanted, pod.changed_t = True, moment.t
+    is_first = pod.set_t is None
     if pod.set_t is None:
-        pod.set_t, pod.set_seq = moment.t, moment.seq
+        pod.set_t, pod.set_seq = moment.t if record.since is None else record.since, moment.seq
     if manifest.metadata.deletion_timestamp:
         _terminate(pod, moment, "deleted", manifest.metadata.deletion_grace_period_seconds)
+        if pod.termination is not None and is_first:
+            pod.termination.seen = pod.born
 
 
 def _new_pod(moment: Moment, source: str, manifest: Manifest) -> Pod:
@@ -336,6 +339,8 @@ def _kubelet_starts(moment: Moment) -> None:
     node.started_t, node.started_seq = moment.t, moment.seq
     node.relisted_t = None
     moment.world.edited.clear()
+    for pod in moment.world.pods.values():
+        pod.work_unknown = False
     if moment.header.channels.api == "served":
         _forget_statuses(moment)
 

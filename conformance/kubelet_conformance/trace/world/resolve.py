@@ -148,8 +148,12 @@ def _about_sandbox(moment: Moment) -> None:
 
 def _about_new_container(moment: Moment) -> None:
     asked, world = moment.request(CreateContainerRequest), moment.world
-    sandbox = moment.sandbox = world.sandboxes.get(asked.pod_sandbox_id)
-    moment.pod = sandbox.pod if sandbox else world.pods.get(asked.sandbox_config.metadata.uid)
+    sandbox, config = world.sandboxes.get(asked.pod_sandbox_id), asked.sandbox_config
+    if sandbox is None and not world.past_known and asked.pod_sandbox_id:
+        pod = world.pod_of(config.metadata, seen_at(world.header, config.annotations))
+        sandbox = world.stray_sandbox(asked.pod_sandbox_id, pod)
+    moment.sandbox = sandbox
+    moment.pod = sandbox.pod if sandbox else world.pods.get(config.metadata.uid)
 
 
 def _about_new_sandbox(moment: Moment) -> None:

@@ -226,6 +226,8 @@ class Termination:
     """`deleted` (deletionTimestamp), `removed` (gone from its source), `forced` (object gone at once)."""
     grace: int | None
     """Smallest grace requested so far, in seconds; None where the request named none."""
+    seen: bool = True
+    """Its begin is in the trace: otherwise the pod may have been killed for any time."""
 
 
 class ImageAnswer(NamedTuple):
@@ -324,6 +326,8 @@ class Pod(Entity):
     """By container name, the latest CreateContainer that failed."""
     pulls: dict[str, Pulls] = field(default_factory=dict[str, Pulls])
     """By image, how the pulls of it went."""
+    work_unknown: bool = False
+    """What its worker did when the trace began is not known, and it was not seen to do anything yet."""
     at_work_t: float = -math.inf
     """When the kubelet began what it did last without a break: a sync, a kill, or both."""
     worked_t: float = -math.inf

@@ -97,11 +97,17 @@ class World:
             for pod in self.names.values():
                 pod.born = pod.born and not pod.static
 
+    @property
+    def has_every_pod(self) -> bool:
+        """Whether the trace is of all pods of the node: a slice may be of some."""
+        return self.header.slice is None or not self.header.slice.pods
+
     def new_pod(self, uid: str, namespace: str, name: str, *, born: bool) -> Pod:
         """Add a pod. A static pod is not known by UID before its sandbox is asked for."""
         if len(self.pods) >= PODS_MAX or len(self.names) >= PODS_MAX:
             raise _too_many(f"more than {PODS_MAX} pods are alive")
-        pod = Pod(uid, namespace, name, born=born)
+        is_midway = not (born or self.header.from_start or self.node.lives)
+        pod = Pod(uid, namespace, name, born=born, work_unknown=is_midway)
         if uid:
             pod.finished_before = uid in self._gone
             self.pods[uid] = pod
@@ -134,7 +140,11 @@ class World:
         *former, newest = versions
         if seen_t is None or newest.set_t is None or newest.set_t <= seen_t:
             return newest
-        return next((pod for pod in reversed(former) if pod.set_t is None or pod.set_t <= seen_t), newest)
+        span = self.header.slice
+        begun = span.begin if span is not None else None
+        is_cut_off = begun is not None and seen_t < begun <= newest.set_t
+        known = (pod for pod in reversed(former) if pod.set_t is None or pod.set_t <= seen_t)
+        return next(known, None if is_cut_off else newest)
 
     def pod_of(self, metadata: PodSandboxMetadata, seen_t: float | None = None) -> Pod | None:
         """The pod a sandbox's metadata names; binds a static pod to the UID the kubelet gave it.
@@ -155,7 +165,11 @@ class World:
             if self.names.get((waiting.namespace, waiting.name)) is waiting:
                 self.edited.pop((waiting.namespace, waiting.name), None)
             return waiting
-        return self.new_pod(metadata.uid, metadata.namespace, metadata.name, born=self.past_known)
+        newest = self.names.get((metadata.namespace, metadata.name))
+        pod = self.new_pod(metadata.uid, metadata.namespace, metadata.name, born=self.past_known)
+        if newest is not None and not newest.uid:  # It is a version of it that was cut off.
+            self.names[pod.namespace, pod.name], pod.static, pod.born = newest, True, False
+        return pod
 
     def pod_of_object(self, uid: str, namespace: str = "", name: str = "") -> Pod | None:
         """The pod an API object stands for, a mirror pod's included."""
@@ -207,7 +221,7 @@ class World:
             pod = self.pod_of(record.metadata, seen_at(self.header, record.annotations))
             running = _running(pod, record)
             if running is None:
-                sandbox = self._stray_sandbox(record.id, pod)
+                sandbox = self.stray_sandbox(record.id, pod)
             else:
                 sandbox = self.add_sandbox(record.id, pod, born=True)
                 sandbox.run, sandbox.config = running, running.request.view(RunPodSandboxRequest).config
@@ -225,7 +239,7 @@ class World:
             pod = self.pod_of(_pod_in_labels(record.labels))
             sandbox = self.sandboxes.get(record.pod_sandbox_id)
             if sandbox is None and record.pod_sandbox_id:
-                sandbox = self._stray_sandbox(record.pod_sandbox_id, pod)
+                sandbox = self.stray_sandbox(record.pod_sandbox_id, pod)
             making = _making(pod, record)
             container = self.add_container(
                 record.id, record.metadata.name, sandbox, pod, born=making is not None
@@ -257,7 +271,8 @@ class World:
         """A CreateContainer that has not been answered yet makes this container."""
         return _making(self.pods.get(record.labels.get(Label.POD_UID, "")), record) is not None
 
-    def _stray_sandbox(self, sandbox_id: str, pod: Pod | None) -> Sandbox:
+    def stray_sandbox(self, sandbox_id: str, pod: Pod | None) -> Sandbox:
+        """Add a sandbox that was there before the trace."""
         if pod is not None:
             pod.born = False
         return self.add_sandbox(sandbox_id, pod, born=False)
