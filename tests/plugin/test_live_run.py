@@ -108,6 +108,18 @@ def play(pytester: pytest.Pytester) -> Any:
 
 
 @pytest.fixture
+def rehearsed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What was rehearsed."""
+    found: list[object] = []
+
+    def note(*given: object) -> None:
+        found.append(given)
+
+    monkeypatch.setattr(live_run, "dry_run", note)
+    return found
+
+
+@pytest.fixture
 def fake(tmp_path: Path) -> Generator[str]:
     """The address of the fake runtime in a process of its own."""
     address = f"unix://{tmp_path}/s"
@@ -258,11 +270,9 @@ UNFIT = [
 
 @pytest.mark.parametrize(("command", "said"), UNFIT, ids=["no kubelet", "needs root", "never ready"])
 def test_what_is_no_kubelet_is_a_usage_error(
-    play: Any, monkeypatch: pytest.MonkeyPatch, command: list[str], said: str
+    play: Any, rehearsed: list[object], command: list[str], said: str
 ) -> None:
     """It is started once, and reported with the last lines of its log, before anything is rehearsed."""
-    rehearsed: list[object] = []
-    monkeypatch.setattr(live_run, "dry_run", lambda *given: rehearsed.append(given))
     write_target(command, start_seconds=0.3)
     ended = play((QUICK,), "--kc-kubelet=k.toml")
 
@@ -297,19 +307,15 @@ def test_absent_socket_is_a_usage_error(play: Any) -> None:
     assert "ERROR: /nowhere/cri.sock: there is no such socket: start the runtime" in ended.stderr.str()
 
 
-def test_absent_socket_is_noticed_before_many_rehearsals(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_socket_is_noticed_before_many_rehearsals(
+    play: Any, rehearsed: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rehearsing many scenarios takes a while: the runtime is looked for first."""
-    tried: list[object] = []
-
-    def note(*given: object) -> None:
-        tried.append(given)
-
     monkeypatch.setattr(live_run, "_FEW", 0)
-    monkeypatch.setattr(live_run, "dry_run", note)
     ended = play((QUICK,), ABSENT)
 
     assert "ERROR: /nowhere/cri.sock: there is no such socket: start the runtime" in ended.stderr.str()
-    assert tried == []
+    assert rehearsed == []
 
 
 def test_nothing_applicable_is_inconclusive(play: Any) -> None:

@@ -191,7 +191,7 @@ async def test_kubelet_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
         await node.kubelet.start()
         node.kubelet.raise_if_failed()
         os.kill(node.kubelet.pid, signal.SIGTERM)
-        await node.kubelet.over()
+        await node.kubelet.died.wait()
         with pytest.raises(KubeletEndedError, match="odd ended by itself with signal SIGTERM"):
             node.kubelet.raise_if_failed()
         await node.kubelet.kill()

@@ -92,11 +92,6 @@ class InProcessKubelet(KubeletControl):
         else:
             self._recorder.record("kubelet", op=how)
 
-    async def over(self) -> None:
-        """Wait until it no longer runs, whatever the reason."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
-
     def raise_if_failed(self) -> None:
         """Raise `KubeletEndedError` if it ended by itself."""
         if self._ending is not None:

@@ -183,11 +183,6 @@ class ProcessKubelet(KubeletControl):
         if not has_ended:
             self._recorder.record("kubelet", op=how)
 
-    async def over(self) -> None:
-        """Wait until it no longer runs, whatever the reason."""
-        if self._child is not None:
-            await self._child.ended()
-
     def raise_if_failed(self) -> None:
         """Raise `KubeletEndedError` if it ended by itself."""
         if self._child is not None:
