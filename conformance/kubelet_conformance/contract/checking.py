@@ -32,6 +32,7 @@ REPORTED = (
 )
 """The verdicts in the order of reports."""
 _AT_LEAST_APPLICABLE = frozenset(Verdict) - {Verdict.NOT_APPLICABLE}
+_NOTED = frozenset({Expect, Stall})
 _WAITS_MAX = 1000
 
 
@@ -115,8 +116,10 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
             return _judged(judge, reader, view, lateness, progress)
 
     judged = read(contracts)
+    if not judged.trace.stalls or (content is None and not Path(path).is_file()):
+        return judged
     broken = [each for each in contracts if judged.outcomes[each.id].breaks]
-    if judged.trace.stalls and broken and (content is not None or Path(path).is_file()):
+    if broken:
         breaks = [_breaks(partial(read, broken, view)) for view in Stalls(judged.trace.stalls).views()]
         certain = set.intersection(*breaks)
         judged.outcomes.update(read(broken, is_certain=lambda *at: at in certain).outcomes)
@@ -155,10 +158,11 @@ def _judged(
         except Exception as error:
             error.add_note(f"while judging {judge.trace}, line {reader.line}")
             raise
-        if type(record) is Expect and not record.met and len(waits) < _WAITS_MAX:
-            waits.append(Wait(judge.trace, record.seq, record.contract, record.awaited))
-        elif type(record) is Stall:
-            stalls.append(record)
+        if type(record) in _NOTED:  # This runs all the time.
+            if isinstance(record, Stall):
+                stalls.append(record)
+            elif isinstance(record, Expect) and not record.met and len(waits) < _WAITS_MAX:
+                waits.append(Wait(judge.trace, record.seq, record.contract, record.awaited))
         if progress is not None and not count % PROGRESS_RECORDS:
             progress(count)
     header = reader.header
