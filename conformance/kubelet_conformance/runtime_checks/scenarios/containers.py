@@ -80,7 +80,7 @@ async def a_killed_process_has_the_code_of_its_signal(runtime: Runtime) -> None:
     runtime.expect("CRI-16", f"a process that was killed has exit code {_KILLED}", met=code == _KILLED)
 
 
-@runtime_scenario("CRI-16")
+@runtime_scenario("CRI-16", needs=("starvation",))
 async def lack_of_memory_is_reported(runtime: Runtime) -> None:
     """Let a container exceed its memory limit; its end must be reported as OOMKilled at once and for good."""
     sandbox = await runtime.sandbox()

@@ -150,6 +150,7 @@ async def _lacks(
         lacks["restart"] = "a runtime at a socket is not restarted"
     if is_fake:
         lacks["files"] = "a fake that is served at a socket writes no log files"
+        lacks["starvation"] = "a fake that is served at a socket cannot be made short of memory"
         lacks["registry"] = "the fake's registry gives every tag an image of its own"
     try:
         stream = services.GetContainerEvents(cri.GetEventsRequest(), timeout=_STREAM_SECONDS)

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from kubelet_conformance.targets.runtime.commands import Commands
 
-Need = Literal["events", "files", "state_loss", "registry", "restart", "stamps"]
+Need = Literal["events", "files", "state_loss", "registry", "restart", "stamps", "starvation"]
 """What some runtime scenarios cannot do without.
 
 - `events`: the runtime answers GetContainerEvents.
@@ -16,6 +16,7 @@ Need = Literal["events", "files", "state_loss", "registry", "restart", "stamps"]
 - `registry`: it pulls from a registry of ours.
 - `restart`: it can be restarted.
 - `stamps`: its PodSandboxStatus has a timestamp.
+- `starvation`: a container in it can be killed for lack of memory.
 """
 
 
