@@ -1,14 +1,14 @@
-"""Runs the scenarios of a bug's declared contracts on the bug, and reports which contracts it breaks."""
+"""Runs scenarios on a bug, those of its declared contracts or all, and reports which contracts it breaks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from kubelet_conformance.campaigns.zoo.reach import choice_of
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
@@ -19,11 +19,14 @@ from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import BugCard, bug_card
+from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 
 Outcome: TypeAlias = tuple[tuple[str, ...], str]
 """The contracts that were broken, and what went wrong in the suite itself."""
 
+_OTHER_WAIT_SECONDS = 600.0
+"""How long one wait may take (s, virtual) in a scenario about something else, which may be in vain."""
 _KNOWN: dict[bytes, Outcome] = {}
 """The outcome of each trace: many bugs leave a trace unchanged, so the same ones recur."""
 
@@ -73,21 +76,33 @@ class Caught:
 
 
 @deferred_gc()
-def hunt(name: str) -> Caught:
-    """Play the witnesses of a bug's declared contracts on it, judged by everything.
+def hunt(name: str, *, full: bool = False) -> Caught:
+    """Play the witnesses of a bug's declared contracts on it, or all scenarios if `full`.
 
-    On a runtime, plays the runtime scenarios about them too. Raises LookupError for an unknown bug.
+    They are judged by everything. On a runtime the runtime scenarios about these contracts are run too.
+    Raises LookupError for an unknown bug.
     """
     bug = bug_card(name)
-    stage = open_stage(choice_of(bug.id))
+    stage = open_stage(_choice_of(bug))
     outcomes: dict[str, Outcome] = {}
     for scenario, function in every_scenario().items():
-        if is_witness(scenario, bug):
-            done = perform(function, scenario, stage, scenario_of(function).nearest(bug.kubernetes))
+        declared = is_witness(scenario, bug)
+        if declared or full:
+            wait = math.inf if declared else _OTHER_WAIT_SECONDS
+            version = scenario_of(function).nearest(bug.kubernetes)
+            done = perform(function, scenario, stage, version, wait_seconds_max=wait)
             outcomes[scenario] = outcome_of(done, scenario)
     if bug.is_of_runtimes:
-        outcomes |= call_directly(bug, scenarios_for(every_runtime_scenario(), bug.breaks))
+        every = every_runtime_scenario()
+        outcomes |= call_directly(bug, every if full else scenarios_for(every, bug.breaks))
     return Caught.of(bug, outcomes)
+
+
+def _choice_of(bug: BugCard) -> Choice:
+    """The wrong kubelet with the right runtime, or the right kubelet with the wrong runtime."""
+    if bug.is_of_runtimes:
+        return Choice(runtime=f"bug:{bug.id}", kubernetes=bug.kubernetes)
+    return Choice(kubelet=f"bug:{bug.id}", kubernetes=bug.kubernetes)
 
 
 def is_witness(name: str, bug: BugCard) -> bool:

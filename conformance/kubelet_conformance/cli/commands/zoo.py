@@ -8,14 +8,12 @@ from typing import TypeVar
 
 import click
 
-from kubelet_conformance.campaigns.zoo.full_hunt import call_runtime_directly, play_on_each
-from kubelet_conformance.campaigns.zoo.hunt import Caught, Outcome, hunt
+from kubelet_conformance.campaigns.zoo.hunt import Caught, hunt
 from kubelet_conformance.cli.options import ending, reported
 from kubelet_conformance.reports.output import as_json, check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 SCHEMA = 1
@@ -61,29 +59,11 @@ def zoo(  # noqa: PLR0913 - one parameter an option
         deliver("".join(f"{card.id:<14} {safe(card.title)}\n" for card in cards), output)
         return Exit.OK
     names = [card.id for card in cards]
-    hunted = (
-        _hunted_everywhere(names, workers=workers) if full else _each(hunt, names, workers, "bugs hunted")
-    )
-    caught = list(hunted)
+    caught = list(_each(partial(hunt, full=full), names, workers, "bugs hunted"))
     deliver(as_json(_report(caught)) if form == "json" else "".join(_lines(caught)), output)
     if any(each.is_in_doubt for each in caught):
         return Exit.INTERNAL_ERROR
     return Exit.OK if all(each.is_caught for each in caught) else Exit.FAILED
-
-
-def _hunted_everywhere(ids: list[str], *, workers: int) -> Iterator[Caught]:
-    """Run scenario by scenario on all of them, and call the runtimes among them directly."""
-    found: dict[str, dict[str, Outcome]] = {each: {} for each in ids}
-    scenarios = list(every_scenario())
-    played = _each(partial(play_on_each, ids), scenarios, workers, "scenarios played")
-    for scenario, outcomes in zip(scenarios, played, strict=True):
-        for bug, outcome in outcomes.items():
-            found[bug][scenario] = outcome
-    runtimes = [each for each in ids if bug_card(each).is_of_runtimes]
-    directly = _each(call_runtime_directly, runtimes, workers, "wrong runtimes called directly")
-    for bug, outcomes in zip(runtimes, directly, strict=True):
-        found[bug] |= outcomes
-    return (Caught.of(bug_card(bug), found[bug]) for bug in ids)
 
 
 def _each(work: Callable[[str], T], names: list[str], workers: int, done: str) -> Iterator[T]:
