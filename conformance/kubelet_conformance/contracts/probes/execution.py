@@ -199,7 +199,7 @@ def probe_without_result_is_tried_thrice(m: Moment) -> Findings:
         return None
     if m.t - probed.before.ended_t > min(TOGETHER, probed.probe.period_seconds / 2):
         return None
-    if m.t - probed.before.begun_t >= probed.probe.period_seconds:
+    if m.t - probed.before.begun_t >= probed.probe.period_seconds - _GRID_SLACK - probed.before.late:
         return None  # The answers took so long that the next period has begun.
     if probed.before.errors % probes.PROBE_TRIES == 0 and probed.name != "readiness":
         return broken(

@@ -143,8 +143,8 @@ def nothing_happens_before_the_first_status(m: Moment) -> Findings:
     """The runtime is asked for its Status at least every 5 s, and before the first good answer no pod is
     synced.
     """
-    if m.node.started_t is None or m.node.lives < 1:
-        return None
+    if m.node.started_t is None or m.node.lives < 1 or not m.node.kubelet_up:
+        return None  # A call of one that was killed may be recorded just after that.
     if not m.node.note(_Polls).good:
         return broken(f"{m.call.rpc} before the first good Status of this kubelet")
     return KEPT if m.call.rpc == "RunPodSandbox" else None
