@@ -49,6 +49,7 @@ async def test_with_fixture(node: Node, code: int) -> None:
 #: A kubelet that ends when a manifest of a pod called bad is there, or those of pods called left and right.
 MORTAL = """
 import http.server, os, signal, sys, threading, time
+if sys.argv[3:] and "maxPods" in open(sys.argv[3]).read(): sys.exit("no such field: maxPods")
 if "stubborn" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
 class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -87,6 +88,13 @@ async def test_interrupts(node: Node) -> None:
     if len(TIMES) > 1:
         signal.raise_signal(signal.SIGINT)
     await node.wait(60)
+'''
+SET = '''
+from kubelet_conformance.node import witness
+@witness("LOOP-22", max_pods=5)
+async def test_set(node: Node) -> None:
+    """A kubelet with a limit of its own."""
+    await node.wait(0.1)
 '''
 BESIDE = '''
 async def test_beside(node: Node) -> None:
@@ -212,6 +220,17 @@ def evidence(report: dict[str, Any], contract: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+def test_kubelet_that_ends_with_the_settings_of_a_scenario_has_failed(play: Any) -> None:
+    """One that ends before it is ready, where it is not so elsewhere, is reported like any that ends."""
+    mortal_kubelet("{config}", config='"kind: KubeletConfiguration"')
+    ended = play((BESIDE, SET), "--kc-kubelet=k.toml")
+
+    assert ended.ret == 1
+    assert "mine.set\n      kubelet ended with code 1 before it was ready; it wrote:\n" in ended.stdout.str()
+    assert "no such field: maxPods" in ended.stdout.str()
+
+
+@pytest.mark.slow
 def test_interrupt_reports_what_was_played(play: Any) -> None:
     """Ctrl-C ends what is being played, with its traces; the rest is reported as not played."""
     mortal_kubelet()
@@ -246,16 +265,16 @@ def test_kubelet_that_nothing_ends_alone(play: Any) -> None:
     assert re.fullmatch(r"pods then: kcrun-\S+/left kcrun-\S+/right", died[0][-1])
 
 
-def mortal_kubelet(*arguments: str, **seconds: float) -> None:
+def mortal_kubelet(*arguments: str, **keys: object) -> None:
     """Write k.toml, with the kubelet that bad pods end."""
     Path("mortal.py").write_text(MORTAL, encoding="utf-8")
     script = str(Path("mortal.py").absolute())
-    write_target(["{python}", "-S", script, "{healthz_port}", "{pods}", *arguments], **seconds)
+    write_target(["{python}", "-S", script, "{healthz_port}", "{pods}", *arguments], **keys)
 
 
-def write_target(command: list[str], **seconds: float) -> None:
-    """Write k.toml, for a kubelet of this command, and how long it may take."""
-    lines = [f"{key} = {value}" for key, value in seconds.items()]
+def write_target(command: list[str], **keys: object) -> None:
+    """Write k.toml, for a kubelet of this command, with other keys of a target file as they are written."""
+    lines = [f"{key} = {value}" for key, value in keys.items()]
     text = "\n".join([f"[kubelet]\ncommand = {command}\ncapabilities = []", *lines])
     Path("k.toml").write_text(text, encoding="utf-8")
 
@@ -283,7 +302,7 @@ def test_what_is_no_kubelet_is_a_usage_error(
 
 def test_kubelet_that_hangs_on_sigterm_is_a_usage_error(play: Any) -> None:
     """It is asked to end once, and killed."""
-    mortal_kubelet("stubborn", stop_seconds=0.1)
+    mortal_kubelet("/dev/null", "stubborn", stop_seconds=0.1)
     ended = play((QUICK,), "--kc-kubelet=k.toml")
 
     assert ended.ret == pytest.ExitCode.USAGE_ERROR

@@ -23,6 +23,10 @@ _ANSWER_SECONDS = 2.0
 _OK = 200
 
 
+class EndedAtStartError(TargetError, KubeletEndedError):
+    """It ended by itself before it was ready."""
+
+
 class ProcessKubelet(KubeletControl):
     """Runs a target's command, one process after another, in the same places.
 
@@ -144,7 +148,8 @@ class ProcessKubelet(KubeletControl):
         clock, child = LoopClock(0), self._the_child()
         while not await asyncio.to_thread(self.healthy):
             if child.code is not None:
-                raise TargetError(self._with_output(f"ended with {_ending(child.code)} before it was ready"))
+                text = self._with_output(f"ended with {_ending(child.code)} before it was ready")
+                raise EndedAtStartError(text)
             await clock.sleep(_POLL_SECONDS)
 
     async def stop(self) -> None:
