@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
+from trace_builder import FULL_CHANNELS, ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
@@ -50,6 +50,19 @@ def test_unseen_probe_may_be_the_reason() -> None:
     s.stop(c1)
 
     assert s.judge("SYNC-13").verdict is Verdict.KEPT
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_stop_without_events_may_be_an_eviction(*, goes_on: bool) -> None:
+    """SYNC-13: where events may be missing, an unexplained stop breaks only if the pod goes on."""
+    s = TraceBuilder(channels={**FULL_CHANNELS, "events": "limited"})
+    web, sandbox, c1 = running(s)
+    s.stop(c1)
+    s.wait(5)
+    if goes_on:
+        s.run_container(web, sandbox, "c1", attempt=1)
+
+    assert (s.judge("SYNC-13").verdict is Verdict.BROKEN) is goes_on
 
 
 @detects("SYNC-13")
