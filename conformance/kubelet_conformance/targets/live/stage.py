@@ -38,7 +38,7 @@ _CONTROLS = {_FAKE: FAKE_CONTROLS, _CONTAINERD: CONTAINERD_CONTROLS}
 
 _CHARS_MAX = 64
 _SHORT = "/tmp"  # noqa: S108 - the folder there has a name that cannot be guessed, and is private
-_NODES_OF_A_PROCESSOR = 10
+_NODES_OF_A_PROCESSOR = 12
 _NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
 _IN_TURN = (
