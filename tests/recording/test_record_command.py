@@ -160,6 +160,7 @@ def test_listen_path_in_use_is_two(tmp_path: Path) -> None:
         (["-o", "{folder}/t.jsonl", "--max-size", "0"], "0 is not in the range x>=1"),
         (["-o", "{folder}/t.jsonl", "--kubernetes", "new"], "'new' is no Kubernetes version"),
         (["-o", "{folder}/t.jsonl", "--listen", "tcp://x"], "no unix socket with an absolute path"),
+        (["-o", "{folder}/t.jsonl", "--to", "unix:///dev/null"], "/dev/null: this is no socket"),
         ([], "Missing option '-o'"),
         (["-o", "{folder}/x", "--kubernetes", "9.9"], "this suite knows 1.24 to 1.36"),
     ],

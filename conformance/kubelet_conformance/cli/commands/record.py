@@ -173,7 +173,10 @@ def _check_pods(pods: str | None) -> None:
 
 def _look_first(plan: Plan) -> None:
     """Say what is not there yet, for it may come; refuse what can never become good."""
-    error = connection_error(Path(plan.upstream))
+    upstream = Path(plan.upstream)
+    if upstream.exists() and not upstream.is_socket():
+        raise click.ClickException(f"unix://{upstream}: this is no socket; name the runtime's")
+    error = connection_error(upstream)
     if error is not None:
         why = error.strerror or error
         complain(
