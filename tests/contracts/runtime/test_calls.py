@@ -91,18 +91,29 @@ def test_unknown_id_has_no_status(s: TraceBuilder, *, right: bool) -> None:
         s.call("ContainerStatus", {"container_id": "nobody"}, {"status": {"id": "nobody"}})
 
 
+@pytest.mark.parametrize("vanishes", [False, True])
 @detects("CRI-07", if_right=Verdict.NOT_EXERCISED, before=(False, True))
-def test_status_of_what_was_there_when_it_was_asked_for(s: TraceBuilder, *, before: bool) -> None:
-    """CRI-07: an answer that comes late may be of something that was removed since."""
+def test_status_of_what_was_there_when_it_was_asked_for(
+    s: TraceBuilder, *, vanishes: bool, before: bool
+) -> None:
+    """CRI-07: an answer that comes late may be of something that was removed since, or vanished."""
     web = s.pod()
     c1 = s.run_container(web, s.run_sandbox(web))
     s.exited(c1)
     s.call("ListContainers", {}, {"containers": []})
+
+    def go() -> None:
+        if vanishes:
+            s.record("runtime", op="removed", container_id=c1.id)
+        else:
+            s.remove(c1)
+
     if before:
-        s.remove(c1)
+        go()
     asked = s.begin("ContainerStatus", {"container_id": c1.id})
+    s.wait(5)
     if not before:
-        s.wait(5).remove(c1)
+        go()
     s.wait(5).end("ContainerStatus", asked, {"status": {"id": c1.id}})
 
 

@@ -10,6 +10,7 @@ from kubelet_conformance.contracts.facts.pod import is_new_reply
 from kubelet_conformance.contracts.facts.timing import CALL_TIMEOUT, EXEC_SLACK, SAME_MOMENT, STOP_SLACK
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.trace.format import bodies
+from kubelet_conformance.trace.format.records import RuntimeEvent
 from kubelet_conformance.trace.world.kubelet_view import has_injected_fault
 
 _NO_ANSWER = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
@@ -168,9 +169,11 @@ def _id_of(m: Moment) -> str:
     return m.request(bodies.SandboxRequest).pod_sandbox_id
 
 
-@observer(on=done("RemoveContainer", "RemovePodSandbox"))
+@observer(on=done("RemoveContainer", "RemovePodSandbox").either(happened("removed")))
 def _something_is_removed(m: Moment) -> None:
-    m.node.note(_Removed).add(_id_of(m), m.t, m.seq)
+    record = m.record
+    gone = record.container_id or record.sandbox_id if isinstance(record, RuntimeEvent) else _id_of(m)
+    m.node.note(_Removed).add(gone, m.t, m.seq)
 
 
 @unknown_id_is_not_found.clause("found", on=done("ContainerStatus", "PodSandboxStatus"))
