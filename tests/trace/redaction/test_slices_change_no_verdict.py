@@ -112,3 +112,14 @@ def test_no_cut_that_was_found_breaks_anything(name: str, cut: Cut, tmp_path: Pa
 
     assert broken(name, path.read_bytes()) == set()
     assert [broken_anew(path, cut, redacted=redacted) for redacted in (False, True)] == [set(), set()]
+
+
+@pytest.mark.parametrize("path", shipped(traces())[::6], ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_only_pod_is_nearly_the_whole(path: Path) -> None:
+    """What is judged of a trace's only pod is judged of its slice, as often; the node's own rules go."""
+    file, (pod, *_) = io.BytesIO(), pods_and_times(path)[0]
+    slice_trace(path, Cut((pod,)), file)
+    whole, part = outcomes(path.name, path.read_bytes()), outcomes(path.name, file.getvalue())
+    lost = {key for key, one in whole.items() if one.activations > part[key].activations}
+
+    assert len(lost) <= 3

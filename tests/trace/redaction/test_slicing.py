@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from judging import outcomes
-from recording import Json, Recording, load, shipped
+from recording import Json, load, shipped
 from trace_builder import TraceBuilder
 
 from kubelet_conformance.trace.format.errors import TraceError
@@ -28,26 +27,6 @@ def lines(trace: bytes) -> list[Json]:
     """Header and records."""
     found: list[Json] = msgspec.json.Decoder().decode_lines(trace)
     return found
-
-
-def pods_of(recording: Recording) -> list[str]:
-    """The pods that it wants, by name."""
-    found: dict[str, None] = {}
-    for record in recording.records:
-        if record["kind"] == "pod" and record["op"] == "set":
-            meta = record["pod"]["metadata"]
-            found[f"{meta.get('namespace', 'default')}/{meta['name']}"] = None
-    return list(found)
-
-
-@pytest.mark.parametrize("path", shipped(traces())[::6], ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_the_only_pod_is_nearly_the_whole(path: Path) -> None:
-    """What is judged of a trace's only pod is judged of its slice, as often; the node's own rules go."""
-    (pod,) = pods_of(load(path))
-    whole, part = outcomes(path.name, path.read_bytes()), outcomes(path.name, cut_out(path, Cut((pod,))))
-    lost = {key for key, one in whole.items() if one.activations > part[key].activations}
-
-    assert len(lost) <= 3
 
 
 def test_everything_stays_without_a_cut(tmp_path: Path) -> None:

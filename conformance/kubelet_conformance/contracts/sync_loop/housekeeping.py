@@ -80,7 +80,7 @@ def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
     wanted = [pod for pod in m.world.names.values() if _is_new(pod)]
     for older in wanted:
         rivals = [pod for pod in wanted if pod is not older and _ports(pod) & _ports(older)]
-        if rivals and all(_age(older) < _age(pod) for pod in rivals) and not _taken(m, older):
+        if rivals and all(age(older) < age(pod) for pod in rivals) and not _taken(m, older):
             yield answered(
                 by=call("RunPodSandbox").where(of(older)),
                 within=timing.KUBELET_START,
@@ -102,7 +102,7 @@ def _is_new(pod: Pod) -> bool:
     return pod.source == "api" and pod.wanted and pod.born and not pod.sandboxes and pod.termination is None
 
 
-def _age(pod: Pod) -> str:
+def age(pod: Pod) -> str:
     """When it was created: times in UTC, cut to seconds, which sort as text."""
     return (pod.manifest.metadata.creation_timestamp if pod.manifest is not None else None) or ""
 
@@ -117,7 +117,7 @@ def _ports(pod: Pod) -> frozenset[tuple[str, int]]:
 def _taken(m: Moment, pod: Pod) -> bool:
     """Another pod holds the port, or may hold it, as it ran before."""
     others = (other for other in m.world.names.values() if other.sandboxes or other.static)
-    return not _age(pod) or any(_ports(other) & _ports(pod) for other in others)
+    return not age(pod) or any(_ports(other) & _ports(pod) for other in others)
 
 
 @contract("LOOP-15", on=call("StopContainer"), needs=(CRI, PODS), clause="deleted")

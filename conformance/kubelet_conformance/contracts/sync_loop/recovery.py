@@ -14,6 +14,7 @@ from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, REFUSED, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.facts.probe import exec_probes, runs_of
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, RETRY
+from kubelet_conformance.contracts.sync_loop.housekeeping import age
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -36,7 +37,7 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
     wanted = [pod for pod in m.world.pods.values() if _is_to_be_admitted(pod)]
     for pod in wanted:
         rivals = [other for other in wanted if other is not pod and _ports(other) & _ports(pod)]
-        if pod.sandboxes and any(not other.sandboxes and _age(other) < _age(pod) for other in rivals):
+        if pod.sandboxes and any(not other.sandboxes and age(other) < age(pod) for other in rivals):
             yield answered(
                 by=REFUSED.where(of(pod)),
                 within=KUBELET_START,
@@ -56,11 +57,6 @@ def _ports(pod: Pod) -> frozenset[tuple[str, int]]:
     return frozenset(
         (port.protocol, port.host_port) for c in containers for port in c.ports or () if port.host_port
     )
-
-
-def _age(pod: Pod) -> str:
-    """When it was created: times in UTC, cut to seconds, which sort as text."""
-    return (pod.manifest.metadata.creation_timestamp if pod.manifest is not None else None) or ""
 
 
 @contract("RESTARTKUBELET-08", on=call("StopContainer"), needs=(CRI, PODS))
