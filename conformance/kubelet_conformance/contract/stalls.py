@@ -58,15 +58,19 @@ class Stalls:
 
     def views(self) -> tuple[View, ...]:
         """What is broken in each of them is not broken because of a stall."""
-        return View(self._left_out, self._excused_until), View(self._at_their_begin)
+        return (
+            View(lambda t: t - self._stood_still(t), self._excused_until),
+            View(lambda t: t + self._stood_still(t)),
+            View(self._at_their_begin),
+        )
 
-    def _left_out(self, t: float) -> float:
-        """The clock stands still while the machine does."""
+    def _stood_still(self, t: float) -> float:
+        """How long the machine had stood still by then."""
         place = bisect_right(self._begins, t) - 1
         if place < 0:
-            return t
+            return 0.0
         begin, end = self._spans[place]
-        return t - self._lost[place] - (min(t, end) - begin)
+        return self._lost[place] + min(t, end) - begin
 
     def _at_their_begin(self, t: float) -> float:
         """All that a stall may have held up took place when it began."""
