@@ -85,13 +85,10 @@ def cuts(draw: st.DrawFn) -> tuple[Path, Cut]:
     """A shipped trace, and a cut of it by pods, at times at or beside those of its records, or by both."""
     path = draw(st.sampled_from(shipped(traces())))
     pods, times = pods_and_times(path)
-    moment = st.builds(
-        lambda t, beside: min(max(t + beside, 0.0), times[-1]),
-        st.sampled_from(times),
-        st.sampled_from((0.0, 0.0005, -0.0005, 0.3)),
-    )
+    beside = st.sampled_from((0.0, 0.0005, -0.0005, 0.3))
+    drawn = [draw(st.sampled_from(times)) + draw(beside) for _ in range(2)]
+    begin, end = sorted(min(max(t, 0.0), times[-1]) for t in drawn)
     chosen = draw(st.lists(st.sampled_from(pods), max_size=2, unique=True))
-    begin, end = sorted(draw(st.tuples(moment, moment)))
     return path, Cut(tuple(chosen), draw(st.sampled_from((None, begin))), draw(st.sampled_from((None, end))))
 
 
