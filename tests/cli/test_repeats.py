@@ -23,7 +23,7 @@ sys.exit(2)
 
 def written(folder: Path, number: int, verdict: str, code: int, **scenario: Any) -> None:
     """The report of one run: of one contract that is always broken, and of one with this verdict."""
-    ended = {"name": "plain", "failed": "", "died": "", "broken": [], "unmet": "", **scenario}
+    ended: dict[str, Any] = {"name": "plain", "failed": "", "died": "", "broken": [], "unmet": "", **scenario}
     report = {
         "contracts": [{"id": "TERM-01", "verdict": "broken"}, {"id": "TERM-02", "verdict": verdict}],
         "scenarios": [ended],

@@ -121,8 +121,8 @@ def judge_file(  # noqa: PLR0913 - the trace, its contracts, the options and the
     broken = [each for each in contracts if judged.outcomes[each.id].breaks]
     if broken:
         breaks = [_breaks(partial(read, broken, view)) for view in Stalls(judged.trace.stalls).views()]
-        certain = set.intersection(*breaks)
-        judged.outcomes.update(read(broken, is_certain=lambda *at: at in certain).outcomes)
+        certain = breaks[0].intersection(*breaks)
+        judged.outcomes.update(read(broken, is_certain=lambda clause, seq: (clause, seq) in certain).outcomes)
     return judged
 
 

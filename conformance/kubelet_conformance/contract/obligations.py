@@ -67,7 +67,7 @@ class Ledger:
         self,
         awaited: Iterable[str] = (),
         waits: Callable[[Entity], bool] = lambda _: False,
-        excused: Callable[[Obligation, float], float] = lambda *_: -math.inf,
+        excused: Callable[[Obligation, float], float] = lambda _obligation, _t: -math.inf,
     ) -> None:
         self._waits = waits
         self._excused = excused
