@@ -12,8 +12,9 @@ async def test_runtime_that_is_not_ready_stops_everything(node: Node) -> None:
         late = node.want(pod(name="late"))
         web.exit(code=1)
         await node.wait(20)
-    await late.until_running("c1", within=10)
-    await web.until_running("c1", attempt=1, within=10)
+    # The runtime is asked each 5 s, and the loop sleeps for up to 5 s.
+    await late.until_running("c1", within=20)
+    await web.until_running("c1", attempt=1, within=20)
 
 
 @witness("LOOP-03", "LOOP-05")
