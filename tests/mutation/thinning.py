@@ -62,7 +62,7 @@ def _polled(records: Iterable[Json], seconds: float, first: float) -> Iterator[J
 def _limited(records: Iterable[Json], draw: Draw, share: float, late: float) -> list[Json]:
     """The records without a share of the events, and the others up to so many seconds late."""
     *others, end = records
-    kept = []
+    kept = list[Json]()
     for each in others:
         if each["kind"] != "event":
             kept.append(each)
