@@ -7,6 +7,8 @@ from running import POST_START, hook, with_sidecar
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
 
+from kubelet_conformance.contract.verdicts import Verdict
+
 PROBE = {"exec": {"command": ["x", "0", "0"]}}
 
 
@@ -114,6 +116,15 @@ def test_end_of_a_sidecar_is_read_before_its_restart(s: TraceBuilder, *, right: 
     web, sandbox, sc, _ = served(s)
     s.wait(5).exited(sc, 0, seen=right)
     s.run_container(web, sandbox, "sc", attempt=1)
+
+
+@detects("SIDECAR-07", if_right=Verdict.NOT_EXERCISED, reason=("ErrImageNeverPull", "BackOff"))
+def test_sidecar_whose_image_may_not_be_pulled(s: TraceBuilder, *, reason: str) -> None:
+    """SIDECAR-07: one whose absent image may not be pulled does not come back."""
+    web, _, sc, _ = served(s)
+    s.wait(5).exited(sc, 1)
+    s.record("event", uid=web.uid, type="Warning", reason=reason, message="", count=1, container="sc")
+    s.wait(60)
 
 
 @detects("SIDECAR-23", stopped=(True, False))

@@ -289,7 +289,14 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
     record = m.record
     if not isinstance(record, ApiWrite) or record.code != static_pods.CREATED or not record.uid:
         return None
-    uid = record.uid
+    uid, name = record.uid, static_pods.name_of(static_pods.body_of(record))
+    pod = m.world.names.get(name)
+    if pod is None or any(version is not pod for version in m.world.nameless(*name)):
+        return None  # The manifest that it shows may be gone, and with it the status.
+    changes = pod_unset().either(pod_set().where(lambda n: not is_mirror(n)))
+    if pod.restart_policy != "Always":
+        # What ended in the mirror before may forbid the status until there are new records (STATUS-10).
+        changes = changes.either(static_pods.HOLDS_UP.where(of(pod)))
 
     def names_it(n: Moment) -> bool:
         wrote = n.record
@@ -300,7 +307,7 @@ def each_mirror_gets_the_status(m: Moment) -> Findings:
     return answered(
         by=static_pods.API_WRITE.either(status()).where(names_it),
         within=timing.STATUS_BATCH + timing.REACTION,
-        unless=FAULT.either(pod_unset(), pod_set().where(lambda n: not is_mirror(n))),
+        unless=FAULT.either(changes),
         whole_node=True,
         text="the status is written to the new mirror",
     )

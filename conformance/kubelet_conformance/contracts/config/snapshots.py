@@ -7,7 +7,15 @@ from msgspec import field
 from kubelet_conformance.contract import Finding, Manifest, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, exited, kubelet, pod_set, pod_unset
+from kubelet_conformance.contract.patterns import (
+    call,
+    done,
+    exited,
+    kubelet,
+    pod_set,
+    pod_unset,
+    sandbox_died,
+)
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
@@ -152,7 +160,7 @@ def kill_waits_for_all_sources(m: Moment, pod: Pod) -> Findings:
         not_before=call("StopContainer", "StopPodSandbox").where(pods.of(pod)),
         unless=pod_set()
         .where(is_sent_for(pod))
-        .either(exited().where(pods.of(pod))),  # It may end on its own.
+        .either(exited().where(pods.of(pod)), sandbox_died().where(pods.of(pod))),  # It may end on its own.
         whole_node=True,
         text=f"the API server has sent its pods, and {pod.name} stays until then,",
     )
@@ -171,7 +179,9 @@ def deferred_kill_comes(m: Moment) -> Iterator[Finding]:
                 yield answered(
                     by=call("StopContainer").where(pods.about(container)),
                     within=KUBELET_START + RETRY,
-                    unless=pods.FAULT.either(pod_set().where(is_sent_for(pod))),
+                    unless=pods.FAULT.either(
+                        pod_set().where(is_sent_for(pod)), exited().where(pods.about(container))
+                    ),
                     whole_node=True,
                     text=f"container {container.name} of {pod.name}, which left its source, is stopped",
                 )

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kubelet import sees_its_runtime
-from kubelet_conformance.contracts.facts.pod import FAULT, may_not_refer, of, runs_post_start
+from kubelet_conformance.contracts.facts.pod import FAULT, may_not_refer, of
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.status import may_be_older
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION, RETRY, RETRY_SLACK
@@ -98,10 +98,6 @@ def _manifest_is_sent(m: Moment) -> None:
         versions[name] = _Version(content, (old.uid or old.before) if old is not None else "", m.t, m.seq)
 
 
-_HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
-"""A sync that was in progress goes on to its end, and waits for images and for hooks."""
-
-
 @uid_follows_the_content.clause("edit", on=pod_set())
 def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
     """An edit ends the old pod and starts another one."""
@@ -127,7 +123,9 @@ def edited_pod_is_another_pod(m: Moment, manifest: Manifest) -> Findings:
         by=call("RunPodSandbox").where(is_new),
         within=FILE_POLL + old.spec.grace_seconds + 2 * (RETRY + RETRY_SLACK),
         unless=FAULT.either(
-            pod_set().where(is_sent_again), pod_unset().where(is_sent_again), _HOLDS_UP.where(of(old))
+            pod_set().where(is_sent_again),
+            pod_unset().where(is_sent_again),
+            static_pods.HOLDS_UP.where(of(old)),
         ),
         not_before=call("CreateContainer")
         .where(of(old))

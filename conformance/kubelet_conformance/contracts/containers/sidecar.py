@@ -31,6 +31,7 @@ from kubelet_conformance.contracts.facts.container import (
 )
 from kubelet_conformance.contracts.facts.kills import reasons
 from kubelet_conformance.contracts.facts.pod import (
+    another_image,
     at_its_end,
     hook_command,
     left_created,
@@ -209,7 +210,9 @@ def killed_one_comes_back_alone(m: Moment, pod: Pod, container: Container) -> Fi
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=CALLED_OFF.either(exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now))),
+        unless=CALLED_OFF.either(
+            exited(), _STOP_OF_AN_APP.where(lambda now: not is_for_this(now)), another_image(container)
+        ),
         not_before=_STOP_OF_AN_APP.where(is_for_this),
         text=f"sidecar {container.name} is created again",
     )
@@ -249,7 +252,9 @@ def _comes_back(m: Moment, container: Container) -> Finding:
     return answered(
         by=start_of(container.name),
         within=restart_bound(m, container.name),
-        unless=HELD_UP.either(exited().where(lambda now: now.container is not container)),
+        unless=HELD_UP.either(
+            exited().where(lambda now: now.container is not container), another_image(container)
+        ),
         text=f"sidecar {container.name} is created again",
     )
 
@@ -318,7 +323,7 @@ def created_one_is_started_again(m: Moment) -> Findings:
     return answered(
         by=start_of(container.name),
         within=retry_bound(m, container.name),
-        unless=HELD_UP.either(left_created_state(container)),
+        unless=HELD_UP.either(left_created_state(container), another_image(container)),
         text=f"sidecar {container.name} is created again after its start failed",
     )
 

@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.facts.status import REFUSED
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.errors import BodyError
-from kubelet_conformance.trace.format.labels import Annotation, Label
+from kubelet_conformance.trace.format.labels import Annotation, Label, shown
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler, PodSpec
 
 NANOSECONDS = 1_000_000_000
@@ -140,7 +140,7 @@ def _wrong_label(labels: dict[str, str], expected: dict[str, str]) -> str:
     """The first label that differs from the expected ones, as text."""
     for key, value in expected.items():
         if labels.get(key) != value:
-            return f"label {key} is {labels.get(key, 'absent')!r}, expected {value!r}"
+            return f"label {key} is {shown(labels, key)}, expected {value!r}"
     return f"label {min(labels.keys() - expected.keys())} is none of a container's"
 
 
@@ -152,9 +152,9 @@ def _wrong_annotation(
     annotations: dict[str, str], spec: ContainerSpec, graces: tuple[str, ...]
 ) -> str | None:
     if not _is_hex(annotations.get(Annotation.HASH, "")):
-        return f"the hash is {annotations.get(Annotation.HASH, 'absent')!r}, no hexadecimal number"
+        return f"the hash is {shown(annotations, Annotation.HASH)}, no hexadecimal number"
     if not annotations.get(Annotation.RESTART_COUNT, "").isdigit():
-        return f"the restart count is {annotations.get(Annotation.RESTART_COUNT, 'absent')!r}"
+        return f"the restart count is {shown(annotations, Annotation.RESTART_COUNT)}"
     expected = {
         Annotation.TERMINATION_MESSAGE_PATH: spec.termination_message_path,
         Annotation.TERMINATION_MESSAGE_POLICY: spec.termination_message_policy,
@@ -163,9 +163,9 @@ def _wrong_annotation(
         expected[Annotation.POD_GRACE] = graces[0]
     if not expected.items() <= annotations.items():
         key = next(key for key, value in expected.items() if annotations.get(key) != value)
-        return f"{key} is {annotations.get(key, 'absent')!r}, expected {expected[key]!r}"
+        return f"{key} is {shown(annotations, key)}, expected {expected[key]!r}"
     if bool(spec.ports) != (Annotation.PORTS in annotations):
-        return f"{Annotation.PORTS} is {annotations.get(Annotation.PORTS, 'absent')!r}"
+        return f"{Annotation.PORTS} is {shown(annotations, Annotation.PORTS)}"
     return _wrong_hook(annotations.get(Annotation.PRE_STOP_HANDLER), spec.lifecycle.pre_stop)
 
 

@@ -4,7 +4,16 @@ from collections.abc import Iterator
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import answered, observer
-from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_set, sandbox_died, status
+from kubelet_conformance.contract.patterns import (
+    call,
+    done,
+    event,
+    exited,
+    failed,
+    pod_set,
+    sandbox_died,
+    status,
+)
 from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import (
     FAULT,
@@ -33,11 +42,12 @@ def _gave_up(m: Moment) -> bool:
 CALLED_OFF: Pattern = TERMINATION_ASKED.either(
     sandbox_died(),
     call("PullImage"),
+    event("ErrImageNeverPull"),
     failed("PodSandboxStatus", "ContainerStatus"),
     status().where(_gave_up),
 )
 """After this a container need not be created soon: the pod is terminated, its sandbox died, an image takes
-long, or what became of it cannot be read (WORK-18).
+long or may not be pulled, or what became of it cannot be read (WORK-18).
 """
 
 

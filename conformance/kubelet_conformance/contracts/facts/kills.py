@@ -13,6 +13,7 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import has_other_probes
 from kubelet_conformance.contracts.facts.sandbox import GONE, why_replaced
+from kubelet_conformance.contracts.facts.static_pod import is_of_a_former_instance
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -116,6 +117,9 @@ def _reasons(m: Moment) -> list[Reason]:
             found.append(_reason("deleted", "the pod is gone", Graces(pod.spec.grace_seconds), end.seq))
         if since_when_at_work(pod, m.t) - informed_by(m, end.t) > REACTION:
             return found
+    elif is_of_a_former_instance(container) and pod.spec is not None:
+        grace = pod.spec.grace_seconds
+        found.append(_reason("deleted", "its file was removed", Graces(grace, grace), pod.set_seq))
     spec = container.spec
     if pod.spec is not None and spec is not None:
         graces = Graces(pod.spec.grace_seconds)
@@ -253,6 +257,8 @@ def _goes_whole(m: Moment, pod: Pod, container: Container) -> bool:
     sandbox = container.sandbox
     if pod.termination is not None or pods.at_its_end(pod) or time_may_be_over(m, pod):
         return True
+    if is_of_a_former_instance(container):
+        return True
     return sandbox is None or sandbox.state != "ready"
 
 
@@ -274,7 +280,7 @@ def is_killed_already(m: Moment, container: Container) -> bool:
 def was_killed_alone(pod: Pod, container: Container) -> bool:
     """The container was stopped for its own hook or probe, and that ended the pod: none waited for it."""
     sandbox = container.sandbox
-    if pod.termination is not None or sandbox is None:
+    if pod.termination is not None or sandbox is None or is_of_a_former_instance(container):
         return False
     if sandbox.state != "ready":
         last = container.stops[-1].call.t if container.stops else math.inf

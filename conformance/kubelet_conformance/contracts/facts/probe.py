@@ -156,6 +156,20 @@ def ever_succeeded(container: Container, name: Name) -> bool:
     return name in container.note(_Probing).succeeded
 
 
+def may_have_a_former_worker(m: Moment, container: Container) -> bool:
+    """A probe worker of the static pod's former instance may still be there, so that no other one is made.
+
+    When a kubelet has just started, a worker first sleeps for a part of its period, whatever stops it
+    (prober/worker.go run).
+    """
+    pod, began, created_t = container.pod, m.node.started_t, container.created_t
+    if pod is None or began is None or created_t is None or pod.back_t < began:
+        return False
+    return created_t - began < 2 * max(
+        (probe.period_seconds for _, probe in probes_of(container.spec)), default=0
+    )
+
+
 def probe_at(m: Moment) -> Probed | None:
     """Record an execution (call it for every moment of PROBES); return what it is, if it is a probe's."""
     container = m.container

@@ -9,9 +9,16 @@ from msgspec import field
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Predicate, Sandbox
 from kubelet_conformance.contract.definition import answered, observer
-from kubelet_conformance.contract.patterns import call, deleted, pod_set, pod_unset
+from kubelet_conformance.contract.patterns import call, deleted, exited, pod_set, pod_unset
 from kubelet_conformance.contracts.facts.kubelet import is_informed
-from kubelet_conformance.contracts.facts.pod import FAULT, MIRROR, about, of
+from kubelet_conformance.contracts.facts.pod import (
+    FAULT,
+    MIRROR,
+    about,
+    of,
+    post_start_in_flight,
+    runs_post_start,
+)
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.status import is_lost
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION
@@ -50,22 +57,32 @@ def is_sent_for(pod: Pod) -> Predicate:
     return lambda m: sent_static(m) == (pod.namespace, pod.name)
 
 
+HOLDS_UP = call("PullImage").either(call("ExecSync").where(runs_post_start))
+"""A sync that was in progress goes on to its end, and waits for images and for hooks."""
+
+
 def stops_after_removal(m: Moment, pod: Pod, text: Callable[[Container], str]) -> Iterator[Finding]:
     """Each running container of a static pod is stopped soon after its manifest was removed.
 
-    A sidecar is stopped when the app containers have ended, for which they have the pod's grace.
+    A sidecar is stopped when the app containers have ended, for which they have the pod's grace. A sync that
+    waits for a hook or an image goes on to its end.
     """
     grace = pod.spec.grace_seconds if pod.spec is not None else 0
     runs_apps = any(c.state == "running" for c in pod.of_kind("app"))
     if sent_static(m) is None or not pod.static or not pod.born or not is_informed(m):
         return
+    if post_start_in_flight(pod) is not None:
+        return
+    held_up = HOLDS_UP.where(of(pod))
     for container in pod.every_container():
         if container.state == "running" and container.born and not container.stopping:
             kills = call("StopContainer", "ExecSync").where(about(container))
             yield answered(
                 by=kills.either(call("StopPodSandbox").where(of(pod))),
                 within=FILE_POLL + REACTION + (grace if runs_apps and container.kind == "sidecar" else 0),
-                unless=FAULT.either(pod_set().where(is_sent_for(pod))),
+                unless=FAULT.either(
+                    pod_set().where(is_sent_for(pod)), held_up, exited().where(about(container))
+                ),
                 whole_node=True,
                 text=text(container),
             )
@@ -93,9 +110,8 @@ _LOOKED_AFTER_SINCE = (1, 27)
 
 
 class _Life(Note):
-    """When the pod last came back, and when its last mirror was deleted."""
+    """When the pod's last mirror was deleted."""
 
-    back_t: float | None = None
     mirror_gone_t: float = -math.inf
     gone_uid: str = ""
 
@@ -112,14 +128,11 @@ class _Edited(Note):
     t: float = -math.inf
 
 
-@observer(on=pod_set().either(deleted()))
-def take_lives(m: Moment) -> None:
-    """Record which pods come back, and which mirrors are deleted."""
-    pod, record = m.pod, m.record
-    if pod is not None and pod.static and isinstance(record, Deleted):
-        pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, record.uid
-    elif pod is not None and pod.static and not pod.wanted:
-        pod.note(_Life).back_t = m.t
+@observer(on=deleted())
+def take_deletions(m: Moment, pod: Pod) -> None:
+    """Record which mirrors are deleted."""
+    if pod.static and isinstance(m.record, Deleted):
+        pod.note(_Life).mirror_gone_t, pod.note(_Life).gone_uid = m.t, m.record.uid
 
 
 @observer(on=pod_unset().either(pod_set()))
@@ -136,6 +149,12 @@ def _file_went_t(m: Moment, pod: Pod) -> float:
     """When the pod's file was last removed, or became that of another pod; minus infinity if never."""
     gone_t = m.node.note(_Removed).t.get((pod.namespace, pod.name), -math.inf)
     return max(gone_t, pod.note(_Edited).t)
+
+
+def is_of_a_former_instance(container: Container) -> bool:
+    """The container is older than the return of its static pod: it ends as its file had been removed."""
+    pod, created_t = container.pod, container.created_t
+    return pod is not None and created_t is not None and created_t <= pod.back_t
 
 
 def has_come_back(m: Moment, pod: Pod) -> bool:
@@ -220,11 +239,10 @@ def status_may_be_forgotten(m: Moment, pod: Pod) -> bool:
         pod.note(_Life).mirror_gone_t >= pod.status_t or kubelet_view(m).api_was_away(began_t)
     ):
         return True
-    back_t = pod.note(_Life).back_t
-    if not pod.wanted or back_t is None:
+    if not pod.wanted or pod.back_t == -math.inf:
         return not pod.wanted
     run = pod.sandbox.run if pod.sandbox is not None else None
-    return run is None or run.t < back_t or pod.status_t < run.t
+    return run is None or run.t < pod.back_t or pod.status_t < run.t
 
 
 def is_forgotten(m: Moment, pod: Pod) -> bool:

@@ -437,6 +437,8 @@ def is_unseen(m: Moment, entry: Entry, t: float) -> bool:
     state.
     """
     is_same = entry.before is not None and entry.before.state == entry.status.state
+    # A static pod's first status may have waited for its mirror, since the sync began (STATIC-16).
+    is_same = is_same or (entry.before is None and m.pod is not None and m.pod.static)
     return shows_its_sandbox_only(m) or may_be_old(m, t, is_same=is_same)
 
 

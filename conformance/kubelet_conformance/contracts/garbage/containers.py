@@ -184,13 +184,6 @@ def _was_unknown(container: Container) -> bool:
     return container.state == "unknown" or container.note(_Reported).unknown
 
 
-class _Return(Note):
-    """When a pod that was gone came back: a garbage collection just before does not know that."""
-
-    is_gone: bool = False
-    t: float = -math.inf
-
-
 @contract("GC-05", on=call("RemovePodSandbox"), needs=(CRI, PODS))
 def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     """A sandbox is removed only when it is not ready, was stopped, and has no containers left; the newest one
@@ -209,18 +202,13 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
         return broken(f"the sandbox is removed with containers left in it: {left}", run)
     # Everything of a deleted pod that has ended is removed, a moment before its object is.
     over = may_be_disrupted(pod) or (pod.termination is not None and len(sandbox.stops) > 1)
-    is_back = m.t <= informed_by(m, pod.note(_Return).t) + API_POLL and pod.note(_Return).t > -math.inf
+    if (pod.former_phase or pod.finished) and (sandbox.ready_t or 0.0) < pod.back_t:
+        over = True  # A static pod that had ended for good is not run again when it comes back.
+    # A garbage collection just before it came back does not know that.
+    is_back = pod.back_t > -math.inf and m.t <= informed_by(m, pod.back_t) + API_POLL
     if sandbox is pod.sandbox and pod.wanted and not over and not is_back:
         return broken("the newest sandbox of a pod that still exists is removed", run)
     return KEPT
-
-
-@observer(on=pod_unset().either(pod_set()))
-def _pod_comes_back(m: Moment, pod: Pod) -> None:
-    memory, is_set = pod.note(_Return), m.keys[0] == "pod:set"
-    if is_set and memory.is_gone:
-        memory.t = m.t
-    memory.is_gone = not is_set
 
 
 @sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())

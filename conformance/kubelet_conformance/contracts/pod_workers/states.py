@@ -35,7 +35,10 @@ _LONGEST_SYNC = 4 * timing.CALL_TIMEOUT
 """How long the rest of a sync may take that pulls nothing and runs no hook: a sandbox and a container."""
 _STEPS = ("RunPodSandbox", "PullImage", "CreateContainer", "StartContainer")
 _MAKING = call("RunPodSandbox", "CreateContainer", "StartContainer")
-_ANSWERED = done(*_STEPS, "StopContainer").either(failed(*_STEPS, "StopContainer"))
+_GOES_ON = pods.starts_or_creates().either(call("ExecSync").where(pods.runs_post_start))
+_ANSWERED = done(*_STEPS, "StopContainer").either(
+    failed(*_STEPS, "StopContainer"), done("ExecSync").where(pods.runs_post_start)
+)
 
 
 @contract("WORK-01", on=call(*_STEPS))
@@ -102,7 +105,7 @@ def _stops_of(pod: Pod, since_t: float) -> Iterator[Finding]:
     for container in pod.of_kind("app", "init"):
         if not pods.believed_running(container) or pods.stop_asked(container, since_t) or container.stopping:
             continue
-        goes_on = pods.starts_or_creates().either(_KILL.where(_is_for_itself)).where(pods.of(pod))
+        goes_on = _GOES_ON.either(_KILL.where(_is_for_itself)).where(pods.of(pod))
         called_off = pods.end_is_read(container).either(goes_on)
         yield answered(
             by=call("StopContainer", "ExecSync").where(pods.about(container)),

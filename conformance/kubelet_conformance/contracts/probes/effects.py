@@ -13,10 +13,11 @@ from kubelet_conformance.contract.applicability import (
     since,
 )
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
-from kubelet_conformance.contract.patterns import call, event, exited, status
+from kubelet_conformance.contract.patterns import call, event, exited, pod_set, status
 from kubelet_conformance.contracts.facts import probe as probes
 from kubelet_conformance.contracts.facts.kills import explained, is_killed_already, to_be_explained
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is_first_of_this_life, is_on
+from kubelet_conformance.contracts.facts.static_pod import is_sent_for
 from kubelet_conformance.contracts.facts.status import AGAIN, is_late, shows_other_changes, shows_probes_only
 from kubelet_conformance.contracts.facts.timing import API_POLL, KUBELET_START, REACTION
 from kubelet_conformance.trace.format.records import Event
@@ -48,6 +49,8 @@ def container_is_not_ready_at_first(m: Moment) -> Iterator[Finding]:
                 continue
             if says and not probes.ever_succeeded(container, name):
                 if _workers_are_to_come(m, container) or probes.probes_have_ended(m):
+                    continue
+                if probes.may_have_a_former_worker(m, container):
                     continue
                 said = "ready" if name == "readiness" else "started"
                 text = f"{one.name} is shown as {said}, and its {name} probe has never succeeded"
@@ -175,18 +178,20 @@ def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
         if container.state != "running" or not container.born:
             continue
         ends = exited().where(about(container))
+        comes_back = pod_set().where(is_sent_for(pod))
         for name, probe in probes.exec_probes(container).items():
             late = probes.runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
             if name == "readiness" and _ready_to_go_on(m, container):
                 yield answered(
                     by=probes.runs_probe(container, probe),
                     within=probe.period_seconds + REACTION,
-                    unless=ends.either(call("StopPodSandbox")),
+                    unless=ends.either(call("StopPodSandbox"), comes_back),
                     text=f"the readiness probe of {container.name} goes on while it is stopped",
                 )
             elif name != "readiness" and container.kind != "sidecar":  # See SIDECAR-25.
                 yield answered(
                     by=ends.either(call("RemoveContainer", "StopPodSandbox")),
+                    unless=comes_back,
                     not_before=late,
                     text=f"container {container.name} ends and is not probed for {name}",
                 )

@@ -55,7 +55,7 @@ def every_probe_is_executed(m: Moment, container: Container) -> Iterator[Finding
     if any(name == "startup" for name, _ in probes.probes_of(container.spec)):
         for later in ("liveness", "readiness"):
             followed.pop(later, None)
-    if m.pod is not None and _still_probed(m.pod, container):
+    if probes.may_have_a_former_worker(m, container) or (m.pod and _still_probed(m.pod, container)):
         return
     for name, probe in followed.items():
         yield _first_run(container, name, probe)

@@ -60,22 +60,12 @@ def post_start_follows_the_start(_: Moment, container: Container) -> Findings:
     )
 
 
-def _post_start_in_flight(pod: Pod) -> Execution | None:
-    """The postStart hook that some container of the pod is running."""
-    running = (container for container in pod.every_container() if container.state == "running")
-    for container in running:
-        for hook in pods.post_starts(container):
-            if hook.end_t is None and hook.call.id in container.hooks_open:
-                return hook
-    return None
-
-
 @contract("HOOK-02", on=call("CreateContainer", "StartContainer"), needs=(CRI, PODS), clause="waits")
 def next_container_waits_for_the_hook(_: Moment, pod: Pod) -> Findings:
     """The container after one with a postStart hook is created only when the hook has returned; exec hooks
     are called without a timeout.
     """
-    hook = _post_start_in_flight(pod)
+    hook = pods.post_start_in_flight(pod)
     if hook is not None:
         return broken("expected the running postStart hook to be awaited", hook.call.seq)
     with_hook = (c for c in pod.every_container() if pods.hook_command(c, "post_start") is not None)
@@ -133,7 +123,7 @@ def killed_one_is_made_again(m: Moment, pod: Pod, container: Container) -> Findi
 @contract("HOOK-04", on=status(), needs=(CRI, PODS, STATUS))
 def container_is_not_published_running_in_its_hook(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """While its postStart hook runs, a container's status is not yet Running."""
-    hook = _post_start_in_flight(pod)
+    hook = pods.post_start_in_flight(pod)
     if hook is None:
         return None
     request = hook.call.request.view(ExecSyncRequest)

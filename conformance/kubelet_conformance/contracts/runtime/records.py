@@ -1,7 +1,9 @@
 """CRI: what the runtime reports of its sandboxes and containers: as requested, and consistent over time."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import asdict
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Sandbox
 from kubelet_conformance.contract.applicability import since
@@ -10,15 +12,16 @@ from kubelet_conformance.contract.patterns import done, exited, failed, happened
 from kubelet_conformance.contracts.facts.pod import FAULT
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.trace.format import bodies
+from kubelet_conformance.trace.format.labels import shown
 from kubelet_conformance.trace.format.records import Call, Fault
-from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
+from kubelet_conformance.trace.world.readings import ReportedContainer, ReportedSandbox
 
 ID_SCHEME = "sha256:"
 LEAST_NANOSECONDS = 10**17
 """1973: a smaller number is a time in a coarser unit."""
 
 
-def newly_reported_records(m: Moment) -> Sequence[ToldContainer | ToldSandbox]:
+def newly_reported_records(m: Moment) -> Sequence[ReportedContainer | ReportedSandbox]:
     """What the runtime newly reports here: of containers, or else of sandboxes."""
     return m.containers_reported or m.sandboxes_reported
 
@@ -73,12 +76,12 @@ def created_at_is_nanoseconds_and_orders_attempts(m: Moment) -> Iterator[Finding
         yield KEPT
 
 
-def _difference(what: str, asked: dict[str, str], said: dict[str, str]) -> str | None:
+def _difference(what: str, asked: Mapping[str, object], said: Mapping[str, object]) -> str | None:
     if asked == said:
         return None
     keys = sorted(key for key in {*asked, *said} if asked.get(key) != said.get(key))
     key = keys[0]
-    return f"{what} {key} was {asked.get(key, 'absent')!r} and is {said.get(key, 'absent')!r}"
+    return f"{what} {key} was {shown(asked, key)} and is {shown(said, key)}"
 
 
 @contract("CRI-18", on=newly_reported("container", "sandbox"))
@@ -144,9 +147,8 @@ def sandbox_records_are_whole(m: Moment) -> Iterator[Finding]:
         elif asked is not None and record.id != asked:
             yield broken(f"the status asked for is of {asked[:12]}, the answer of {record.id[:12]}")
         elif known is not None and known.config and known.config.metadata != meta:
-            yield broken(
-                f"sandbox {record.id[:12]} was run as {known.config.metadata}, and is {meta}", _made(known)
-            )
+            wrong = _difference("metadata", asdict(known.config.metadata), asdict(meta))
+            yield broken(f"sandbox {record.id[:12]}: {wrong}", _made(known))
         else:
             yield KEPT
 
@@ -212,7 +214,7 @@ def stopped_container_has_exited(m: Moment) -> Iterator[Finding]:
             yield KEPT
 
 
-def _wrong_end(one: ToldContainer) -> str | None:
+def _wrong_end(one: ReportedContainer) -> str | None:
     """What is wrong with the exit data of an exited container."""
     record, known = one.record, one.known
     if not record.finished_at or (record.started_at and record.finished_at < record.started_at):

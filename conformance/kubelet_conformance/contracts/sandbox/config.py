@@ -1,12 +1,14 @@
 """SANDBOX: the config that a sandbox is run with, and that its containers are made in it with."""
 
+from typing import TypeAlias
+
 from kubelet_conformance.contract import Moment, Pod, PodSpec
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract
 from kubelet_conformance.contract.patterns import call
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked, standing
 from kubelet_conformance.trace.format import bodies
-from kubelet_conformance.trace.format.labels import Label
+from kubelet_conformance.trace.format.labels import Label, shown
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 
 OWN_ANNOTATIONS = "kubernetes.io/config."
@@ -34,7 +36,7 @@ def of_the_pod(annotations: dict[str, str]) -> dict[str, str]:
 def differing(expected: dict[str, str], got: dict[str, str]) -> str:
     """The first key that differs, with both values."""
     key = next(key for key in sorted({*expected, *got}) if expected.get(key) != got.get(key))
-    return f"{key} is {got.get(key, 'absent')!r}, expected {expected.get(key, 'absent')!r}"
+    return f"{key} is {shown(got, key)}, expected {shown(expected, key)}"
 
 
 @contract("SANDBOX-11", on=call("RunPodSandbox"))
@@ -87,8 +89,16 @@ def hostname_is_the_pods(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     return KEPT
 
 
-def _ports(containers: list[ContainerSpec]) -> set[tuple[str, int, int]]:
+_Port: TypeAlias = tuple[str, int, int]
+"""Protocol, the container's port, and the host's."""
+
+
+def _ports(containers: list[ContainerSpec]) -> set[_Port]:
     return {(p.protocol, p.container_port, p.host_port) for c in containers for p in c.ports or ()}
+
+
+def _in_words(port: _Port) -> str:
+    return f"{port[0]} port {port[1]}, host port {port[2]},"
 
 
 @contract("SANDBOX-14", on=call("RunPodSandbox"), needs=(CRI, PODS))
@@ -101,9 +111,9 @@ def port_mappings_are_those_of_app_containers(m: Moment, pod: Pod, spec: PodSpec
     due = {port for port in of_apps if port[2]}
     inits = _ports([c for c in spec.init_containers or () if not c.is_sidecar]) - of_apps
     if missing := due - mapped:
-        return broken(f"port {min(missing)} of an app container is not mapped", pod.set_seq)
+        return broken(f"{_in_words(min(missing))} of an app container is not mapped", pod.set_seq)
     if wrong := inits & mapped:
-        return broken(f"port {min(wrong)} of an init container is mapped", pod.set_seq)
+        return broken(f"{_in_words(min(wrong))} of an init container is mapped", pod.set_seq)
     return KEPT if due or inits else None
 
 

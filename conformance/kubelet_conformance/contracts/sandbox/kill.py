@@ -7,6 +7,7 @@ from kubelet_conformance.contract import Answered, Container, Moment, Note, Patt
 from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, pod_set, status
+from kubelet_conformance.contracts.facts.kills import stops_of_its_pod
 from kubelet_conformance.contracts.facts.pod import goes_on_in, is_dead_orphan, may_be_unknown
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, reported_ips, standing
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
@@ -184,7 +185,7 @@ def kill_with_a_failure_is_repeated(m: Moment, pod: Pod, sandbox: Sandbox) -> Fi
     since = before[-1] if before else 0.0
     if pod.termination is None:
         since = max(since, sandbox.died_t or 0.0)  # Before its sandbox died a container was stopped alone.
-    last = [one.stops[-1] for one in sandbox.containers.values() if one.stops]
+    last = [stops[-1] for one in sandbox.containers.values() if (stops := stops_of_its_pod(one))]
     if m.call.t - max((stop.end_t or m.call.t for stop in last), default=0.0) > TOGETHER:
         return None  # Those were stopped alone, such as for a hook that failed.
     if not any(stop.failed and not stop.not_found and stop.call.t > since for stop in last):

@@ -1,5 +1,7 @@
 """TERM: what the last statuses of a pod say, and when its object may go."""
 
+import math
+
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
@@ -10,6 +12,7 @@ from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status,
 from kubelet_conformance.contracts.facts.status import AGAIN, is_lost
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import ApiWrite
+from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
 from kubelet_conformance.trace.world.missed_updates import is_watch_late
 
 
@@ -137,7 +140,12 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
 
 def _is_reported_late(m: Moment, pod: Pod) -> bool:
     """The pod's file is gone, and the kubelet has not yet received what it wrote to the mirror itself."""
-    return pod.static and not pod.wanted and is_watch_late(m.node, m.t)
+    if not pod.static or pod.wanted:
+        return False
+    view = kubelet_view(m)
+    # It writes to an API server that is back before it watches it again.
+    is_back = -math.inf < view.api_back_t <= (pod.status_t or 0.0)
+    return is_watch_late(m.node, m.t) or (is_back and m.t <= informed_by(m, view.api_back_t) < math.inf)
 
 
 def _is_of_another_kubelet(m: Moment, pod: Pod) -> bool:

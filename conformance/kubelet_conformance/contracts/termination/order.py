@@ -83,8 +83,8 @@ class _Kill(Note):
 def _left_out(m: Moment, sandbox: Sandbox) -> Container | None:
     """A container that the kill should have stopped, and did not."""
     pod = m.pod
-    if pod is None:
-        return None
+    if pod is None or pods.may_be_unknown(pod, m.node):
+        return None  # Of a pod without a source the kubelet kills what its list shows as running.
     kill = pod.note(_Kill)
     running, kill.of = kill.of, ()
     # What was read as ended since then needs no stop any more: a kill of one container was no kill of all.

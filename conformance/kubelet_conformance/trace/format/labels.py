@@ -1,5 +1,7 @@
 """The keys of what a kubelet writes on pods, sandboxes and containers."""
 
+from collections.abc import Mapping
+
 STATIC_SOURCES = frozenset({"file", "http"})
 """Where static pods come from, as `Annotation.SOURCE` names it."""
 
@@ -27,3 +29,8 @@ class Annotation:
     POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod"
     PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler"
     PORTS = "io.kubernetes.container.ports"
+
+
+def shown(entries: Mapping[str, object], key: str) -> str:
+    """The value of a label, an annotation or another field, quoted, or that it is absent."""
+    return repr(entries[key]) if key in entries else "absent"

@@ -8,7 +8,7 @@ import msgspec
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.manifests import Manifest, PodStatus
 from kubelet_conformance.trace.format.records import Call, Record, Reply
-from kubelet_conformance.trace.world.readings import ToldContainer, ToldSandbox
+from kubelet_conformance.trace.world.readings import ReportedContainer, ReportedSandbox
 from kubelet_conformance.trace.world.views import Container, Exit, Node, Pod, Sandbox
 from kubelet_conformance.trace.world.world import World
 
@@ -42,9 +42,9 @@ class Moment(msgspec.Struct, eq=False):
     """The exit this record reports for the first time (`fact:exited`)."""
     replaced: Pod | None = None
     """The static pod whose manifest this record replaces by another pod."""
-    containers_reported: Sequence[ToldContainer] = ()
+    containers_reported: Sequence[ReportedContainer] = ()
     """What the runtime newly reports of containers (`reported:container`)."""
-    sandboxes_reported: Sequence[ToldSandbox] = ()
+    sandboxes_reported: Sequence[ReportedSandbox] = ()
     """What the runtime newly reports of sandboxes (`reported:sandbox`)."""
 
     memo: Any = None

@@ -275,6 +275,8 @@ def _pod_set(moment: Moment) -> None:
     if moment.replaced is not None:
         _remove(moment.replaced, moment, "removed")
     pod = moment.pod or _new_pod(moment, record.source, manifest)
+    if pod.manifest is not None and not pod.wanted:
+        pod.back_t, pod.former_end, pod.former_phase = moment.t, pod.termination, pod.finished
     if pod.static and not pod.wanted:
         pod.termination, pod.born, pod.finished, pod.status = None, pod.born and not pod.uid, "", None
         moment.world.names[pod.namespace, pod.name] = pod

@@ -19,7 +19,7 @@ _REQUESTS_REMEMBERED = 10_000
 _FORGET_AT = 1_000
 
 
-class ToldContainer(NamedTuple):
+class ReportedContainer(NamedTuple):
     """A record of a container as the runtime gave it, and what the trace had shown of it before."""
 
     record: ContainerRecord
@@ -30,7 +30,7 @@ class ToldContainer(NamedTuple):
     """From ContainerStatus, which says more than a list."""
 
 
-class ToldSandbox(NamedTuple):
+class ReportedSandbox(NamedTuple):
     """A record of a sandbox as the runtime gave it, and what the trace had shown of it before."""
 
     record: SandboxRecord
@@ -84,28 +84,30 @@ class Readings:
 
     def containers(
         self, reply: Reply, records: Sequence[ContainerRecord], *, whole: bool
-    ) -> list[ToldContainer]:
+    ) -> list[ReportedContainer]:
         """The news of containers; `whole` for those of ContainerStatus."""
         views, memory = self._containers, self._whole if whole else self._listed
-        news: list[ToldContainer] = []
+        news: list[ReportedContainer] = []
         for record in records:
             known = views.get(record.id)
             state = container_state(known, reply.call) if known else ""
             if _is_news(memory, record, state):
-                news.append(ToldContainer(record, known, state, whole))
+                news.append(ReportedContainer(record, known, state, whole))
         if news:
             self._note_news(reply.seq)
         return news
 
-    def sandboxes(self, reply: Reply, records: Sequence[SandboxRecord], *, whole: bool) -> list[ToldSandbox]:
+    def sandboxes(
+        self, reply: Reply, records: Sequence[SandboxRecord], *, whole: bool
+    ) -> list[ReportedSandbox]:
         """The news of sandboxes; `whole` for those of PodSandboxStatus."""
         views, memory = self._sandboxes, self._whole if whole else self._listed
-        news: list[ToldSandbox] = []
+        news: list[ReportedSandbox] = []
         for record in records:
             known = views.get(record.id)
             state = sandbox_state(known, reply.call) if known else ""
             if _is_news(memory, record, state):
-                news.append(ToldSandbox(record, known, state, whole))
+                news.append(ReportedSandbox(record, known, state, whole))
         if news:
             self._note_news(reply.seq)
         return news

@@ -301,6 +301,12 @@ class Pod(Entity):
     set_seq: int = 0
     wanted: bool = False
     termination: Termination | None = None
+    back_t: float = -math.inf
+    """When it last came back, as a static pod does under the same UID."""
+    former_end: Termination | None = None
+    """The termination that it came back from."""
+    former_phase: str = ""
+    """The terminal phase that it had come to before it came back."""
     sandboxes: list[Sandbox] = field(default_factory=list[Sandbox])
     """Oldest first; a removed one stays only while it is the newest."""
     containers: dict[str, list[Container]] = field(default_factory=dict[str, list[Container]])
