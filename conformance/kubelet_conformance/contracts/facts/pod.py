@@ -196,8 +196,7 @@ def known_to_kubelet(pod: Pod, node: Node) -> bool:
 def may_be_unknown(pod: Pod, node: Node) -> bool:
     """Perhaps no source has sent the pod to the kubelet that runs now.
 
-    It was removed while no source could be read, or at the moment at which that kubelet started; or it was
-    gone then, and has come back since.
+    It was removed while no source could be read, or was gone when that kubelet started, and may be back.
     """
     started_t, end, former = node.started_t, pod.termination, pod.former_end
     is_young = end is not None and started_t == end.t
@@ -283,16 +282,6 @@ def post_starts(container: Container) -> list[Execution]:
         return []
     found = [hook for hook in container.hooks if hook.cmd == command]
     return found[:1] if command == hook_command(container, "pre_stop") else found
-
-
-def post_start_in_flight(pod: Pod) -> Execution | None:
-    """The postStart hook that some container of the pod is running."""
-    running = (container for container in pod.every_container() if container.state == "running")
-    for container in running:
-        for hook in post_starts(container):
-            if hook.end_t is None and hook.call.id in container.hooks_open:
-                return hook
-    return None
 
 
 def post_start_may_have_failed(container: Container) -> bool:

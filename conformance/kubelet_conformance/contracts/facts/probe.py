@@ -12,10 +12,16 @@ from typing import Literal, cast
 
 import msgspec
 
-from kubelet_conformance.contract import Answered, Container, Moment, Note, Pattern, Predicate
+from kubelet_conformance.contract import Answered, Container, Execution, Moment, Note, Pattern, Pod, Predicate
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, done, exited, failed, happened
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, hook_command, runs_pre_stop
+from kubelet_conformance.contracts.facts.pod import (
+    TERMINATION_ASKED,
+    about,
+    hook_command,
+    post_starts,
+    runs_pre_stop,
+)
 from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
 from kubelet_conformance.trace.format.bodies import ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Probe
@@ -289,6 +295,16 @@ def is_killed(container: Container, why: str, within: float = REACTION) -> Answe
         unless=exited().where(about(container)).either(TERMINATION_ASKED),
         text=f"container {container.name} is killed {why}",
     )
+
+
+def post_start_in_flight(pod: Pod) -> Execution | None:
+    """The postStart hook that some container of the pod is running."""
+    running = (container for container in pod.every_container() if container.state == "running")
+    for container in running:
+        for hook in post_starts(container):
+            if hook.end_t is None and hook.call.id in container.hooks_open:
+                return hook
+    return None
 
 
 def unseen_hook_seconds(container: Container) -> int:

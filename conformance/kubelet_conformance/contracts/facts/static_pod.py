@@ -11,14 +11,8 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Patte
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, deleted, exited, pod_set, pod_unset
 from kubelet_conformance.contracts.facts.kubelet import is_informed
-from kubelet_conformance.contracts.facts.pod import (
-    FAULT,
-    MIRROR,
-    about,
-    of,
-    post_start_in_flight,
-    runs_post_start,
-)
+from kubelet_conformance.contracts.facts.pod import FAULT, MIRROR, about, of, runs_post_start
+from kubelet_conformance.contracts.facts.probe import post_start_in_flight
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.status import is_lost
 from kubelet_conformance.contracts.facts.timing import FILE_POLL, REACTION

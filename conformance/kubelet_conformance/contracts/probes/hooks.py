@@ -10,6 +10,7 @@ from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.backoff import retry_bound
 from kubelet_conformance.contracts.facts.kills import failing_probe, forced, reasons
+from kubelet_conformance.contracts.facts.probe import post_start_in_flight
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST, TOGETHER
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, ExecSyncReply, ExecSyncRequest
 from kubelet_conformance.trace.format.manifests import PodStatus
@@ -65,7 +66,7 @@ def next_container_waits_for_the_hook(_: Moment, pod: Pod) -> Findings:
     """The container after one with a postStart hook is created only when the hook has returned; exec hooks
     are called without a timeout.
     """
-    hook = pods.post_start_in_flight(pod)
+    hook = post_start_in_flight(pod)
     if hook is not None:
         return broken("expected the running postStart hook to be awaited", hook.call.seq)
     with_hook = (c for c in pod.every_container() if pods.hook_command(c, "post_start") is not None)
@@ -123,7 +124,7 @@ def killed_one_is_made_again(m: Moment, pod: Pod, container: Container) -> Findi
 @contract("HOOK-04", on=status(), needs=(CRI, PODS, STATUS))
 def container_is_not_published_running_in_its_hook(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """While its postStart hook runs, a container's status is not yet Running."""
-    hook = pods.post_start_in_flight(pod)
+    hook = post_start_in_flight(pod)
     if hook is None:
         return None
     request = hook.call.request.view(ExecSyncRequest)
