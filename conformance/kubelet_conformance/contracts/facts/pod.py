@@ -198,10 +198,8 @@ def may_be_unknown(pod: Pod, node: Node) -> bool:
 
     It was removed while no source could be read, or was gone when that kubelet started, and may be back.
     """
-    started_t, end, former = node.started_t, pod.termination, pod.former_end
-    is_young = end is not None and started_t == end.t
-    was_gone = former is not None and started_t is not None and former.t <= started_t <= pod.back_t
-    is_unnoticed = was_gone if pod.wanted else is_young or is_missed(node, pod)
+    is_young = pod.termination is not None and node.started_t == pod.termination.t
+    is_unnoticed = pod.was_gone_at(node.started_t) if pod.wanted else is_young or is_missed(node, pod)
     return (is_unnoticed and not _was_begun_in_this_life(pod, node)) or not known_to_kubelet(pod, node)
 
 

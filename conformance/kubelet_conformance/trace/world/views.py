@@ -361,6 +361,10 @@ class Pod(Entity):
         every = (self.spec.resource_claims if self.spec else None) or ()
         return frozenset((self.namespace, name) for one in every if (name := one.resource_claim_name))
 
+    def was_gone_at(self, t: float | None) -> bool:
+        """Whether it had gone by then, and came back later."""
+        return self.former_end is not None and t is not None and self.former_end.t <= t <= self.back_t
+
     def kind_of(self, name: str) -> Kind:
         """Which list of the manifest names this container."""
         return self.entries.get(name, _NOT_NAMED)[0]
