@@ -26,7 +26,8 @@ def of_containers(pod: Pod, place: FieldPath) -> None:
 
 
 def _requirements(found: ResourceRequirements, place: FieldPath) -> None:
-    limits, requests = _amounts(found.limits), _amounts(found.requests)  # pyright: ignore[reportUnknownMemberType]
+    limits = cast("Mapping[str, str]", found.limits or {})  # pyright: ignore[reportUnknownMemberType]
+    requests = cast("Mapping[str, str]", found.requests or {})  # pyright: ignore[reportUnknownMemberType]
     for kind, amounts in (("limits", limits), ("requests", requests)):
         for name in amounts:
             if not _is_resource(name):
@@ -72,10 +73,6 @@ def resize_policies(pod: Pod, place: FieldPath) -> None:
                 at.item(i).field("restartPolicy").expected(
                     "NotRequired in a pod that never restarts", each.restartPolicy
                 )
-
-
-def _amounts(found: object) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", found or {})
 
 
 RESOURCE_RULES: tuple[Rule, ...] = (of_containers, resize_policies)
