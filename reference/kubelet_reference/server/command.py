@@ -5,23 +5,20 @@ import os
 import re
 from collections.abc import Sequence
 from importlib.metadata import version as version_of
-from typing import Any
 
 import click
 
-from kubelet_reference.server.configuration import FIELDS
+from kubelet_reference.server.configuration import FLAGS
 from kubelet_reference.server.errors import BadInputError
 from kubelet_reference.server.loading import load
 from kubelet_reference.server.log import LOG, set_up_log
 from kubelet_reference.server.run import Wanted, live
-from kubelet_reference.server.unsupported_fields import FOREIGN_FLAGS
+from kubelet_reference.server.unsupported_fields import FLAGS_OF_FIELDS, FOREIGN_FLAGS
 from kubelet_reference.util.versions import Behaviour
 
 OK, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED = 0, 2, 4, 130
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NODE_NAME_MAX = 253
-_ALONE_IS_TRUE = "serialize-image-pulls"
-"""A flag that means true where it has no value."""
 
 
 class _Command(click.Command):
@@ -31,12 +28,13 @@ class _Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if error.option_name.lstrip("-") in FOREIGN_FLAGS:
-                raise click.UsageError(
-                    f"{error.option_name}: a kubelet has this flag, kubelet-reference does not: leave it out",
-                    ctx,
-                ) from None
-            raise
+            name = error.option_name.lstrip("-")
+            if name not in FLAGS_OF_FIELDS | FOREIGN_FLAGS:
+                raise
+            instead = "set its field in the file of --config" if name in FLAGS_OF_FIELDS else "leave it out"
+            raise click.UsageError(
+                f"{error.option_name}: a kubelet has this flag, kubelet-reference does not: {instead}", ctx
+            ) from None
 
 
 @click.command(
@@ -68,7 +66,7 @@ def command(
     hostname_override: str,
     verbosity: int,
     kubernetes: str,
-    **flags: str | None,
+    **flags: str | int | None,
 ) -> None:
     """Run the pods of a manifest folder or URL on a container runtime, as a kubelet does.
 
@@ -78,9 +76,9 @@ def command(
         behaviour = Behaviour.of(kubernetes)
     except ValueError as error:
         raise BadInputError(f"--kubernetes: {error}") from None
-    given = {name: value for name, value in flags.items() if value is not None}
+    given = {name.replace("_", "-"): value for name, value in flags.items() if value is not None}
     wanted = Wanted(
-        configuration=load(config, {_FIELD_OF[name]: text for name, text in given.items()}, behaviour),
+        configuration=load(config, given, behaviour),
         behaviour=behaviour,
         node_name=_node_name(hostname_override),
         root_dir=os.path.abspath(root_dir),  # noqa: PTH100 - a text is wanted, and no link resolved
@@ -89,22 +87,10 @@ def command(
     asyncio.run(live(wanted))
 
 
-_FIELD_OF = {field.flag.replace("-", "_"): name for name, field in FIELDS.items() if field.flag}
-"""The field of each flag, by click's name of the flag."""
-
-
-def _add_flags() -> None:
-    for field in FIELDS.values():
-        if field.flag:
-            more: dict[str, Any] = (
-                {"is_flag": False, "flag_value": "true"} if field.flag == _ALONE_IS_TRUE else {}
-            )
-            command.params.append(
-                click.Option([f"--{field.flag}"], metavar="VALUE", help=field.help or None, **more)
-            )
-
-
-_add_flags()
+command.params.extend(
+    click.Option([f"--{name}"], type=flag.kind, metavar="VALUE", help=flag.help)
+    for name, flag in FLAGS.items()
+)
 
 
 def _node_name(override: str) -> str:

@@ -1,4 +1,4 @@
-"""KubeletConfiguration: the fields that this kubelet has, each with its default, its reading and its flag."""
+"""KubeletConfiguration: the fields that this kubelet has, with their defaults and readers, and its flags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,38 +33,6 @@ class Configuration(Settings):
     healthz_port: int = 10248
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of KubeletConfiguration.
-
-    Attributes:
-        attribute: where `Configuration` has it.
-        read: its value in a file.
-        flag: what the kubelet calls its flag, without the dashes; "" where it has none.
-        read_flag: its value in a flag, if that is read otherwise.
-        help: of the flag.
-    """
-
-    attribute: str
-    read: Reader
-    flag: str = ""
-    read_flag: Reader | None = None
-    help: str = ""
-
-    def from_flag(self) -> Reader:
-        """How the flag's text is read."""
-        return self.read_flag or self.read
-
-
-def _number(attribute: str, least: int, flag: str, text: str, most: int | None = None) -> Field:
-    limits = (least,) if most is None else (least, most)
-    return Field(attribute, readers.number(*limits), flag, readers.flag_number(*limits), text)
-
-
-def _duration(attribute: str, default: float, flag: str, text: str) -> Field:
-    return Field(attribute, readers.duration(default), flag, help=f"{text}  [default: {default:g}s]")
-
-
 def _crash_loop(raw: object, place: Any) -> float | None:  # noqa: ANN401 - the readers' Place
     """The object `crashLoopBackOff`, which has one field."""
     if not isinstance(raw, dict):
@@ -79,80 +47,75 @@ def _crash_loop(raw: object, place: Any) -> float | None:  # noqa: ANN401 - the 
     return found
 
 
-FIELDS: Mapping[str, Field] = {
-    "staticPodPath": Field(
-        "static_pod_path", readers.text, "pod-manifest-path", help="Folder of manifests, or one manifest."
+FIELDS: Mapping[str, tuple[str, Reader]] = {
+    "staticPodPath": ("static_pod_path", readers.text),
+    "staticPodURL": ("static_pod_url", readers.url),
+    "staticPodURLHeader": ("static_pod_url_header", readers.headers),
+    "fileCheckFrequency": ("file_check_frequency", readers.duration(20)),
+    "httpCheckFrequency": ("http_check_frequency", readers.duration(20)),
+    "syncFrequency": ("sync_frequency", readers.duration(60)),
+    "runtimeRequestTimeout": ("runtime_request_timeout", readers.duration(120)),
+    "containerRuntimeEndpoint": ("runtime_socket", readers.socket),
+    "imageServiceEndpoint": ("image_socket", readers.socket),
+    "address": ("address", readers.loopback),
+    "port": ("port", readers.number(0, _PORT_MAX)),
+    "readOnlyPort": ("read_only_port", readers.number(0, _PORT_MAX)),
+    "healthzBindAddress": ("healthz_address", readers.loopback),
+    "healthzPort": ("healthz_port", readers.number(0, _PORT_MAX)),
+    "podLogsDir": ("pod_logs_dir", readers.logs_path),
+    "maxPods": ("max_pods", readers.number(0)),
+    "crashLoopBackOff": ("max_container_restart_period", _crash_loop),
+    "containerLogMaxSize": ("container_log_max_size", readers.quantity),
+    "containerLogMaxFiles": ("container_log_max_files", readers.number(2)),
+    "serializeImagePulls": ("serialize_image_pulls", readers.boolean),
+    "registryPullQPS": ("registry_pull_qps", readers.number(0)),
+    "registryBurst": ("registry_burst", readers.number(0)),
+    "maxParallelImagePulls": ("max_parallel_image_pulls", readers.number(1)),
+    "imagePullCredentialsVerificationPolicy": (
+        "image_pull_credentials_verification_policy",
+        readers.one_of(*VERIFICATION_POLICIES),
     ),
-    "staticPodURL": Field("static_pod_url", readers.url, "manifest-url", help="URL of manifests."),
-    "staticPodURLHeader": Field(
-        "static_pod_url_header",
-        readers.headers,
-        "manifest-url-header",
-        readers.flag_headers,
-        "Headers for that URL: Name:value,Other:value.",
-    ),
-    "fileCheckFrequency": _duration(
-        "file_check_frequency", 20, "file-check-frequency", "How often all manifests are read."
-    ),
-    "httpCheckFrequency": _duration(
-        "http_check_frequency", 20, "http-check-frequency", "How often the URL is read."
-    ),
-    "syncFrequency": _duration("sync_frequency", 60, "sync-frequency", "How often each pod is looked at."),
-    "runtimeRequestTimeout": _duration(
-        "runtime_request_timeout", 120, "runtime-request-timeout", "How long a call of the runtime may take."
-    ),
-    "containerRuntimeEndpoint": Field(
-        "runtime_socket",
-        readers.socket,
-        "container-runtime-endpoint",
-        help=f"Where the runtime listens.  [default: {DEFAULT_ENDPOINT}]",
-    ),
-    "imageServiceEndpoint": Field(
-        "image_socket",
-        readers.socket,
-        "image-service-endpoint",
-        help="Where its image service listens.  [default: the same]",
-    ),
-    "address": Field("address", readers.loopback, "address", help="Where to serve; a loopback address."),
-    "port": _number("port", 0, "port", "Serves /healthz, /pods, /metrics; 0 takes a free one.", _PORT_MAX),
-    "readOnlyPort": _number("read_only_port", 0, "read-only-port", "Serves the same; 0 is off.", _PORT_MAX),
-    "healthzBindAddress": Field(
-        "healthz_address", readers.loopback, "healthz-bind-address", help="Where to serve /healthz alone."
-    ),
-    "healthzPort": _number("healthz_port", 0, "healthz-port", "Serves /healthz alone; 0 is off.", _PORT_MAX),
-    "podLogsDir": Field("pod_logs_dir", readers.logs_path),
-    "maxPods": _number("max_pods", 0, "max-pods", "How many pods may run.  [default: 110]"),
-    "crashLoopBackOff": Field("max_container_restart_period", _crash_loop),
-    "containerLogMaxSize": Field(
-        "container_log_max_size", readers.quantity, "container-log-max-size", help="When a log is rotated."
-    ),
-    "containerLogMaxFiles": _number(
-        "container_log_max_files", 2, "container-log-max-files", "How many files a log may have."
-    ),
-    "serializeImagePulls": Field(
-        "serialize_image_pulls",
-        readers.boolean,
-        "serialize-image-pulls",
-        readers.flag_boolean,
-        "Pull one image at a time.",
-    ),
-    "registryPullQPS": _number("registry_pull_qps", 0, "registry-qps", "Pulls a second; 0 is no limit."),
-    "registryBurst": _number("registry_burst", 0, "registry-burst", "Pulls at once, within that."),
-    "maxParallelImagePulls": Field("max_parallel_image_pulls", readers.number(1)),
-    "imagePullCredentialsVerificationPolicy": Field(
-        "image_pull_credentials_verification_policy", readers.one_of(*VERIFICATION_POLICIES)
-    ),
-    "preloadedImagesVerificationAllowlist": Field("preloaded_images_verification_allowlist", readers.texts),
-    "imageGCHighThresholdPercent": Field("image_gc_high_threshold", readers.number(0, _PERCENT)),
-    "imageGCLowThresholdPercent": Field("image_gc_low_threshold", readers.number(0, _PERCENT)),
-    "imageMinimumGCAge": Field("image_minimum_gc_age", readers.duration(120)),
-    "evictionHard": Field("eviction_hard", readers.limits),
-    "evictionSoft": Field("eviction_soft", readers.limits),
-    "evictionSoftGracePeriod": Field("eviction_soft_grace_period", readers.graces),
-    "evictionMaxPodGracePeriod": Field("eviction_max_pod_grace_period", readers.number(_SMALLEST)),
-    "evictionPressureTransitionPeriod": Field("eviction_pressure_transition_period", readers.duration(300)),
-    "featureGates": Field(
-        "feature_gates", readers.gates, "feature-gates", readers.flag_gates, "Gates: Name=true,Other=false."
-    ),
+    "preloadedImagesVerificationAllowlist": ("preloaded_images_verification_allowlist", readers.texts),
+    "imageGCHighThresholdPercent": ("image_gc_high_threshold", readers.number(0, _PERCENT)),
+    "imageGCLowThresholdPercent": ("image_gc_low_threshold", readers.number(0, _PERCENT)),
+    "imageMinimumGCAge": ("image_minimum_gc_age", readers.duration(120)),
+    "evictionHard": ("eviction_hard", readers.limits),
+    "evictionSoft": ("eviction_soft", readers.limits),
+    "evictionSoftGracePeriod": ("eviction_soft_grace_period", readers.graces),
+    "evictionMaxPodGracePeriod": ("eviction_max_pod_grace_period", readers.number(_SMALLEST)),
+    "evictionPressureTransitionPeriod": ("eviction_pressure_transition_period", readers.duration(300)),
+    "featureGates": ("feature_gates", readers.gates),
 }
-"""Every field by its name in a file."""
+"""Every field by its name in a file: where `Configuration` has it, and how its value is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag that sets one field.
+
+    Attributes:
+        field: its name in a file.
+        help: what it is for.
+        kind: of what the flag's value is: a text, or a number.
+    """
+
+    field: str
+    help: str
+    kind: type[str | int] = str
+
+
+FLAGS: Mapping[str, Flag] = {
+    "pod-manifest-path": Flag("staticPodPath", "Folder of manifests, or one manifest."),
+    "manifest-url": Flag("staticPodURL", "URL of manifests."),
+    "container-runtime-endpoint": Flag(
+        "containerRuntimeEndpoint", f"Where the runtime listens.  [default: {DEFAULT_ENDPOINT}]"
+    ),
+    "image-service-endpoint": Flag(
+        "imageServiceEndpoint", "Where its image service listens.  [default: the same]"
+    ),
+    "port": Flag("port", "Serves /healthz, /pods, /metrics; 0 takes a free one.", int),
+    "read-only-port": Flag("readOnlyPort", "Serves the same; 0 is off.", int),
+    "healthz-port": Flag("healthzPort", "Serves /healthz alone; 0 is off.", int),
+    "feature-gates": Flag("featureGates", "Gates: Name=true,Other=false."),
+}
+"""The flags by their name without the dashes: those to start it by hand, all else is set in a file."""

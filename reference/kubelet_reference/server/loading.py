@@ -7,8 +7,9 @@ from typing import Any, TypeAlias, cast
 
 from kubelet_reference.config.documents import parse
 from kubelet_reference.config.field_errors import FieldError, FieldPath, ManifestError
-from kubelet_reference.server.configuration import API_VERSION, FIELDS, KIND, Configuration
+from kubelet_reference.server.configuration import API_VERSION, FIELDS, FLAGS, KIND, Configuration
 from kubelet_reference.server.errors import BadInputError
+from kubelet_reference.server.readers import flag_gates
 from kubelet_reference.server.unsupported_fields import FOREIGN_FIELDS, FOREIGN_GATES
 from kubelet_reference.util.versions import GATES, Behaviour
 
@@ -42,12 +43,12 @@ Values: TypeAlias = dict[str, Any]
 """Clean values by their attribute of `Configuration`."""
 
 
-def load(path: str | None, flags: Mapping[str, str], behaviour: Behaviour) -> Configuration:
+def load(path: str | None, flags: Mapping[str, str | int], behaviour: Behaviour) -> Configuration:
     """The configuration in the file at `path`, if one is given, with what the flags change.
 
     Args:
         path: Of the file, YAML or JSON.
-        flags: The text of each flag that was given, by the name of its field.
+        flags: The value of each flag that was given, by its name without the dashes.
         behaviour: Of the version that decides which feature gates there are.
 
     Raises:
@@ -110,7 +111,8 @@ def _read_object(raw: object, place: FieldPath, behaviour: Behaviour) -> Values:
     for key, value in fields.items():
         known, here = FIELDS.get(str(key)), place.field(str(key))
         if known is not None and value is not None:
-            values[known.attribute] = known.read(value, here)
+            attribute, read = known
+            values[attribute] = read(value, here)
         elif known is None and key not in {"apiVersion", "kind"}:
             here.wrong(_unknown(str(key)))
     check_gates(values.get("feature_gates", {}), behaviour, place.field("featureGates"))
@@ -131,12 +133,13 @@ def _with_zeros_filled(values: Values) -> Values:
     return {name: value for name, value in given.items() if value or name not in standing}
 
 
-def _from_flags(flags: Mapping[str, str], behaviour: Behaviour) -> Values:
+def _from_flags(flags: Mapping[str, str | int], behaviour: Behaviour) -> Values:
     errors: list[FieldError] = []
     values: Values = {}
     for name, raw in flags.items():
-        known = FIELDS[name]
-        values[known.attribute] = known.from_flag()(raw, FieldPath(errors, f"--{known.flag}"))
+        attribute, read = FIELDS[FLAGS[name].field]
+        take = flag_gates if name == "feature-gates" else read
+        values[attribute] = take(raw, FieldPath(errors, f"--{name}"))
     check_gates(values.get("feature_gates", {}), behaviour, FieldPath(errors, "--feature-gates"))
     _refuse(errors, "")
     if values.get("static_pod_path"):

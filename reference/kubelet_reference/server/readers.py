@@ -219,52 +219,20 @@ def headers(raw: object, place: FieldPath) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def flag_number(least: int, most: int = _LARGEST) -> Reader:
-    """A whole number that stands in a flag."""
-    read = number(least, most)
-
-    def read_text(raw: object, place: FieldPath) -> int:
-        try:
-            value: object = int(str(raw))
-        except ValueError:
-            value = raw
-        found: int = read(value, place)
-        return found
-
-    return read_text
-
-
-def flag_boolean(raw: object, place: FieldPath) -> bool:
-    """True or false in a flag, in any form that Go takes."""
-    known = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
-    value = known.get(str(raw).lower())
-    if value is None:
-        place.expected("true or false", raw)
-    return bool(value)
+_BOOLEANS = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+"""The forms that Go takes, in small letters."""
 
 
 def flag_gates(raw: object, place: FieldPath) -> dict[str, bool]:
     """Feature gates in a flag: Name=true,Other=false."""
-    found: dict[str, bool] = {}
+    given: dict[str, object] = {}
     for pair in filter(None, str(raw).split(",")):
-        name, equals, value = pair.partition("=")
+        name, equals, value = (part.strip() for part in pair.partition("="))
         if not equals:
             place.expected("feature gates such as Name=true,Other=false", raw)
         else:
-            found[name.strip()] = flag_boolean(value.strip(), place.field(name.strip()))
-    return found
-
-
-def flag_headers(raw: object, place: FieldPath) -> dict[str, tuple[str, ...]]:
-    """HTTP headers in a flag: Name:value,Other:value; the same name may come again."""
-    found: dict[str, tuple[str, ...]] = {}
-    for pair in filter(None, str(raw).split(",")):
-        name, colon, value = (part.strip() for part in pair.partition(":"))
-        if not colon or not name:
-            place.expected("headers such as Name:value,Other:value", raw)
-        else:
-            found[name] = (*found.get(name, ()), _header(value, place.field(name)))
-    return found
+            given[name] = _BOOLEANS.get(value.lower(), value)
+    return gates(given, place)
 
 
 def fields(raw: object, place: FieldPath) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Fields of a kubelet's configuration that this one does not support: a refusal names them."""
+"""Fields and flags of a kubelet that this one does not support: a refusal names them."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -33,25 +33,24 @@ FOREIGN_FIELDS = _names(
 FOREIGN_FLAGS = _names(
     """
     allowed-unsafe-sysctls anonymous-auth authentication-token-webhook
-    authentication-token-webhook-cache-ttl authorization-mode authorization-webhook-cache-authorized-ttl
-    authorization-webhook-cache-unauthorized-ttl azure-container-registry-config bootstrap-kubeconfig
-    cert-dir cgroup-driver cgroup-root cgroups-per-qos client-ca-file cloud-config cloud-provider
-    cluster-dns cluster-domain config-dir container-runtime contention-profiling cpu-cfs-quota
-    cpu-cfs-quota-period cpu-manager-policy cpu-manager-policy-options cpu-manager-reconcile-period
-    enable-controller-attach-detach enable-debugging-handlers enable-server enforce-node-allocatable
-    event-burst event-qps eviction-hard eviction-max-pod-grace-period eviction-minimum-reclaim
-    eviction-pressure-transition-period eviction-soft eviction-soft-grace-period exit-on-lock-contention
-    fail-swap-on hairpin-mode image-credential-provider-bin-dir image-credential-provider-config
-    image-gc-high-threshold image-gc-low-threshold iptables-drop-bit iptables-masquerade-bit
-    keep-terminated-pod-volumes kernel-memcg-notification kube-api-burst kube-api-content-type
-    kube-api-qps kube-reserved kube-reserved-cgroup kubeconfig kubelet-cgroups
+    authentication-token-webhook-cache-ttl authorization-mode
+    authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
+    azure-container-registry-config bootstrap-kubeconfig cert-dir cgroup-driver cgroup-root
+    cgroups-per-qos client-ca-file cloud-config cloud-provider cluster-dns cluster-domain config-dir
+    container-runtime contention-profiling cpu-cfs-quota cpu-cfs-quota-period cpu-manager-policy
+    cpu-manager-policy-options cpu-manager-reconcile-period enable-controller-attach-detach
+    enable-debugging-handlers enable-server enforce-node-allocatable event-burst event-qps
+    eviction-minimum-reclaim exit-on-lock-contention fail-swap-on hairpin-mode
+    image-credential-provider-bin-dir image-credential-provider-config iptables-drop-bit
+    iptables-masquerade-bit keep-terminated-pod-volumes kernel-memcg-notification kube-api-burst
+    kube-api-content-type kube-api-qps kube-reserved kube-reserved-cgroup kubeconfig kubelet-cgroups
     local-storage-capacity-isolation lock-file log-flush-frequency logging-format
-    make-iptables-util-chains max-open-files maximum-dead-containers maximum-dead-containers-per-container
-    memory-manager-policy minimum-container-ttl-duration minimum-image-ttl-duration node-ip node-labels
-    node-status-max-images node-status-update-frequency oom-score-adj pod-cidr pod-infra-container-image
-    pod-max-pids pods-per-core protect-kernel-defaults provider-id qos-reserved register-node
-    register-schedulable register-with-taints reserved-cpus reserved-memory resolv-conf
-    rotate-certificates rotate-server-certificates runonce runtime-cgroups seccomp-default
+    make-iptables-util-chains max-open-files maximum-dead-containers
+    maximum-dead-containers-per-container memory-manager-policy minimum-container-ttl-duration node-ip
+    node-labels node-status-max-images node-status-update-frequency oom-score-adj pod-cidr
+    pod-infra-container-image pod-max-pids pods-per-core protect-kernel-defaults provider-id
+    qos-reserved register-node register-schedulable register-with-taints reserved-cpus reserved-memory
+    resolv-conf rotate-certificates rotate-server-certificates runonce runtime-cgroups seccomp-default
     show-hidden-metrics-for-version streaming-connection-idle-timeout system-cgroups system-reserved
     system-reserved-cgroup tls-cert-file tls-cipher-suites tls-min-version tls-private-key-file
     topology-manager-policy topology-manager-policy-options topology-manager-scope vmodule
@@ -59,6 +58,17 @@ FOREIGN_FLAGS = _names(
     """
 )
 """Flags of a kubelet that have no meaning here, without their dashes."""
+
+FLAGS_OF_FIELDS = _names(
+    """
+    address container-log-max-files container-log-max-size eviction-hard eviction-max-pod-grace-period
+    eviction-pressure-transition-period eviction-soft eviction-soft-grace-period file-check-frequency
+    healthz-bind-address http-check-frequency image-gc-high-threshold image-gc-low-threshold
+    manifest-url-header max-pods minimum-image-ttl-duration registry-burst registry-qps
+    runtime-request-timeout serialize-image-pulls sync-frequency
+    """
+)
+"""Deprecated flags of a kubelet whose fields there are here."""
 
 FOREIGN_GATES = _names(
     """

@@ -1,6 +1,8 @@
 """The configuration: read strictly from a file, changed by flags, refused by file and field."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -14,19 +16,21 @@ from kubelet_reference.util.versions import GATES, OLDEST, Behaviour
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 NEWEST = Behaviour()
+Flags: TypeAlias = Mapping[str, str | int]
+NO_FLAGS: Flags = {}
 
 
-def loaded(folder: Path, text: str = "", head: str = HEAD, **flags: str) -> Configuration:
+def loaded(folder: Path, text: str = "", head: str = HEAD, flags: Flags = NO_FLAGS) -> Configuration:
     """The configuration of a file with this text."""
     file = folder / "k.yaml"
     file.write_text(head + text, encoding="utf-8")
     return load(str(file), flags, NEWEST)
 
 
-def refused(folder: Path, text: str = "", head: str = HEAD, **flags: str) -> str:
+def refused(folder: Path, text: str = "", head: str = HEAD, flags: Flags = NO_FLAGS) -> str:
     """Why it is refused, without the folder."""
     with pytest.raises(BadInputError) as caught:
-        loaded(folder, text, head, **flags)
+        loaded(folder, text, head, flags)
     return str(caught.value).replace(f"{folder}/", "")
 
 
@@ -97,20 +101,16 @@ def test_flags_win_and_gates_are_merged(tmp_path: Path) -> None:
     """A flag replaces what the file says; of feature gates it replaces those that it names."""
     found = loaded(
         tmp_path,
-        "maxPods: 5\nsyncFrequency: 10s\nfeatureGates: {EventedPLEG: false, PodLifecycleSleepAction: true}\n",
-        maxPods="7",
-        serializeImagePulls="F",
-        featureGates="KubeletCrashLoopBackOffMax=true, EventedPLEG=0",
-        staticPodURLHeader="A:1,A:2,B:3:4",
+        "port: 5\nsyncFrequency: 10s\nfeatureGates: {EventedPLEG: false, PodLifecycleSleepAction: true}\n",
+        flags={"port": 7, "feature-gates": "KubeletCrashLoopBackOffMax=true, EventedPLEG=0"},
     )
 
-    assert (found.max_pods, found.sync_frequency, found.serialize_image_pulls) == (7, 10, False)
+    assert (found.port, found.sync_frequency) == (7, 10)
     assert found.feature_gates == {
         "EventedPLEG": False,
         "PodLifecycleSleepAction": True,
         "KubeletCrashLoopBackOffMax": True,
     }
-    assert found.static_pod_url_header == {"A": ("1", "2"), "B": ("3:4",)}
 
 
 def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
@@ -244,22 +244,17 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "text", "said"),
+    ("flag", "value", "said"),
     [
-        ("maxPods", "x", '--max-pods: expected a whole number of at least 0, got "x"'),
-        ("serializeImagePulls", "maybe", '--serialize-image-pulls: expected true or false, got "maybe"'),
+        ("port", 65536, "--port: expected a whole number from 0 to 65535, got 65536"),
         (
-            "featureGates",
+            "feature-gates",
             "A",
             '--feature-gates: expected feature gates such as Name=true,Other=false, got "A"',
         ),
+        ("feature-gates", "A=maybe", '--feature-gates.A: expected true or false, got "maybe"'),
         (
-            "staticPodURLHeader",
-            "A",
-            '--manifest-url-header: expected headers such as Name:value,Other:value, got "A"',
-        ),
-        (
-            "featureGates",
+            "feature-gates",
             "PodLifecycleSleepAction=false",
             (
                 "--feature-gates.PodLifecycleSleepAction: can only be true in kubelet-reference: "
@@ -268,9 +263,9 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_mistake_in_a_flag_is_named(tmp_path: Path, field: str, text: str, said: str) -> None:
+def test_mistake_in_a_flag_is_named(tmp_path: Path, flag: str, value: str | int, said: str) -> None:
     """The message names the flag."""
-    assert refused(tmp_path, **{field: text}) == said
+    assert refused(tmp_path, flags={flag: value}) == said
 
 
 def test_gates_change_the_behaviour() -> None:
@@ -280,7 +275,7 @@ def test_gates_change_the_behaviour() -> None:
     assert NEWEST.reports_ready_to_start_containers
     assert not changed.reports_ready_to_start_containers
     with pytest.raises(BadInputError, match=r"Kubernetes 1\.26 has no such gate, 1\.28 is the first"):
-        load(None, {"featureGates": "PodReadyToStartContainersCondition=true"}, Behaviour.of("1.26"))
+        load(None, {"feature-gates": "PodReadyToStartContainersCondition=true"}, Behaviour.of("1.26"))
 
 
 @pytest.mark.parametrize("gate", GATES)
@@ -288,7 +283,7 @@ def test_every_gate_of_the_core_is_offered(gate: str) -> None:
     """Each gate can be opened from the first version on that has it."""
     first = Behaviour.of(f"1.{max(GATES[gate].since, OLDEST)}")
 
-    assert load(None, {"featureGates": f"{gate}=true"}, first).feature_gates == {gate: True}
+    assert load(None, {"feature-gates": f"{gate}=true"}, first).feature_gates == {gate: True}
 
 
 def test_restart_period_needs_its_gate(tmp_path: Path) -> None:
@@ -298,7 +293,7 @@ def test_restart_period_needs_its_gate(tmp_path: Path) -> None:
 
     assert load(str(file), {}, Behaviour.of("1.35")).max_container_restart_period == 9
     with pytest.raises(BadInputError, match="may only be set with the feature gate"):
-        load(str(file), {"featureGates": "KubeletCrashLoopBackOffMax=false"}, Behaviour.of("1.35"))
+        load(str(file), {"feature-gates": "KubeletCrashLoopBackOffMax=false"}, Behaviour.of("1.35"))
 
 
 def test_settings_of_the_core() -> None:
@@ -375,7 +370,12 @@ def test_other_endpoints_are_refused(endpoint: str) -> None:
             "error: --hostname-override: expected a name of small letters, digits, '-' and '.', got 'a/b'",
         ),
         (["--v=-1"], "Invalid value for '-v' / '--v'"),
-        (["--max-pods"], "Option '--max-pods' requires an argument"),
+        (
+            ["--max-pods=5"],
+            "kubelet-reference does not: set its field in the file of --config",
+        ),
+        (["--port"], "Option '--port' requires an argument"),
+        (["--port=x"], "Invalid value for '--port': 'x' is not a valid integer"),
         (["extra"], "Got unexpected extra argument (extra)"),
     ],
 )

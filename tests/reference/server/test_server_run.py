@@ -122,7 +122,9 @@ async def test_pods_from_a_url(tmp_path: Path) -> None:
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/m"
-        kubelet = await machine.start(f"--manifest-url={url}", "--manifest-url-header=X-Node:one")
+        with (tmp_path / "config.yaml").open("a", encoding="utf-8") as config:
+            config.write("staticPodURLHeader: {X-Node: [one]}\n")
+        kubelet = await machine.start(f"--manifest-url={url}")
         (pod,) = await kubelet.until_running("far")
         await kubelet.kill()
         await runner.cleanup()
