@@ -58,15 +58,16 @@ class RecordingRuntime(FakeRuntime):
         self.instances: dict[str, str] = {}
         """Name and attempt of each container, by id."""
 
-    async def _call(
+    async def make_call(
         self,
         rpc: str,
         handler: Any,
         request: Any,
         timeout: float | None,  # noqa: ASYNC109 - the deadline that the caller sets
     ) -> Any:
+        """As a runtime, and put on the record."""
         self.calls.append(Call(rpc, request, self.clock.monotonic(), timeout))
-        reply = await super()._call(rpc, handler, request, timeout)
+        reply = await super().make_call(rpc, handler, request, timeout)
         if rpc == "CreateContainer":
             made = request.config.metadata
             self.instances[reply.container_id] = f"{made.name}#{made.attempt}"
@@ -110,7 +111,8 @@ class RuntimeWorld:
         self.result = SyncResult()
         self.settings = settings or Settings()
         self.behaviour = Behaviour.of(version, self.settings.feature_gates)
-        self.client = CriClient(self.runtime, self.runtime, self.settings, self.metrics)
+        services: Any = self.runtime
+        self.client = CriClient(services, services, self.settings, self.metrics)
         self.tools = RuntimeTools(
             client=self.client,
             files=PodFiles(self.disk, FixedRandom(), self.settings, self.behaviour),

@@ -87,7 +87,7 @@ class Shell:
 
     # Calls.
 
-    async def _call(
+    async def make_call(
         self, rpc: str, handler: Handler[Request, Reply], request: Request, timeout: float | None
     ) -> Reply:
         """Make a call, with whatever faults there are."""

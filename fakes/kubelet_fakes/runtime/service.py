@@ -23,7 +23,7 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_fakes.clock import Clock
 from kubelet_fakes.runtime.core import BegunExec, RuntimeCore
-from kubelet_fakes.runtime.driver import Shell
+from kubelet_fakes.runtime.driver import Handler, Reply, Request, Shell
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.node_calls import NodeCalls, Stats
@@ -32,6 +32,17 @@ from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
 from kubelet_fakes.runtime.store import OnRuntime, Store
 
 _NS = 1_000_000_000
+
+
+def _unary(
+    rpc: str, handler_of: Callable[["FakeRuntime"], Handler[Request, Reply]]
+) -> Callable[..., Coroutine[Any, Any, Reply]]:
+    """The coroutine of a call that has one reply: takes a request, and a `timeout` in seconds by keyword."""
+
+    async def call(runtime: "FakeRuntime", request: Request, *, timeout: float | None = None) -> Reply:
+        return await runtime.make_call(rpc, handler_of(runtime), request, timeout)
+
+    return call
 
 
 class FakeRuntime(Shell):
@@ -54,188 +65,56 @@ class FakeRuntime(Shell):
         super().__init__(
             core, clock, on_runtime=on_runtime, on_fault=on_fault, spontaneous_events=spontaneous_events
         )
-        self._node = node_calls(core.settings)
-        self._stats = Stats(core)
+        self.node_calls = node_calls(core.settings)
+        self.stats = Stats(core)
 
     def set_conditions(self, *, runtime_ready: bool = True, network_ready: bool = True) -> None:
         """What Status answers from now on."""
-        self._node.set_conditions(runtime_ready=runtime_ready, network_ready=network_ready)
+        self.node_calls.set_conditions(runtime_ready=runtime_ready, network_ready=network_ready)
 
     # The runtime service.
 
-    async def Version(
-        self, request: cri.VersionRequest, *, timeout: float | None = None
-    ) -> cri.VersionResponse:
-        return await self._call("Version", self._node.version, request, timeout)
-
-    async def RunPodSandbox(
-        self, request: cri.RunPodSandboxRequest, *, timeout: float | None = None
-    ) -> cri.RunPodSandboxResponse:
-        return await self._call("RunPodSandbox", self.core.run_pod_sandbox, request, timeout)
-
-    async def StopPodSandbox(
-        self, request: cri.StopPodSandboxRequest, *, timeout: float | None = None
-    ) -> cri.StopPodSandboxResponse:
-        return await self._call("StopPodSandbox", self.core.stop_pod_sandbox, request, timeout)
-
-    async def RemovePodSandbox(
-        self, request: cri.RemovePodSandboxRequest, *, timeout: float | None = None
-    ) -> cri.RemovePodSandboxResponse:
-        return await self._call("RemovePodSandbox", self.core.remove_pod_sandbox, request, timeout)
-
-    async def PodSandboxStatus(
-        self, request: cri.PodSandboxStatusRequest, *, timeout: float | None = None
-    ) -> cri.PodSandboxStatusResponse:
-        return await self._call("PodSandboxStatus", self.core.pod_sandbox_status, request, timeout)
-
-    async def ListPodSandbox(
-        self, request: cri.ListPodSandboxRequest, *, timeout: float | None = None
-    ) -> cri.ListPodSandboxResponse:
-        return await self._call("ListPodSandbox", self.core.list_pod_sandbox, request, timeout)
-
-    async def CreateContainer(
-        self, request: cri.CreateContainerRequest, *, timeout: float | None = None
-    ) -> cri.CreateContainerResponse:
-        return await self._call("CreateContainer", self.core.create_container, request, timeout)
-
-    async def StartContainer(
-        self, request: cri.StartContainerRequest, *, timeout: float | None = None
-    ) -> cri.StartContainerResponse:
-        return await self._call("StartContainer", self.core.start_container, request, timeout)
-
-    async def StopContainer(
-        self, request: cri.StopContainerRequest, *, timeout: float | None = None
-    ) -> cri.StopContainerResponse:
-        return await self._call("StopContainer", self._stop_container, request, timeout)
-
-    async def RemoveContainer(
-        self, request: cri.RemoveContainerRequest, *, timeout: float | None = None
-    ) -> cri.RemoveContainerResponse:
-        return await self._call("RemoveContainer", self.core.remove_container, request, timeout)
-
-    async def ListContainers(
-        self, request: cri.ListContainersRequest, *, timeout: float | None = None
-    ) -> cri.ListContainersResponse:
-        return await self._call("ListContainers", self.core.list_containers, request, timeout)
-
-    async def ContainerStatus(
-        self, request: cri.ContainerStatusRequest, *, timeout: float | None = None
-    ) -> cri.ContainerStatusResponse:
-        return await self._call("ContainerStatus", self.core.container_status, request, timeout)
-
-    async def UpdateContainerResources(
-        self, request: cri.UpdateContainerResourcesRequest, *, timeout: float | None = None
-    ) -> cri.UpdateContainerResourcesResponse:
-        return await self._call(
-            "UpdateContainerResources", self.core.update_container_resources, request, timeout
-        )
-
-    async def ReopenContainerLog(
-        self, request: cri.ReopenContainerLogRequest, *, timeout: float | None = None
-    ) -> cri.ReopenContainerLogResponse:
-        return await self._call("ReopenContainerLog", self.core.reopen_container_log, request, timeout)
-
-    async def ExecSync(
-        self, request: cri.ExecSyncRequest, *, timeout: float | None = None
-    ) -> cri.ExecSyncResponse:
-        return await self._call("ExecSync", self._exec_sync, request, timeout)
-
-    async def Exec(self, request: cri.ExecRequest, *, timeout: float | None = None) -> cri.ExecResponse:
-        return await self._call("Exec", self.core.exec, request, timeout)
-
-    async def Attach(self, request: cri.AttachRequest, *, timeout: float | None = None) -> cri.AttachResponse:
-        return await self._call("Attach", self.core.attach, request, timeout)
-
-    async def PortForward(
-        self, request: cri.PortForwardRequest, *, timeout: float | None = None
-    ) -> cri.PortForwardResponse:
-        return await self._call("PortForward", self.core.port_forward, request, timeout)
-
-    async def ContainerStats(
-        self, request: cri.ContainerStatsRequest, *, timeout: float | None = None
-    ) -> cri.ContainerStatsResponse:
-        return await self._call("ContainerStats", self._stats.container_stats, request, timeout)
-
-    async def ListContainerStats(
-        self, request: cri.ListContainerStatsRequest, *, timeout: float | None = None
-    ) -> cri.ListContainerStatsResponse:
-        return await self._call("ListContainerStats", self._stats.list_container_stats, request, timeout)
-
-    async def PodSandboxStats(
-        self, request: cri.PodSandboxStatsRequest, *, timeout: float | None = None
-    ) -> cri.PodSandboxStatsResponse:
-        return await self._call("PodSandboxStats", self._stats.pod_sandbox_stats, request, timeout)
-
-    async def ListPodSandboxStats(
-        self, request: cri.ListPodSandboxStatsRequest, *, timeout: float | None = None
-    ) -> cri.ListPodSandboxStatsResponse:
-        return await self._call("ListPodSandboxStats", self._stats.list_pod_sandbox_stats, request, timeout)
-
-    async def UpdateRuntimeConfig(
-        self, request: cri.UpdateRuntimeConfigRequest, *, timeout: float | None = None
-    ) -> cri.UpdateRuntimeConfigResponse:
-        return await self._call("UpdateRuntimeConfig", self._node.update_runtime_config, request, timeout)
-
-    async def Status(self, request: cri.StatusRequest, *, timeout: float | None = None) -> cri.StatusResponse:
-        return await self._call("Status", self._node.status, request, timeout)
-
-    async def CheckpointContainer(
-        self, request: cri.CheckpointContainerRequest, *, timeout: float | None = None
-    ) -> cri.CheckpointContainerResponse:
-        return await self._call("CheckpointContainer", self.core.checkpoint_container, request, timeout)
-
-    async def ListMetricDescriptors(
-        self, request: cri.ListMetricDescriptorsRequest, *, timeout: float | None = None
-    ) -> cri.ListMetricDescriptorsResponse:
-        return await self._call(
-            "ListMetricDescriptors", self._stats.list_metric_descriptors, request, timeout
-        )
-
-    async def ListPodSandboxMetrics(
-        self, request: cri.ListPodSandboxMetricsRequest, *, timeout: float | None = None
-    ) -> cri.ListPodSandboxMetricsResponse:
-        return await self._call(
-            "ListPodSandboxMetrics", self._stats.list_pod_sandbox_metrics, request, timeout
-        )
-
-    async def RuntimeConfig(
-        self, request: cri.RuntimeConfigRequest, *, timeout: float | None = None
-    ) -> cri.RuntimeConfigResponse:
-        return await self._call("RuntimeConfig", self._node.runtime_config, request, timeout)
-
-    async def UpdatePodSandboxResources(
-        self, request: cri.UpdatePodSandboxResourcesRequest, *, timeout: float | None = None
-    ) -> cri.UpdatePodSandboxResourcesResponse:
-        return await self._call(
-            "UpdatePodSandboxResources", self.core.update_pod_sandbox_resources, request, timeout
-        )
+    Version = _unary("Version", lambda it: it.node_calls.version)
+    RunPodSandbox = _unary("RunPodSandbox", lambda it: it.core.run_pod_sandbox)
+    StopPodSandbox = _unary("StopPodSandbox", lambda it: it.core.stop_pod_sandbox)
+    RemovePodSandbox = _unary("RemovePodSandbox", lambda it: it.core.remove_pod_sandbox)
+    PodSandboxStatus = _unary("PodSandboxStatus", lambda it: it.core.pod_sandbox_status)
+    ListPodSandbox = _unary("ListPodSandbox", lambda it: it.core.list_pod_sandbox)
+    CreateContainer = _unary("CreateContainer", lambda it: it.core.create_container)
+    StartContainer = _unary("StartContainer", lambda it: it.core.start_container)
+    StopContainer = _unary("StopContainer", lambda it: it.stop_until_ended)
+    RemoveContainer = _unary("RemoveContainer", lambda it: it.core.remove_container)
+    ListContainers = _unary("ListContainers", lambda it: it.core.list_containers)
+    ContainerStatus = _unary("ContainerStatus", lambda it: it.core.container_status)
+    UpdateContainerResources = _unary(
+        "UpdateContainerResources", lambda it: it.core.update_container_resources
+    )
+    ReopenContainerLog = _unary("ReopenContainerLog", lambda it: it.core.reopen_container_log)
+    ExecSync = _unary("ExecSync", lambda it: it.execute)
+    Exec = _unary("Exec", lambda it: it.core.exec)
+    Attach = _unary("Attach", lambda it: it.core.attach)
+    PortForward = _unary("PortForward", lambda it: it.core.port_forward)
+    ContainerStats = _unary("ContainerStats", lambda it: it.stats.container_stats)
+    ListContainerStats = _unary("ListContainerStats", lambda it: it.stats.list_container_stats)
+    PodSandboxStats = _unary("PodSandboxStats", lambda it: it.stats.pod_sandbox_stats)
+    ListPodSandboxStats = _unary("ListPodSandboxStats", lambda it: it.stats.list_pod_sandbox_stats)
+    UpdateRuntimeConfig = _unary("UpdateRuntimeConfig", lambda it: it.node_calls.update_runtime_config)
+    Status = _unary("Status", lambda it: it.node_calls.status)
+    CheckpointContainer = _unary("CheckpointContainer", lambda it: it.core.checkpoint_container)
+    ListMetricDescriptors = _unary("ListMetricDescriptors", lambda it: it.stats.list_metric_descriptors)
+    ListPodSandboxMetrics = _unary("ListPodSandboxMetrics", lambda it: it.stats.list_pod_sandbox_metrics)
+    RuntimeConfig = _unary("RuntimeConfig", lambda it: it.node_calls.runtime_config)
+    UpdatePodSandboxResources = _unary(
+        "UpdatePodSandboxResources", lambda it: it.core.update_pod_sandbox_resources
+    )
 
     # The image service.
 
-    async def ListImages(
-        self, request: cri.ListImagesRequest, *, timeout: float | None = None
-    ) -> cri.ListImagesResponse:
-        return await self._call("ListImages", self.core.images.list_images, request, timeout)
-
-    async def ImageStatus(
-        self, request: cri.ImageStatusRequest, *, timeout: float | None = None
-    ) -> cri.ImageStatusResponse:
-        return await self._call("ImageStatus", self.core.images.image_status, request, timeout)
-
-    async def PullImage(
-        self, request: cri.PullImageRequest, *, timeout: float | None = None
-    ) -> cri.PullImageResponse:
-        return await self._call("PullImage", self.core.images.pull_image, request, timeout)
-
-    async def RemoveImage(
-        self, request: cri.RemoveImageRequest, *, timeout: float | None = None
-    ) -> cri.RemoveImageResponse:
-        return await self._call("RemoveImage", self.core.images.remove_image, request, timeout)
-
-    async def ImageFsInfo(
-        self, request: cri.ImageFsInfoRequest, *, timeout: float | None = None
-    ) -> cri.ImageFsInfoResponse:
-        return await self._call("ImageFsInfo", self._stats.image_fs_info, request, timeout)
+    ListImages = _unary("ListImages", lambda it: it.core.images.list_images)
+    ImageStatus = _unary("ImageStatus", lambda it: it.core.images.image_status)
+    PullImage = _unary("PullImage", lambda it: it.core.images.pull_image)
+    RemoveImage = _unary("RemoveImage", lambda it: it.core.images.remove_image)
+    ImageFsInfo = _unary("ImageFsInfo", lambda it: it.stats.image_fs_info)
 
     def GetContainerEvents(
         self, request: cri.GetEventsRequest, *, timeout: float | None = None
@@ -260,7 +139,7 @@ class FakeRuntime(Shell):
     ) -> AsyncGenerator[cri.ContainerEventResponse, None]:
         try:
             async with asyncio.timeout(timeout):
-                await self._call("GetContainerEvents", _accepted, request, None)
+                await self.make_call("GetContainerEvents", _accepted, request, None)
                 while event := await queue.get():
                     yield event
             raise CallError(grpc.StatusCode.UNAVAILABLE, "the stream of events broke off")
@@ -271,9 +150,10 @@ class FakeRuntime(Shell):
 
     # Calls that wait.
 
-    def _stop_container(
+    def stop_until_ended(
         self, request: cri.StopContainerRequest
     ) -> cri.StopContainerResponse | Coroutine[Any, Any, cri.StopContainerResponse]:
+        """Ask a container to end; the reply waits until it has."""
         reply = self.core.stop_container(request)
         if not self.core.is_stopping(request.container_id):
             return reply
@@ -286,9 +166,10 @@ class FakeRuntime(Shell):
             await self._exit_of(container_id)
         return reply
 
-    def _exec_sync(
+    def execute(
         self, request: cri.ExecSyncRequest
     ) -> cri.ExecSyncResponse | Coroutine[Any, Any, cri.ExecSyncResponse]:
+        """Run a command in a container; the reply waits for its end, or for the container's."""
         begun = self.core.begin_exec(request)
         return begun.result() if begun.ends_at_ns <= self.core.now else self._once_executed(begun)
 

@@ -9,9 +9,10 @@ from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.contracts.runtime.records import LEAST_NANOSECONDS
 from kubelet_conformance.trace.format import bodies
-from kubelet_conformance.trace.format.records import Body, Message
+from kubelet_conformance.trace.format.records import Message
 from kubelet_conformance.trace.world.missed_updates import is_withheld
 from kubelet_conformance.trace.world.readings import container_state
+from kubelet_conformance.trace.world.runtime_reports import event_of
 from kubelet_conformance.trace.world.views import Latest
 
 GATE = "EventedPLEG"
@@ -20,16 +21,6 @@ _ORDER = tuple(f"CONTAINER_{step}_EVENT" for step in ("CREATED", "STARTED", "STO
 _RUNS = {"CREATED": "CONTAINER_CREATED", "STARTED": "CONTAINER_RUNNING", "STOPPED": "CONTAINER_EXITED"}
 _ENDS = done(_STREAM).either(failed(_STREAM))
 _STATES = {"created": "CONTAINER_CREATED", "running": "CONTAINER_RUNNING", "exited": "CONTAINER_EXITED"}
-
-
-def _event(m: Moment) -> bodies.ContainerEvent | None:
-    record = m.record
-    if not isinstance(record, Message) or record.rpc != _STREAM:
-        return None
-    if not isinstance(m.memo, bodies.ContainerEvent):
-        m.memo = Body(record.message).view(bodies.ContainerEvent)
-    event: bodies.ContainerEvent = m.memo
-    return event
 
 
 class _Streams(Note):
@@ -48,7 +39,7 @@ def events_report_each_transition_once(m: Moment) -> Findings:
 
     An event has an id, a time in nanoseconds, the status of the sandbox and those of its containers.
     """
-    event = _event(m)
+    event = event_of(m)
     if event is None or not isinstance(m.record, Message) or is_withheld(m.node, _pod_uid(m, event)):
         return None
     if not event.container_id or event.created_at < LEAST_NANOSECONDS:
@@ -96,7 +87,7 @@ def _reports(container_id: str, step: str) -> Pattern:
     """An event of this container with this step."""
 
     def is_it(m: Moment) -> bool:
-        event = _event(m)
+        event = event_of(m)
         return (
             event is not None
             and event.container_id == container_id

@@ -208,11 +208,6 @@ class StopContainerRequest(_Body, frozen=True):
     timeout: int = 0
 
 
-class ContainerStatusRequest(_Body, frozen=True):
-    container_id: str = ""
-    verbose: bool = False
-
-
 class LinuxResources(_Body, frozen=True):
     """What a container may use; 0 is a value that was not given."""
 
@@ -301,6 +296,8 @@ class ImageStatusRequest(_Body, frozen=True):
 
 
 class Number(_Body, frozen=True):
+    """A number that may be absent."""
+
     value: int = 0
 
 
@@ -378,16 +375,10 @@ class ContainerEvent(_Body, frozen=True):
     containers_statuses: list[ContainerRecord] = []
 
 
-class Amount(_Body, frozen=True):
-    """A number that may be absent."""
-
-    value: int = 0
-
-
 class MemoryUse(_Body, frozen=True):
     """How many bytes a container uses; None where the runtime does not report it."""
 
-    working_set_bytes: Amount | None = None
+    working_set_bytes: Number | None = None
 
 
 class ContainerStatsRecord(_Body, frozen=True):

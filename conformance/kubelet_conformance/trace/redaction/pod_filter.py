@@ -16,6 +16,8 @@ from kubelet_conformance.trace.format.labels import STATIC_SOURCES, Annotation, 
 from kubelet_conformance.trace.format.records import Call, Reply
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+_SANDBOX_FIELDS = ("items", "status", "pod_sandbox_status")
+_CONTAINER_FIELDS = ("containers", "containers_statuses", "status")
 _IMAGES_REMEMBERED = 10_000
 _OTHERS_REMEMBERED = 1000
 _NODE_CALLS = frozenset(
@@ -134,9 +136,9 @@ class Subjects:
 
     def message(self, item: Json) -> None:
         """Observe an item of a stream."""
-        for sandbox in sandboxes_in(item):
+        for sandbox in _records_in(item, _SANDBOX_FIELDS, of_sandboxes=True):
             self._sandbox(sandbox)
-        for container in containers_in(item):
+        for container in _records_in(item, _CONTAINER_FIELDS, of_sandboxes=False):
             self._container(container)
 
     def other(self, kind: str, fields: Json) -> None:
@@ -214,21 +216,12 @@ class Subjects:
             del self._ids[next(iter(self._ids))]
 
 
-def sandboxes_in(body: Json) -> Iterator[Json]:
-    """The sandboxes of a list, a status or an event."""
-    for name in ("items", "status", "pod_sandbox_status"):
+def _records_in(body: Json, fields: Iterable[str], *, of_sandboxes: bool) -> Iterator[Json]:
+    """The sandboxes or the containers of a list, a status or an event: a sandbox's metadata has a UID."""
+    for name in fields:
         value = body.get(name)
         for record in value if is_list(value) else [value]:
-            if is_object(record) and "uid" in object_of(record, "metadata"):
-                yield record
-
-
-def containers_in(body: Json) -> Iterator[Json]:
-    """The containers of a list, a status or an event."""
-    for name in ("containers", "containers_statuses", "status"):
-        value = body.get(name)
-        for record in value if is_list(value) else [value]:
-            if is_object(record) and "uid" not in object_of(record, "metadata"):
+            if is_object(record) and ("uid" in object_of(record, "metadata")) is of_sandboxes:
                 yield record
 
 

@@ -40,7 +40,7 @@ from kubelet_conformance.trace.format.records import (
     Unknown,
 )
 from kubelet_conformance.trace.world.moment import Moment
-from kubelet_conformance.trace.world.runtime_reports import event_of
+from kubelet_conformance.trace.world.runtime_reports import CONTAINER_STATES, event_of
 from kubelet_conformance.trace.world.views import Container, Execution, Exit, Pod
 from kubelet_conformance.trace.world.world import World, seen_at
 
@@ -211,7 +211,7 @@ def _read_container(moment: Moment) -> None:
         moment.exit = reported_exit(moment, container, record)
         moment.keys = (*moment.keys, "fact:exited")
     if record is not None:
-        moment.keys = (*moment.keys, _READ_AS.get(record.state, "read:unknown"))
+        moment.keys = (*moment.keys, f"read:{CONTAINER_STATES.get(record.state, 'unknown')}")
     if not moment.world.readings.knows(moment.reply, moment.world.changed_seq):
         _report_containers(moment, (record,) if record is not None else (), whole=True)
 
@@ -220,15 +220,6 @@ def reported_exit(moment: Moment, container: Container, record: ContainerRecord)
     """The exit of a container as a status or an event reports it now."""
     by_stop = commanded(container, moment.t)
     return Exit(moment.t, moment.seq, code=record.exit_code, reason=record.reason, commanded=by_stop)
-
-
-_READ_AS = {
-    "CONTAINER_CREATED": "read:created",
-    "CONTAINER_RUNNING": "read:running",
-    "CONTAINER_EXITED": "read:exited",
-    "CONTAINER_UNKNOWN": "read:unknown",
-}
-"""The keys of what ContainerStatus says of a container."""
 
 
 def _list_containers(moment: Moment) -> None:
