@@ -21,6 +21,7 @@ from kubelet_conformance.contract.applicability import ALL, CRI, ByVersion, Need
 from kubelet_conformance.contract.catalogue import Row, row
 from kubelet_conformance.contract.patterns import Pattern, Predicate, united
 from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus, Trait
+from kubelet_conformance.trace.format.records import ApiWrite, Disk, Event, Expect, PodChange
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.views import Container, Exit, Pod, Sandbox
 
@@ -304,6 +305,11 @@ _SUBJECTS = {
     "status": _Subject(PodStatus, "status", lambda m: m.status is not None),
     "ended": _Subject(Exit, "exit", lambda m: m.exit is not None),
     "spec": _Subject(PodSpec, "pod.spec", lambda m: m.pod is not None and m.pod.spec is not None),
+    "event": _Subject(Event, "record", lambda m: isinstance(m.record, Event)),
+    "write": _Subject(ApiWrite, "record", lambda m: isinstance(m.record, ApiWrite)),
+    "change": _Subject(PodChange, "record", lambda m: isinstance(m.record, PodChange)),
+    "disk": _Subject(Disk, "record", lambda m: isinstance(m.record, Disk)),
+    "expect": _Subject(Expect, "record", lambda m: isinstance(m.record, Expect)),
 }
 
 

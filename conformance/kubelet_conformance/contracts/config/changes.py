@@ -34,13 +34,13 @@ class _Change(Note):
 
 
 @contract("CONFIG-02", on=_CHANGE, needs=(CRI, PODS), clause="no-sandbox")
-def change_concerns_its_pod_alone(m: Moment) -> Findings:
+def change_concerns_its_pod_alone(m: Moment, change: PodChange) -> Findings:
     """When a source brings a new pod, changes one or drops one, its other pods are neither run again nor
     stopped.
     """
-    if not isinstance(m.record, PodChange) or not sees_its_runtime(m):
+    if not sees_its_runtime(m):
         return None
-    source, changed = m.record.source, (m.pod, m.replaced)
+    source, changed = change.source, (m.pod, m.replaced)
     others = [pod for pod in m.world.names.values() if pod.source == source and _is_settled(pod)]
     others = [pod for pod in others if pod not in changed]
     if not others:
@@ -79,13 +79,12 @@ def others_are_not_stopped(m: Moment, pod: Pod) -> Findings:
 
 
 @observer(on=_CHANGE)
-def _source_changes(m: Moment) -> None:
+def _source_changes(m: Moment, change: PodChange) -> None:
     """Record the change."""
-    if isinstance(m.record, PodChange):
-        change = m.node.note(_Change)
-        together = change.t == m.t and change.source == m.record.source
-        change.pods = (*(change.pods if together else ()), m.pod, m.replaced)
-        change.t, change.source = m.t, m.record.source
+    last = m.node.note(_Change)
+    together = last.t == m.t and last.source == change.source
+    last.pods = (*(last.pods if together else ()), m.pod, m.replaced)
+    last.t, last.source = m.t, change.source
 
 
 @contract("CONFIG-07", on=pod_set(), needs=(CRI, PODS))

@@ -16,11 +16,9 @@ from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
 @contract("STATIC-04", on=static_pods.CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
-def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
+def pods_of_files_tolerate_no_execute(m: Moment, write: ApiWrite) -> Findings:
     """A static pod from a file tolerates every NoExecute taint; one from a URL does not for that."""
-    if not isinstance(m.record, ApiWrite):
-        return None
-    body = static_pods.body_of(m.record)
+    body = static_pods.body_of(write)
     pod = m.world.names.get(static_pods.name_of(body))
     if pod is None or not pod.static or pod.manifest is None:
         return None
@@ -36,14 +34,12 @@ def pods_of_files_tolerate_no_execute(m: Moment) -> Findings:
 
 
 @contract("STATIC-11", on=static_pods.CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS), clause="content")
-def mirror_names_hash_and_node(m: Moment) -> Findings:
+def mirror_names_hash_and_node(m: Moment, write: ApiWrite) -> Findings:
     """Each static pod gets a mirror pod at the API server, which carries its hash and is owned by
     the node.
     """
     known = static_pods.learn_mirrors(m)
-    if not isinstance(m.record, ApiWrite):
-        return None
-    body = static_pods.body_of(m.record)
+    body = static_pods.body_of(write)
     pod, got = (
         m.world.names.get(static_pods.name_of(body)),
         static_pods.metadata_of(body)["annotations"][MIRROR],
@@ -75,17 +71,20 @@ def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
         return KEPT
     if pod.mirror_uid or name in known.names.values() or api_is_away(m) or kubelet_view(m).node_gone:
         return None
-
-    def is_its_mirror(n: Moment) -> bool:
-        return isinstance(n.record, ApiWrite) and static_pods.name_of(static_pods.body_of(n.record)) == name
-
     return answered(
-        by=static_pods.CREATES_A_MIRROR.where(is_its_mirror),
+        by=static_pods.CREATES_A_MIRROR.where(_is_called(name)),
         within=timing.RETRY + timing.RETRY_SLACK,
         unless=FAULT.either(pod_unset()),
         whole_node=True,
         text=f"a mirror pod of {name[1]} is created",
     )
+
+
+def _is_called(name: static_pods.FullName) -> Predicate:
+    def fits(m: Moment) -> bool:
+        return isinstance(m.record, ApiWrite) and static_pods.name_of(static_pods.body_of(m.record)) == name
+
+    return fits
 
 
 @contract("STATIC-12", on=call("RunPodSandbox"), needs=(CRI, PODS, EVERY_STATUS))
@@ -112,19 +111,16 @@ def mirror_has_a_node(m: Moment) -> Findings:
 
 
 @contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")
-def mirror_is_deleted_with_care(m: Moment) -> Findings:
+def mirror_is_deleted_with_care(m: Moment, write: ApiWrite) -> Findings:
     """A mirror pod that is deleted or out of date is deleted with grace 0 and its UID as a precondition, and
     created again; its static pod's containers are not touched.
     """
     static_pods.learn_mirrors(m)
-    record = m.record
-    if not isinstance(record, ApiWrite):
+    if static_pods.static_pod_of(m, write.uid or write.precondition or "") is None:
         return None
-    if static_pods.static_pod_of(m, record.uid or record.precondition or "") is None:
-        return None
-    if record.grace != 0:
-        return broken(f"a mirror pod is deleted with grace {record.grace}, expected 0")
-    if not record.precondition:
+    if write.grace != 0:
+        return broken(f"a mirror pod is deleted with grace {write.grace}, expected 0")
+    if not write.precondition:
         return broken("a mirror pod is deleted without its UID as a precondition")
     return KEPT
 
@@ -163,13 +159,8 @@ def gone_mirror_is_made_again(m: Moment, pod: Pod) -> Findings:
         return None
     if api_is_away(m) or not sees_its_runtime(m):
         return None
-    name = pod.namespace, pod.name
-
-    def is_its_mirror(n: Moment) -> bool:
-        return isinstance(n.record, ApiWrite) and static_pods.name_of(static_pods.body_of(n.record)) == name
-
     return answered(
-        by=static_pods.CREATES_A_MIRROR.where(is_its_mirror),
+        by=static_pods.CREATES_A_MIRROR.where(_is_called((pod.namespace, pod.name))),
         # Where nothing else wakes its worker, the next resync does.
         within=90.0 + timing.RETRY_SLACK,
         unless=FAULT.either(pod_unset(), FINISHED.where(of(pod))),
@@ -272,24 +263,22 @@ def status_goes_to_the_mirror(m: Moment, pod: Pod) -> Findings:
 
 
 @status_goes_to_the_mirror.clause("patch", on=static_pods.API_WRITE)
-def status_patch_names_the_mirror(m: Moment) -> Findings:
+def status_patch_names_the_mirror(m: Moment, write: ApiWrite) -> Findings:
     """No write of a status names the static pod's own UID."""
-    record = m.record
-    if not isinstance(record, ApiWrite) or record.subresource != "status" or record.resource != "pods":
+    if write.subresource != "status" or write.resource != "pods":
         return None
-    pod = m.world.pods.get(record.precondition or record.uid)
+    pod = m.world.pods.get(write.precondition or write.uid)
     if pod is None or not pod.static:
         return None
     return broken(f"the status of static pod {pod.name} is written under its own UID")
 
 
 @status_goes_to_the_mirror.clause("each", on=static_pods.CREATES_A_MIRROR)
-def each_mirror_gets_the_status(m: Moment) -> Findings:
+def each_mirror_gets_the_status(m: Moment, write: ApiWrite) -> Findings:
     """Each new mirror gets the status, and not only the first one."""
-    record = m.record
-    if not isinstance(record, ApiWrite) or record.code != static_pods.CREATED or not record.uid:
+    if write.code != static_pods.CREATED or not write.uid:
         return None
-    uid, name = record.uid, static_pods.name_of(static_pods.body_of(record))
+    uid, name = write.uid, static_pods.name_of(static_pods.body_of(write))
     pod = m.world.names.get(name)
     if pod is None or any(version is not pod for version in m.world.nameless(*name)):
         return None  # The manifest that it shows may be gone, and with it the status.

@@ -116,7 +116,7 @@ def _next_ephemeral(pod: Pod, failing: str) -> str | None:
 def _ended_app(pod: Pod) -> str | None:
     """An app container that ended by itself, as the kubelet knows, and that is to be restarted."""
     for one in pod.of_kind("app"):
-        reported = one.record is not None and one.record.state == "CONTAINER_EXITED"
+        reported = containers.last_read_as(one, "EXITED")
         own_end = one.exit is not None and not one.exit.commanded
         if one is pod.newest(one.name) and one.state == "exited" and reported and own_end:
             return one.name if containers.wants_restart(pod, one) else None

@@ -119,7 +119,7 @@ def out_of_memory_is_a_failure(m: Moment, pod: Pod, container: Container) -> Fin
         return None
     if not containers.in_place(container):
         return None
-    if container.record is not None and container.record.state == "CONTAINER_EXITED":
+    if containers.last_read_as(container, "EXITED"):
         return None
     never = INITS.decide(InitSeen("exited", pod.restart_policy, failed=True)) == "end the pod"
     return answered(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, PodStatus, Predicate
+from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, exited, pod_set
@@ -15,7 +15,6 @@ from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
-from kubelet_conformance.trace.format.records import Event
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 from kubelet_conformance.trace.world.missed_updates import is_missed
 
@@ -35,12 +34,8 @@ def _possible_waits(pod: Pod, sidecar: Container, t: float) -> list[float]:
 def _goes(pod: Pod) -> bool:
     """The pod is being killed as a whole: it was asked to, or the kubelet knows that it came to its end."""
     return pod.termination is not None or (
-        pods.at_its_end(pod) and all(map(_shown_as_ended, pod.of_kind("app")))
+        pods.at_its_end(pod) and all(containers.last_read_as(one, "EXITED") for one in pod.of_kind("app"))
     )
-
-
-def _shown_as_ended(container: Container) -> bool:
-    return container.record is not None and container.record.state == "CONTAINER_EXITED"
 
 
 def running_one(pod: Pod, name: str) -> Container | None:
@@ -303,7 +298,7 @@ def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
         waiting = running_one(pod, spec.name)
         if waiting is not None and waiting.born and ahead_of(pod, spec.name):
             yield answered(
-                by=event("Killing").where(_on(spec.name)),
+                by=event("Killing").where(pods.is_on(spec.name)),
                 within=REACTION,
                 unless=containers.exit_of(waiting).either(pod_set().where(pods.of(pod)).where(_is_desired)),
                 not_before=containers.stop_of(waiting),
@@ -314,10 +309,3 @@ def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
 def _is_desired(m: Moment) -> bool:
     """The pod is sent by its source, and is not being terminated."""
     return m.manifest is not None and not pods.is_mirror(m) and m.manifest.metadata.deletion_timestamp is None
-
-
-def _on(name: str) -> Predicate:
-    def fits(m: Moment) -> bool:
-        return isinstance(m.record, Event) and f"{{{name}}}" in (m.record.container or "")
-
-    return fits

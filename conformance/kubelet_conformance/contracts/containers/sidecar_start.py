@@ -82,9 +82,9 @@ def failing_one_holds_up_no_other(m: Moment, pod: Pod) -> Iterator[Finding]:
 
 def _is_due(container: Container) -> bool:
     """The kubelet knows that it ended by itself, and its sandbox is there."""
-    reported = container.record is not None and container.record.state == "CONTAINER_EXITED"
     own_end = container.exit is not None and not container.exit.commanded
-    return container.state == "exited" and reported and own_end and containers.in_place(container)
+    is_reported = containers.last_read_as(container, "EXITED")
+    return container.state == "exited" and is_reported and own_end and containers.in_place(container)
 
 
 @contract("SIDECAR-26", on=call("CreateContainer"), needs=(CRI, PODS), versions=_ON)
@@ -152,28 +152,24 @@ def _app_has_run(now: PodStatus) -> bool:
 
 
 @contract("SIDECAR-17", on=status(), needs=(PODS, STATUS), versions=_ON)
-def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
+def counts_for_readiness(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized.
 
     That a sidecar is no longer started is reported at once, and the condition follows with the next sync.
     """
-    pod = m.pod
-    reported = _sidecar_statuses(pod, status) if pod and status else []
+    reported = _sidecar_statuses(pod, status)
     if not reported or status.terminal:
         return None
     ready, initialized = status.condition("ContainersReady"), status.condition("Initialized")
     unready = [one.name for one in reported if not one.ready]
     if unready and ready and ready.status == "True":
         return broken(f"ContainersReady is True though {unready[0]} is not ready")
-    before = (
-        {one.name for one in _sidecar_statuses(pod, pod.status) if one.started}
-        if pod and pod.status
-        else set[str]()
-    )
+    earlier = _sidecar_statuses(pod, pod.status) if pod.status is not None else []
+    before = {one.name for one in earlier if one.started}
     late = {one.name for one in reported if not one.started and one.name not in before}
     if not late or initialized is None or initialized.status != "True" or _app_has_run(status):
         return KEPT
-    unseen = containers.may_have_started(pod, status) if pod else {}
+    unseen = containers.may_have_started(pod, status)
     if late <= unseen.keys():
         return containers.starts_are_reported(unseen)
     return broken(f"Initialized is True though {min(late)} has not started")
@@ -182,7 +178,7 @@ def counts_for_readiness(m: Moment, status: PodStatus) -> Findings:
 @contract("SIDECAR-18", on=status(), needs=(PODS, STATUS), versions=_ON)
 def stays_initialized(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Once an app container has run, Initialized stays True whatever the sidecars do."""
-    condition = status.condition("Initialized") if status else None
+    condition = status.condition("Initialized")
     if condition is None or not any(containers.sidecars(pod)) or not _app_runs_or_ended(status):
         return None
     if condition.status != "True":
@@ -191,10 +187,9 @@ def stays_initialized(_: Moment, pod: Pod, status: PodStatus) -> Findings:
 
 
 @contract("SIDECAR-19", on=status(), needs=(PODS, STATUS), versions=_ON)
-def pending_until_they_started(m: Moment, status: PodStatus) -> Findings:
+def pending_until_they_started(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     """Sidecars that have not started keep a pod Pending only until an app container has run."""
-    pod = m.pod
-    reported = _sidecar_statuses(pod, status) if pod and status else []
+    reported = _sidecar_statuses(pod, status)
     if not reported or status.terminal:
         return None
     if not _app_has_run(status):
@@ -202,7 +197,7 @@ def pending_until_they_started(m: Moment, status: PodStatus) -> Findings:
             return broken(f"phase {status.phase} before the sidecars have started")
         return KEPT
     apps = status.container_statuses or []
-    held = pod is not None and pod.status is not None and pod.status.phase == "Pending"
+    held = pod.status is not None and pod.status.phase == "Pending"
     if held or not _app_runs_or_ended(status) or all(one.state.terminated for one in apps):
         # All wait to run again: the decision table has Pending then. Or a last phase may follow, after a
         # deadline perhaps: it is held back while anything runs, and what was Pending stays so.

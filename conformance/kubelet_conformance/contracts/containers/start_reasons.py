@@ -6,7 +6,7 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Patte
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, failed, sandbox_died, status
-from kubelet_conformance.contracts.facts.container import asked, left_created_state
+from kubelet_conformance.contracts.facts.container import failing_start, left_created_state
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, NOBODY, to_run, was_seen_started, will_not_restart
 from kubelet_conformance.contracts.facts.sandbox import GONE
@@ -28,12 +28,6 @@ class _Tries(Note):
     """By name: seq and time of the first good start since the last one that failed."""
 
 
-def _name(m: Moment) -> str:
-    if m.call.rpc == "CreateContainer":
-        return asked(m).metadata.name
-    return m.container.name if m.container is not None else ""
-
-
 _TRIED = failed("CreateContainer", "StartContainer").either(done("StartContainer"))
 
 
@@ -46,7 +40,7 @@ def _take_try(m: Moment, pod: Pod) -> None:
     if pod.note(_Taken).seq == m.seq:
         return
     pod.note(_Taken).seq = m.seq
-    tries, name = pod.note(_Tries), _name(m)
+    tries, name = pod.note(_Tries), failing_start(m)
     if m.reply.error is None:
         tries.started.setdefault(name, (m.seq, m.t))
     else:
@@ -98,7 +92,7 @@ def _runs_after_all(m: Moment, container: Container | None) -> Pattern:
 @reason_goes_with_the_next_success.clause("reported", on=failed("CreateContainer", "StartContainer"))
 def reason_is_shown(m: Moment, pod: Pod) -> Findings:
     """The next status shows why a container could not be started."""
-    name = _name(m)
+    name = failing_start(m)
     if not to_run(m) or pod.kind_of(name) not in {"app", "init"}:
         return None
     if m.header.channels.api != "full" or api_is_away(m) or will_not_restart(pod, name):

@@ -1,6 +1,7 @@
 """Containers of a pod: which record counts, what its end means, and which container may be created next."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.definition import answered, observer
@@ -183,14 +184,15 @@ def given_up_with_its_pod(container: Container) -> Pattern:
         if pod is None or m.sandbox is not container.sandbox or pod.restart_policy != "Never":
             return False
         apps = [pod.newest(spec.name) for spec in pod.spec.containers] if pod.spec else []
-        return all(one is not None and (one.state == "exited" or read_as_unknown(one)) for one in apps)
+        ends = [one is not None and (one.state == "exited" or last_read_as(one, "UNKNOWN")) for one in apps]
+        return all(ends)
 
     return call("StopPodSandbox").where(has_failed)
 
 
-def read_as_unknown(container: Container) -> bool:
-    """The runtime last reported an unknown state: it does not know whether it runs."""
-    return container.record is not None and container.record.state == "CONTAINER_UNKNOWN"
+def last_read_as(container: Container, state: Literal["RUNNING", "EXITED", "UNKNOWN"]) -> bool:
+    """The runtime last reported this state; where that is unknown it does not know whether it runs."""
+    return container.record is not None and container.record.state == f"CONTAINER_{state}"
 
 
 def exit_of(container: Container) -> Pattern:
@@ -269,8 +271,7 @@ def uninspected_end(m: Moment, container: Container) -> bool:
     """The container ended by itself, and no status of it shows that; a kubelet need not go by lists."""
     if not container.born or (end := container.exit) is None or end.commanded or container.state != "exited":
         return False
-    reported = container.record is not None and container.record.state == "CONTAINER_EXITED"
-    reported = reported or any(stop.succeeded for stop in container.stops)
+    reported = last_read_as(container, "EXITED") or any(stop.succeeded for stop in container.stops)
     return not reported and not receives_events(m)
 
 

@@ -151,19 +151,18 @@ OF_CGROUP = DISK.where(_is_of_cgroup)
 
 
 @contract("CLEANUP-05", on=OF_CGROUP, needs=(CRI, PODS))
-def cgroup_stays_with_its_volumes(m: Moment) -> Findings:
+def cgroup_stays_with_its_volumes(m: Moment, disk: Disk) -> Findings:
     """The cgroup of a pod that is gone is removed once no volume of the pod is left; till then it stays, with
     as little CPU as possible.
     """
-    record = m.record
-    uid = record.path.rpartition("/")[2].removeprefix("pod") if isinstance(record, Disk) else ""
+    uid = disk.path.rpartition("/")[2].removeprefix("pod")
     pod = m.world.pods.get(uid)
     is_gone = pod is None or not pod.wanted
-    if not isinstance(record, Disk) or not is_gone or not m.node.note(_Specs).with_volumes.get(uid):
+    if not is_gone or not m.node.note(_Specs).with_volumes.get(uid):
         return None
-    if record.op == "reduced":
+    if disk.op == "reduced":
         return KEPT
-    if record.op != "removed":
+    if disk.op != "removed":
         return None
     folder = f"{_LOGS}{uid}"
     paths = m.node.note(_Paths).there.items()

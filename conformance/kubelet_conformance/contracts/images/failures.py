@@ -112,40 +112,37 @@ class _Reported(Note):
 @contract(
     "IMAGE-18", on=event("Pulled", "Created", "Started"), needs=(CRI, PODS, EVERY_EVENT), clause="order"
 )
-def events_come_in_order(m: Moment, pod: Pod) -> Findings:
+def events_come_in_order(_: Moment, pod: Pod, event: Event) -> Findings:
     """The events Pulling, Pulled, Created and Started of a container come in this order; that of a
     pull says how long it took, and from 1.29 on the size of the image.
     """
-    record = m.record
-    if not isinstance(record, Event) or not pod.born or not record.container:
+    if not pod.born or not event.container:
         return None
-    reported = pod.note(_Reported).of.get(record.container, set[str]())
-    before = {"Pulled": "Pulling", "Created": "Pulled", "Started": "Created"}[record.reason]
-    if record.reason == "Pulled" and not record.message.startswith(_PULLED):
+    reported = pod.note(_Reported).of.get(event.container, set[str]())
+    before = {"Pulled": "Pulling", "Created": "Pulled", "Started": "Created"}[event.reason]
+    if event.reason == "Pulled" and not event.message.startswith(_PULLED):
         return None
-    return KEPT if before in reported else broken(f"event {record.reason} comes without {before} before it")
+    return KEPT if before in reported else broken(f"event {event.reason} comes without {before} before it")
 
 
 @observer(on=event("Pulling", "Pulled", "Created", "Started"), last=True)
-def _events(m: Moment, pod: Pod) -> None:
+def _events(_: Moment, pod: Pod, event: Event) -> None:
     """Record the events."""
-    record = m.record
-    if isinstance(record, Event) and record.container:
-        reported = pod.note(_Reported).of.setdefault(record.container, set())
-        reported.add(record.reason)
-        if record.reason == "Started":
+    if event.container:
+        reported = pod.note(_Reported).of.setdefault(event.container, set())
+        reported.add(event.reason)
+        if event.reason == "Started":
             reported.clear()
 
 
 @events_come_in_order.clause("size", on=event("Pulled"))
-def size_is_reported(m: Moment) -> Findings:
+def size_is_reported(m: Moment, event: Event) -> Findings:
     """The image size in the event is a number of bytes."""
-    record = m.record
-    if not isinstance(record, Event) or not record.message.startswith(_PULLED):
+    if not event.message.startswith(_PULLED):
         return None
     if m.kubernetes is None or m.kubernetes < _SIZE_SINCE:
         return None
-    return KEPT if _SIZE.search(record.message) else broken(f"{record.message!r} has no image size")
+    return KEPT if _SIZE.search(event.message) else broken(f"{event.message!r} has no image size")
 
 
 class _Users(Note):

@@ -97,10 +97,9 @@ def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatu
 
 
 @refused_pod_is_reported_and_left_alone.clause("failed", on=pods.REFUSED)
-def refused_pod_is_failed(m: Moment, pod: Pod) -> Findings:
+def refused_pod_is_failed(m: Moment, pod: Pod, event: Event) -> Findings:
     """A refusal that an event reports is soon in the pod's status."""
-    record = m.record
-    if not isinstance(record, Event) or record.type != "Warning":
+    if event.type != "Warning":
         return None
     if pod.static or pod.sandboxes or not pod.born or pod.finished or pod.termination is not None:
         return None
@@ -128,10 +127,10 @@ def refused_pod_stays_refused(_: Moment, pod: Pod, status: PodStatus) -> Finding
 
 
 @observer(on=pods.REFUSED)
-def _warning_is_sent(m: Moment, pod: Pod) -> None:
+def _warning_is_sent(m: Moment, pod: Pod, event: Event) -> None:
     """Record Warning events of refusals."""
-    if isinstance(m.record, Event) and m.record.type == "Warning":
-        pod.note(_Work).warned[m.record.reason] = m.seq
+    if event.type == "Warning":
+        pod.note(_Work).warned[event.reason] = m.seq
 
 
 @contract("ADMIT-03", on=FINISHED, needs=(CRI, PODS, EVERY_STATUS))

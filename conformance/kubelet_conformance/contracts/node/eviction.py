@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, STATUS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, status
+from kubelet_conformance.contract.patterns import call, done, event
 from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, has_pre_stop, of
+from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
 from kubelet_conformance.contracts.termination.grace import STOP
@@ -199,17 +200,12 @@ def kill_is_not_awaited_for_ever(m: Moment, pod: Pod) -> Findings:
     kill_timeout = _kill_timeout(m, pod) if pod.sandboxes else None
     if kill_timeout is None or not any(c.state == "running" for c in pod.every_container()):
         return None
-    over = done("StopPodSandbox").either(status().where(_is_over))
     return answered(
         by=event("ExceededGracePeriod"),
         within=kill_timeout + REACTION,
-        unless=over,
+        unless=done("StopPodSandbox").either(FINISHED),
         text=f"after {kill_timeout:g} s an event says that pod {pod.name} is not gone",
     )
-
-
-def _is_over(m: Moment) -> bool:
-    return m.status is not None and m.status.terminal
 
 
 def _kill_timeout(m: Moment, pod: Pod) -> float | None:

@@ -12,7 +12,7 @@ from kubelet_conformance.contracts.facts import node_pressure as pressure
 from kubelet_conformance.contracts.facts.kills import wait_before_stop
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, NewPod, new_pod, of
-from kubelet_conformance.contracts.facts.sandbox import FINISHED
+from kubelet_conformance.contracts.facts.sandbox import FINISHED, runs_containers
 from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING, STATUS_BATCH
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, OVERRIDES
@@ -125,7 +125,7 @@ def lesser_pods_go_first(m: Moment) -> Findings:
     earlier = [one for one in earlier if (its := _group_of(one, every)) and its.priority < group.priority]
     if since_then < group.begins - ROUNDING:
         for one in earlier:
-            if one.termination is None and any(c.state == "running" for c in one.every_container()):
+            if one.termination is None and runs_containers(one):
                 return broken(f"pod {one.name}, which has a lower priority than {pod.name}, still runs")
     return KEPT if earlier else None
 
@@ -277,7 +277,7 @@ def next_group_does_not_wait(m: Moment) -> Findings:
     every_other = [pod for pod in m.world.pods.values() if pod is not m.pod and pod.note(_Then).ran]
     if any(_stuck_seq(m, pod) for pod in (m.pod, *every_other)):
         return None
-    left = [pod for pod in every_other if _runs(pod)]
+    left = [pod for pod in every_other if runs_containers(pod)]
     turns = [group for pod in left if (group := _group_of(pod, every)) is not None]
     own = _group_of(m.pod, every)
     turn = min(turns, key=lambda group: group.priority, default=None)
@@ -295,10 +295,6 @@ def next_group_does_not_wait(m: Moment) -> Findings:
         whole_node=True,
         text=f"the pods from priority {turn.priority} on are ended",
     )
-
-
-def _runs(pod: Pod) -> bool:
-    return any(c.state == "running" for c in pod.every_container())
 
 
 @next_group_does_not_wait.clause("volumes", on=STOP)

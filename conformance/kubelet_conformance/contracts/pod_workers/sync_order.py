@@ -5,7 +5,12 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, S
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, done, event, failed, sandbox_died
 from kubelet_conformance.contracts.facts.backoff import retry_bound
-from kubelet_conformance.contracts.facts.container import asked, creation_of, left_created_state
+from kubelet_conformance.contracts.facts.container import (
+    asked,
+    creation_of,
+    failing_start,
+    left_created_state,
+)
 from kubelet_conformance.contracts.facts.disk import files
 from kubelet_conformance.contracts.facts.pod import NOBODY, to_run, was_seen_started, will_not_restart
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE
@@ -40,14 +45,11 @@ def _wait_timed_out(m: Moment) -> bool:
 
 
 @observer(on=_STEP_FAILED)
-def _step_failed(m: Moment, pod: Pod) -> None:
-    record = m.record
-    if not isinstance(record, Event):
-        return
-    if record.reason == "FailedMount" and not _wait_timed_out(m):
+def _step_failed(m: Moment, pod: Pod, event: Event) -> None:
+    if event.reason == "FailedMount" and not _wait_timed_out(m):
         return
     memory = pod.note(_Failed)
-    memory.reason, memory.t, memory.seq = record.reason, m.t, m.seq
+    memory.reason, memory.t, memory.seq = event.reason, m.t, m.seq
 
 
 def _follows_a_failed_step(m: Moment, *reasons: str) -> Findings:
@@ -182,12 +184,6 @@ def empty_sandbox_status_is_an_error(m: Moment, sandbox: Sandbox) -> Findings:
     )
 
 
-def _name_of(m: Moment) -> str:
-    if m.call.rpc == "CreateContainer":
-        return asked(m).metadata.name
-    return m.container.name if m.container is not None else ""
-
-
 def _comes_again(pod: Pod, name: str, container: Container | None) -> bool:
     """What could not be made or started is due once more.
 
@@ -204,7 +200,7 @@ def failed_start_fails_the_pass(m: Moment, pod: Pod) -> Findings:
 
     The other containers are tried all the same.
     """
-    name = _name_of(m)
+    name = failing_start(m)
     if not to_run(m) or not _comes_again(pod, name, m.container):
         return None
     if m.container is not None and was_seen_started(m.container):
@@ -226,7 +222,7 @@ def _untried(pod: Pod, name: str) -> bool:
 @failed_start_fails_the_pass.clause("others", on=failed("CreateContainer"))
 def failed_ephemeral_keeps_no_other_up(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
     """An ephemeral container that could not be made does not keep the next from being tried."""
-    name = _name_of(m)
+    name = failing_start(m)
     if not to_run(m) or pod.kind_of(name) != "ephemeral":
         return None
     if pod.changed_t is None or m.t - pod.changed_t < KNOWN:

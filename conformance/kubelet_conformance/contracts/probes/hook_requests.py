@@ -134,9 +134,7 @@ def credentials_are_left_out(m: Moment) -> Findings:
     return broken("the credentials of an HTTPS hook are sent in plain HTTP") if record.authorized else KEPT
 
 
-def _must_fail(m: Moment, why: str) -> Answered:
-    container = m.container
-    name = container.name if container is not None else ""
+def _must_fail(name: str, why: str) -> Answered:
     return answered(
         by=event("FailedPostStartHook").where(is_on(name)),
         within=EVENT_SLACK,
@@ -146,31 +144,27 @@ def _must_fail(m: Moment, why: str) -> Answered:
 
 
 @contract("HOOK-10", on=done("StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def hook_without_an_address_fails(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
+def hook_without_an_address_fails(_: Moment, pod: Pod, sandbox: Sandbox, container: Container) -> Findings:
     """An httpGet hook that names no host fails while its pod has no address."""
-    container = m.container
-    spec = container.spec if container is not None else None
-    handler = spec.lifecycle.post_start if spec is not None else None
+    handler = container.spec.lifecycle.post_start if container.spec is not None else None
     if handler is None or handler.http_get is None or requests.named_host(handler):
         return None
     if pod.spec is None or pod.spec.host_network or pod.termination is not None:
         return None
     if sandbox.ip or sandbox.status_t is None:
         return None
-    return _must_fail(m, "whose pod has no address")
+    return _must_fail(container.name, "whose pod has no address")
 
 
 @contract("HOOK-12", on=done("StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
-def socket_is_no_hook(m: Moment, pod: Pod) -> Findings:
+def socket_is_no_hook(_: Moment, pod: Pod, container: Container) -> Findings:
     """A tcpSocket hook cannot be run: it fails."""
-    container = m.container
-    spec = container.spec if container is not None else None
-    handler = spec.lifecycle.post_start if spec is not None else None
+    handler = container.spec.lifecycle.post_start if container.spec is not None else None
     if handler is None or handler.tcp_socket is None or handler.exec or handler.http_get or handler.sleep:
         return None
     if pod.termination is not None:
         return None
-    return _must_fail(m, "a tcpSocket")
+    return _must_fail(container.name, "a tcpSocket")
 
 
 @contract(

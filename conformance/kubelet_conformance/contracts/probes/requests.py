@@ -102,18 +102,15 @@ class _Said(Note):
 
 
 @contract("PROBE-17", on=event("Unhealthy"), needs=(CRI, PODS, EVENTS), versions=since("1.21"))
-def body_of_a_failure_is_not_reported(m: Moment, pod: Pod) -> Findings:
+def body_of_a_failure_is_not_reported(_: Moment, pod: Pod, event: Event) -> Findings:
     """The event of a failed HTTP probe contains the status and nothing of the server's response."""
-    record = m.record
-    if not isinstance(record, Event):
-        return None
     said = pod.note(_Said)
-    if said.text and said.text in record.message:
+    if said.text and said.text in event.message:
         return broken("the event repeats the server's response", said.seq)
-    found = _STATUS_IN_TEXT.search(record.message)
+    found = _STATUS_IN_TEXT.search(event.message)
     if found is None:
         return None
-    rest = record.message[found.end() :]
+    rest = event.message[found.end() :]
     return broken(f"after the status the event has {rest!r}") if rest else KEPT
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Kind, Moment, Pattern, Pod, PodStatus, Sandbox
+from kubelet_conformance.contract import Answered, Container, Finding, Kind, Moment, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import failed, kubelet
@@ -22,9 +22,14 @@ _BACK_OFF_MESSAGE = re.compile(
 )
 
 
-def _called_off(container: Container) -> Pattern:
-    """What may keep this one from being made again in time, or for good."""
-    return _SIDECAR_CALLED_OFF if container.kind == "sidecar" else _CALLED_OFF
+def _is_made(container: Container, within: float, how: str) -> Answered:
+    """An instance follows this one, unless something keeps it from being made in time, or for good."""
+    return answered(
+        by=containers.start_of(container.name),
+        within=within,
+        unless=_SIDECAR_CALLED_OFF if container.kind == "sidecar" else _CALLED_OFF,
+        text=f"{container.name} is made {how}",
+    )
 
 
 def _crashed(m: Moment, *kinds: Kind) -> Container | None:
@@ -89,12 +94,7 @@ def _(m: Moment) -> Findings:
     container = _crashed(m, "app")
     if container is None:
         return None
-    return answered(
-        by=containers.start_of(container.name),
-        within=timing.REACTION,
-        unless=_called_off(container),
-        text=f"{container.name} is made again at once after its first crash",
-    )
+    return _is_made(container, timing.REACTION, "again at once after its first crash")
 
 
 @contract("BACKOFF-02", on=containers.OWN_END, needs=(CRI, PODS))
@@ -107,12 +107,8 @@ def counts_from_the_end(m: Moment) -> Findings:
     container = _crashed(m, "app", "init", "sidecar") if delay else None
     if container is None:
         return None
-    return answered(
-        by=containers.start_of(container.name),
-        within=backoffs.retry_bound(m, container.name),
-        unless=_called_off(container),
-        text=f"{container.name} is made again after a back-off of {delay:g} s",
-    )
+    within = backoffs.retry_bound(m, container.name)
+    return _is_made(container, within, f"again after a back-off of {delay:g} s")
 
 
 @contract("BACKOFF-03", on=containers.OWN_END.either(backoffs.ATTEMPTS), needs=(CRI, PODS))
@@ -134,12 +130,7 @@ def long_run_begins_anew(m: Moment) -> Findings:
         return None
     if backoffs.most_delay(m, container.name):
         return None
-    return answered(
-        by=containers.start_of(container.name),
-        within=timing.REACTION,
-        unless=_called_off(container),
-        text=f"{container.name} is made again at once after a run of {lasted:.0f} s",
-    )
+    return _is_made(container, timing.REACTION, f"again at once after a run of {lasted:.0f} s")
 
 
 @contract("BACKOFF-04", on=backoffs.ATTEMPTS, needs=(CRI, PODS))
@@ -229,12 +220,7 @@ def siblings_are_not_held_up(m: Moment, pod: Pod, container: Container) -> Findi
         return None
     if _crashed(m, "app", "sidecar") is None or backoffs.most_delay(m, container.name):
         return None
-    return answered(
-        by=containers.start_of(container.name),
-        within=timing.REACTION,
-        unless=_called_off(container),
-        text=f"{container.name} is made at once while another container is held up",
-    )
+    return _is_made(container, timing.REACTION, "at once while another container is held up")
 
 
 def _waits_for_inits(pod: Pod, container: Container) -> bool:

@@ -85,7 +85,7 @@ def running_one_is_left(m: Moment, pod: Pod) -> Findings:
 
 
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
-    spec, unknown = container.spec, containers.read_as_unknown(container)
+    spec, unknown = container.spec, containers.last_read_as(container, "UNKNOWN")
     hook = spec is None or spec.lifecycle.post_start is not None
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)
@@ -118,7 +118,7 @@ def created_one_is_started_again(m: Moment, container: Container) -> Findings:
 def unknown_one_is_stopped_first(m: Moment, pod: Pod) -> Findings:
     """A container whose state is unknown is stopped before another instance of it is made."""
     newest = containers.recorded(pod, containers.asked(m).metadata.name)
-    if newest is None or not containers.read_as_unknown(newest):
+    if newest is None or not containers.last_read_as(newest, "UNKNOWN"):
         return None
     if newest.kind not in {"app", "sidecar"} or newest.sandbox is not m.sandbox:
         return None
@@ -132,7 +132,7 @@ def _(m: Moment, container: Container) -> Findings:
     reported = m.response(ContainerStatusReply).status
     if reported is None or reported.state != "CONTAINER_UNKNOWN" or container.kind != "app":
         return None
-    if containers.read_as_unknown(container) or not containers.to_watch(m):
+    if containers.last_read_as(container, "UNKNOWN") or not containers.to_watch(m):
         return None
     if not containers.in_place(container):
         return None

@@ -38,29 +38,29 @@ class _Rotation(Note):
 
 
 @contract("CRI-36", on=LOOKED)
-def log_is_where_it_belongs(m: Moment) -> Findings:
+def log_is_where_it_belongs(m: Moment, disk: Disk) -> Findings:
     """The log file of a started container is at sandbox.log_directory/container.log_path.
 
     Each line of it has a time, the stream, and F or P before what was printed.
     """
-    if not isinstance(m.record, Disk) or m.record.op == "moved":
+    if disk.op == "moved":
         return None
-    container = _logging_to(m, m.record.path)
+    container = _logging_to(m, disk.path)
     if container is None or not container.started_seq or container.note(_Rotation).moved_seq:
         return None
-    if m.record.op == "no log":
+    if disk.op == "no log":
         return broken(f"{container.name} was started and has no log file", container.started_seq)
-    wrong = next((line for line in m.record.text.splitlines() if not _LINE.fullmatch(line)), None)
+    wrong = next((line for line in disk.text.splitlines() if not _LINE.fullmatch(line)), None)
     if wrong is not None:
         return broken(f"{wrong[:_SHOWN_CHARS]!r} is no line of a CRI log", container.started_seq)
     return KEPT
 
 
 @observer(on=LOOKED)
-def _remember_moved(m: Moment) -> None:
+def _remember_moved(m: Moment, disk: Disk) -> None:
     """A log file was moved away."""
-    container = _logging_to(m, m.record.path) if isinstance(m.record, Disk) else None
-    if container is not None and isinstance(m.record, Disk) and m.record.op == "moved":
+    container = _logging_to(m, disk.path)
+    if container is not None and disk.op == "moved":
         rotation = container.note(_Rotation)
         rotation.moved_seq, rotation.reopened_seq, rotation.refused_seq = m.seq, 0, 0
 
@@ -69,15 +69,13 @@ log_is_where_it_belongs.clause("seen", on=expected("CRI-36"))(as_expected)
 
 
 @contract("CRI-29", on=LOOKED)
-def log_is_reopened(m: Moment) -> Findings:
+def log_is_reopened(m: Moment, disk: Disk) -> Findings:
     """After ReopenContainerLog the log file is there again; if that failed, no new file was made."""
-    if not isinstance(m.record, Disk):
-        return None
-    container = _logging_to(m, m.record.path)
+    container = _logging_to(m, disk.path)
     if container is None:
         return None
-    rotation, found = container.note(_Rotation), m.record.op == "log"
-    if m.record.op == "moved" or not rotation.moved_seq:
+    rotation, found = container.note(_Rotation), disk.op == "log"
+    if disk.op == "moved" or not rotation.moved_seq:
         return None
     if rotation.reopened_seq:
         seq = rotation.reopened_seq

@@ -7,7 +7,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import read_as, status
 from kubelet_conformance.contracts.facts import status as statuses
-from kubelet_conformance.contracts.facts.container import read_as_unknown
+from kubelet_conformance.contracts.facts.container import last_read_as
 from kubelet_conformance.contracts.facts.static_pod import (
     end_is_made_up,
     ended_since_its_file_went,
@@ -207,7 +207,7 @@ def refused_restart_waits_after_its_end(m: Moment) -> Iterator[Finding]:
         container, said, waiting = entry.container, entry.status, entry.status.state.waiting
         if waiting is None or container is None or not container.born or not container.started_seq:
             continue
-        if container.state == "unknown" or read_as_unknown(container):
+        if container.state == "unknown" or last_read_as(container, "UNKNOWN"):
             continue  # What it does is not known, so neither is that it ended.
         if container.state == "removed" and statuses.is_reset(m, said):
             continue  # That it was removed is shown in place of its end.

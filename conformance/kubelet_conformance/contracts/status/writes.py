@@ -180,11 +180,9 @@ class _Missed(Note):
 
 
 @contract("STATUS-05", on=MISSED, needs=(EVERY_STATUS,))
-def missing_pod_is_left_alone(m: Moment) -> Findings:
+def missing_pod_is_left_alone(m: Moment, write: ApiWrite) -> Findings:
     """NotFound for a pod is final: its status is not written again and again."""
-    if not isinstance(m.record, ApiWrite):
-        return None
-    name, known = (m.record.namespace, m.record.name), m.node.note(_Missed).of
+    name, known = (write.namespace, write.name), m.node.note(_Missed).of
     times = known.setdefault(name, deque(maxlen=_MISSES_REMEMBERED))
     known.move_to_end(name)
     if len(known) > _NAMES_REMEMBERED:
@@ -197,7 +195,7 @@ def missing_pod_is_left_alone(m: Moment) -> Findings:
     if len(recent) <= _MISSES_MAX * max(1, namesakes) + changes:
         return KEPT
     text = f"was asked for {len(recent)} times in {m.t - recent[0]:.1f} s"
-    return broken(f"{m.record.name}, which is gone, {text}")
+    return broken(f"{write.name}, which is gone, {text}")
 
 
 @observer(on=done("StartContainer").either(exited()))

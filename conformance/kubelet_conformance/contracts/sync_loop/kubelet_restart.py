@@ -175,7 +175,7 @@ def what_exited_meanwhile_is_restarted(m: Moment) -> Iterator[Finding]:
             if not _is_to_be_made_again(container, pod, m.node):
                 continue
             yield answered(
-                by=call("CreateContainer").where(_makes(pod, container.name)),
+                by=containers.creation_of(container.name).where(pods.of(pod)),
                 within=KUBELET_START,
                 unless=pods.TERMINATION_ASKED.either(
                     _COMES_FIRST, _ENDS_THE_POD, containers.INIT_FIRST
@@ -193,10 +193,6 @@ def _is_to_be_made_again(container: Container, pod: Pod, node: Node) -> bool:
     if containers.waits_for_sidecars(container):
         return False
     return container.spec is not None and not pods.will_not_run_again(pod, container.name, end.code)
-
-
-def _makes(pod: Pod, name: str) -> Predicate:
-    return lambda m: m.pod is pod and m.request(bodies.CreateContainerRequest).config.metadata.name == name
 
 
 @contract("RESTARTKUBELET-05", on=LIFE_ENDS, needs=(CRI, PODS, STATUS), clause="stays")

@@ -259,7 +259,7 @@ def first_relist_inspects_every_pod(m: Moment) -> Iterator[Finding]:
             yield answered(
                 by=done("ContainerStatus").either(failed("ContainerStatus")).where(about(container)),
                 within=KUBELET_START,
-                unless=LISTING_FAILED.either(happened("removed"), _lacks_container(container)),
+                unless=LISTING_FAILED.either(happened("removed"), _lacks(container)),
                 text=f"container {container.name} is inspected",
             )
 
@@ -268,24 +268,15 @@ def _reads(sandbox: Sandbox) -> Predicate:
     return lambda m: m.sandbox is sandbox
 
 
-def _lacks(sandbox: Sandbox) -> Pattern:
-    """A list of all sandboxes lacks it: it was removed by a call that was not answered before the start."""
+def _lacks(removed: Container | Sandbox) -> Pattern:
+    """A list of all lacks it: it was removed by a call that was not answered before the start."""
 
     def lacks(m: Moment) -> bool:
-        listed = m.response(bodies.ListPodSandboxReply).items
-        return lists_all_sandboxes(m) and all(one.id != sandbox.id for one in listed)
+        if m.call.rpc == "ListContainers":
+            return all(one.id != removed.id for one in m.response(bodies.ListContainersReply).containers)
+        return all(one.id != removed.id for one in m.response(bodies.ListPodSandboxReply).items)
 
-    return done("ListPodSandbox").where(lacks)
-
-
-def _lacks_container(container: Container) -> Pattern:
-    """A list of all containers lacks it: it was removed by a call that was not answered before the start."""
-
-    def lacks(m: Moment) -> bool:
-        listed = m.response(bodies.ListContainersReply).containers
-        return lists_all_containers(m) and all(one.id != container.id for one in listed)
-
-    return done("ListContainers").where(lacks)
+    return listed_all("ListContainers" if isinstance(removed, Container) else "ListPodSandbox").where(lacks)
 
 
 _THRESHOLD = 180.0

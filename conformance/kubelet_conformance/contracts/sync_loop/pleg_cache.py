@@ -4,6 +4,7 @@ from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, 
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, happened, pod_set, status
+from kubelet_conformance.contracts.facts.container import last_read_as
 from kubelet_conformance.contracts.facts.kubelet import is_informed
 from kubelet_conformance.contracts.facts.pod import (
     TERMINATION_ASKED,
@@ -45,7 +46,7 @@ def running_container_that_went_has_died(m: Moment, pod: Pod, container: Contain
         return None
     if not to_run(m) or worker_is_busy(pod) or not _sees(m) or container is not pod.newest(container.name):
         return None
-    if pod.sandbox is None or pod.sandbox.state != "ready" or not _last_read_as_running(container):
+    if pod.sandbox is None or pod.sandbox.state != "ready" or not last_read_as(container, "RUNNING"):
         return None
     return answered(
         by=_DEALT_WITH,

@@ -133,12 +133,11 @@ def _deletes(uid: str) -> Predicate:
 
 
 @contract("STATIC-14", on=static_pods.CREATES_A_MIRROR, needs=(CRI, PODS, EVERY_STATUS))
-def mirror_that_is_there_is_a_success(m: Moment) -> Iterator[Finding]:
+def mirror_that_is_there_is_a_success(m: Moment, write: ApiWrite) -> Iterator[Finding]:
     """A mirror pod that turns out to be there already, with the right hash, is no failure: it is not tried
     again every 10 to 15 s.
     """
-    record = m.record
-    if not isinstance(record, ApiWrite) or record.code != _ALREADY_EXISTS:
+    if write.code != _ALREADY_EXISTS:
         return
     for pod in m.world.pods.values():
         if static_pods.is_create_of(m, pod) and static_pods.latest_mirror(m, pod) is not None and pod.wanted:

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, 
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.container import last_read_as
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop_timeouts
@@ -177,8 +178,10 @@ def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
         return
     shown = {one.name: one for one in now.container_statuses or ()}
     for container in pod.of_kind("app"):
-        if not container.vanished or container is not pod.newest(container.name) or not _was_up(container):
+        if not container.vanished or container is not pod.newest(container.name):
             continue
+        if not last_read_as(container, "RUNNING"):
+            continue  # Its exit was read.
         end = shown[container.name].state.terminated if container.name in shown else None
         if end is None:
             yield broken(f"{container.name}, which was lost, is not reported as terminated", pod.status_seq)
@@ -187,11 +190,6 @@ def lost_container_has_ended_somehow(m: Moment) -> Iterator[Finding]:
             yield broken(f"{container.name} was lost, expected 137 (ContainerStatusUnknown), got {got}")
         else:
             yield KEPT
-
-
-def _was_up(container: Container) -> bool:
-    """The container ran when it was last reported, and its exit was never read."""
-    return container.record is not None and container.record.state == "CONTAINER_RUNNING"
 
 
 def _needs_no_grace(m: Moment) -> bool:
