@@ -56,10 +56,6 @@ def running_container_that_went_has_died(m: Moment, pod: Pod, container: Contain
     )
 
 
-def _last_read_as_running(container: Container) -> bool:
-    return container.record is not None and container.record.state == "CONTAINER_RUNNING"
-
-
 @contract("PLEG-06", on=pod_set(), needs=(CRI, PODS))
 def worker_of_an_unchanged_pod_goes_on(m: Moment, pod: Pod, manifest: Manifest) -> Findings:
     """The worker of a pod without changes is not held up: its deletion stops it within a relist."""
