@@ -1,6 +1,5 @@
 """A manifest URL that is only memory: what it answers is set by the test."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,12 +12,11 @@ class NoAnswer(Exception):  # noqa: N818 - it is what happened
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one URL answers; `trouble` stands for no answer, `hangs` for none before the deadline."""
+    """What one URL answers; `trouble` stands for no answer."""
 
     status: int = 200
     body: bytes = b""
     trouble: str = ""
-    hangs: bool = False
 
 
 class MemoryUrl:
@@ -26,15 +24,9 @@ class MemoryUrl:
 
     Args:
         no_answer: The error that stands for no answer, made from a text; by default `NoAnswer`.
-        on_fetch: Called with each answered fetch: URL, status, body.
     """
 
-    def __init__(
-        self,
-        no_answer: Callable[[str], Exception] = NoAnswer,
-        on_fetch: Callable[[str, int, bytes], None] | None = None,
-    ) -> None:
-        self.on_fetch = on_fetch
+    def __init__(self, no_answer: Callable[[str], Exception] = NoAnswer) -> None:
         self.fetched = 0
         """How often somebody asked, answered or not."""
         self._no_answer = no_answer
@@ -48,27 +40,11 @@ class MemoryUrl:
         """From now on be unreachable."""
         self._answers[url] = _Answer(trouble=trouble)
 
-    def hang(self, url: str) -> None:
-        """From now on accept the request and never answer."""
-        self._answers[url] = _Answer(trouble="deadline exceeded", hangs=True)
-
     async def fetch(self, url: str, *, timeout: float) -> tuple[int, bytes]:  # noqa: ASYNC109 - the port has it
-        """The HTTP status and the body; raises `no_answer` when there is none within `timeout` seconds."""
+        """The HTTP status and the body; raises `no_answer` when there is none."""
+        del timeout
         self.fetched += 1
         answer = self._answers.get(url, _Answer(_NOT_FOUND, b"404 page not found\n"))
-        if answer.hangs:
-            await _until(timeout)
         if answer.trouble:
             raise self._no_answer(f"Get {url!r}: {answer.trouble}")
-        if self.on_fetch is not None:
-            self.on_fetch(url, answer.status, answer.body)
         return answer.status, answer.body
-
-
-async def _until(deadline: float) -> None:
-    """Wait that many seconds of the loop's time."""
-    try:
-        async with asyncio.timeout(deadline):
-            await asyncio.Event().wait()
-    except TimeoutError:
-        return

@@ -1,7 +1,6 @@
 """Desired pods in a folder of manifests, or in one manifest file, as a kubelet reads them."""
 
 import stat
-from os import stat_result
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,7 +70,7 @@ class ManifestFiles:
             found = file.stat()
             if not stat.S_ISREG(found.st_mode):
                 return None
-            version = _version(found)
+            version = _Version(found.st_mtime_ns, found.st_size, found.st_ino)
             if before is not None and before.version == version and not before.problem:
                 return before
             pods = _pods_of(file, found.st_size)
@@ -117,7 +116,3 @@ def pods_in(raw: bytes) -> tuple[Json, ...]:
             "holds no pod: it needs metadata.name and a spec with fields of the right types"
         )
     return tuple(items)
-
-
-def _version(found: stat_result) -> _Version:
-    return _Version(found.st_mtime_ns, found.st_size, found.st_ino)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -13,10 +13,11 @@ from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.faults import Effect, Fault, Faults, subject_of
 from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
-from kubelet_fakes.runtime.store import KILLED, OnRuntime
+from kubelet_fakes.runtime.store import OnRuntime
 
 _NS = 1_000_000_000
 
+P = ParamSpec("P")
 Request = TypeVar("Request", bound=Message)
 Reply = TypeVar("Reply", bound=Message)
 Handler = Callable[[Request], Reply | Coroutine[Any, Any, Reply]]
@@ -47,7 +48,13 @@ class Shell:
         self.faults = Faults(on_fault)
         self._clock = clock
         self._begun = False
-        self._spontaneous_events = spontaneous_events(core)
+        happens = self._spontaneous_events = spontaneous_events(core)
+        self.exit, self.oom = self._at_once(happens.exit), self._at_once(happens.oom)
+        self.lose_track = self._at_once(happens.lose_track)
+        self.kill_sandbox = self._at_once(happens.kill_sandbox)
+        self.remove_container = self._at_once(happens.remove_container)
+        self.remove_sandbox = self._at_once(happens.remove_sandbox)
+        self.jump_clock = self._at_once(happens.jump_clock)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: int | None = None
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
@@ -167,35 +174,14 @@ class Shell:
 
     # Spontaneous events.
 
-    def exit(self, container_id: str, code: int) -> None:
-        """The container's process ends by itself."""
-        self._advance()
-        self._spontaneous_events.exit(container_id, code)
+    def _at_once(self, happen: Callable[P, None]) -> Callable[P, None]:
+        """Let it happen in the core as it is now."""
 
-    def oom(self, container_id: str, code: int = KILLED) -> None:
-        """A process of the container is killed for lack of memory, and it ends with `code`."""
-        self._advance()
-        self._spontaneous_events.oom(container_id, code)
+        def now(*args: P.args, **options: P.kwargs) -> None:
+            self._advance()
+            happen(*args, **options)
 
-    def lose_track(self, container_id: str) -> None:
-        """The container's state becomes UNKNOWN."""
-        self._advance()
-        self._spontaneous_events.lose_track(container_id)
-
-    def kill_sandbox(self, sandbox_id: str) -> None:
-        """The sandbox becomes NOTREADY; its containers go on."""
-        self._advance()
-        self._spontaneous_events.kill_sandbox(sandbox_id)
-
-    def remove_container(self, container_id: str) -> None:
-        """The container's record vanishes."""
-        self._advance()
-        self._spontaneous_events.remove_container(container_id)
-
-    def remove_sandbox(self, sandbox_id: str) -> None:
-        """The sandbox's record and those of its containers vanish."""
-        self._advance()
-        self._spontaneous_events.remove_sandbox(sandbox_id)
+        return now
 
     def restart(self, *, lose_state: bool = False) -> None:
         """The runtime goes down and comes up at once: calls under way and streams fail, containers go on."""
@@ -214,11 +200,6 @@ class Shell:
         """Every stream of events breaks; all else goes on."""
         for queue in self._streams:
             queue.put_nowait(None)
-
-    def jump_clock(self, seconds: float) -> None:
-        """The runtime's time of day jumps."""
-        self._advance()
-        self._spontaneous_events.jump_clock(seconds)
 
     def _disconnect(self) -> None:
         """End every call that waits, and what it waits for."""

@@ -150,28 +150,9 @@ class Faults:
             self._on_fault(str(fault))
         return fault
 
-    def delay(
-        self,
-        rpc: str,
-        seconds: float,
-        *,
-        times: int | None = None,
-        where: Callable[[Subject], bool] | None = None,
-    ) -> Fault:
+    def delay(self, rpc: str, seconds: float) -> Fault:
         """Let calls take place and be answered late; a caller that leaves earlier does not stop them."""
-        return self.add(rpc, Effect.NONE, delay=seconds, times=times, where=where)
-
-    def hang(
-        self, rpc: str, *, times: int | None = None, where: Callable[[Subject], bool] | None = None
-    ) -> Fault:
-        """Hold calls up until their deadline."""
-        return self.add(rpc, Effect.HANG, times=times, where=where)
-
-    def lose_reply(
-        self, rpc: str, *, times: int | None = None, where: Callable[[Subject], bool] | None = None
-    ) -> Fault:
-        """Let calls take place and go unanswered."""
-        return self.add(rpc, Effect.LOST_REPLY, times=times, where=where)
+        return self.add(rpc, Effect.NONE, delay=seconds)
 
     def heal(self) -> None:
         """End all faults."""

@@ -107,7 +107,7 @@ async def test_hang(node: Node) -> None:
     """A call that hangs ends at its deadline without effect; one that is healed before takes place."""
     container = await node.create(await node.sandbox())
     request = cri.StartContainerRequest(container_id=container)
-    with node.runtime.faults.hang("StartContainer"):
+    with node.runtime.faults.add("StartContainer", "hang"):
         error = await refused(node.runtime.StartContainer(request, timeout=120), "DEADLINE_EXCEEDED")
         assert (node.now, error.effect) == (120.0, False)
         waiting = asyncio.create_task(node.runtime.StartContainer(request))
@@ -120,7 +120,7 @@ async def test_hang(node: Node) -> None:
 
 async def test_a_hanging_call_that_was_given_up_does_not_take_place(node: Node) -> None:
     """A caller that leaves a hanging call takes it along."""
-    with node.runtime.faults.hang("RunPodSandbox"):
+    with node.runtime.faults.add("RunPodSandbox", "hang"):
         call = asyncio.create_task(node.sandbox())
         await node.clock.sleep(1)
         call.cancel()
@@ -132,7 +132,7 @@ async def test_a_hanging_call_that_was_given_up_does_not_take_place(node: Node) 
 async def test_lost_reply(node: Node) -> None:
     """A call whose reply is lost takes place; its caller waits until its deadline, or until it is healed."""
     one, two = await node.running(pod="one"), await node.running(pod="two")
-    with node.runtime.faults.lose_reply("StopContainer"):
+    with node.runtime.faults.add("StopContainer", "lost-reply"):
         error = await refused(node.stop(one, deadline=30), "DEADLINE_EXCEEDED")
         waiting = asyncio.create_task(node.stop(two))
         await node.clock.sleep(5)
@@ -161,8 +161,8 @@ def test_faults_in_words() -> None:
     faults = Faults()
     faults.add("*", code="UNAVAILABLE", message="down")
     faults.delay("PullImage", 2.5)
-    faults.hang("Status")
-    faults.lose_reply("ExecSync").heal()
+    faults.add("Status", "hang")
+    faults.add("ExecSync", "lost-reply").heal()
 
     assert faults.names() == ("* before: UNAVAILABLE down", "PullImage late by 2.5 s", "Status hang")
 
