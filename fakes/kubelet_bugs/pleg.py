@@ -199,7 +199,7 @@ class LooksAllTheSame(EventedPleg):
     """The runtime is listed each second although it streams its events."""
 
     async def listen(self) -> None:
-        self._pleg.pace = USUAL
+        self.pleg.pace = USUAL
         await super().listen()
 
 
@@ -227,4 +227,4 @@ class AsItComes(EventedPleg):
         return False
 
     def _moment(self, event: ContainerEvent) -> float:
-        return self._clock.monotonic()
+        return self.clock.monotonic()

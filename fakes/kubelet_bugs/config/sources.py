@@ -47,7 +47,7 @@ class FirstOfAName(FileSource):
     """Of two manifests with one name the one of the first file is run."""
 
     def _send(self) -> None:
-        self._mux.set_pods(Source.FILE, [self._pods[path] for path in sorted(self._pods)])
+        self.mux.set_pods(Source.FILE, [self._pods[path] for path in sorted(self._pods)])
 
 
 @bug("MUT-CONFIG-11", breaks="CONFIG-11")
@@ -76,7 +76,7 @@ class ErrorPageIsNoPods(HttpSource):
 
     async def fetch(self) -> None:
         try:
-            _, self._body = await self._web.fetch(self._url, timeout=10)
+            _, self._body = await self.web.fetch(self._url, timeout=10)
         except FetchError:
             self._body = b""
         self._take(self._body)
@@ -154,7 +154,7 @@ class BadStaysGood(FileSource):
 
     def _list_folder(self) -> dict[str, Pod]:
         found = super()._list_folder()
-        there = {self._disk_path(name) for name in self._disk.names(self._path)}
+        there = {self._disk_path(name) for name in self.disk.names(self._path)}
         return {**{path: pod for path, pod in self._pods.items() if path in there}, **found}
 
     def _disk_path(self, name: str) -> str:

@@ -41,7 +41,7 @@ class NamedAfterTheName(FileSource):
 
     def make(self, manifest: Pod, path: str) -> Pod:
         nameless = Pod(metadata=structs.replace(pods.metadata(manifest), annotations=None, labels=None))
-        uid = pods.uid(static_pod(nameless, Source.FILE, path, self._node_name))
+        uid = pods.uid(static_pod(nameless, Source.FILE, path, self.settings.node_name))
         return super().make(_changed(manifest, uid=pods.uid(manifest) or uid), path)
 
 
@@ -142,7 +142,7 @@ class ClaimsAreNothing(FileSource):
         except ManifestError as error:
             if any("resourceClaims" not in each.field for each in error.errors):
                 raise
-            raw = msgspec.yaml.decode(self._disk.read(path))
+            raw = msgspec.yaml.decode(self.disk.read(path))
             return self.make(msgspec.convert({**raw, "spec": _without_claims(raw["spec"])}, Pod), path)
 
 

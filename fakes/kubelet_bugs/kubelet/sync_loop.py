@@ -60,7 +60,7 @@ class SeldomAsks(RuntimeState):
     async def poll(self) -> None:
         await super().poll()
         if self._good_at is not None:
-            await self._clock.sleep(25)
+            await self.clock.sleep(25)
 
 
 @bug("MUT-LOOP-08", breaks="LOOP-08")

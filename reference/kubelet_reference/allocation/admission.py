@@ -285,25 +285,20 @@ HANDLERS: tuple[Handler, ...] = (
 )
 
 
+@dataclass(eq=False)
 class Admission:
     """Asks the handlers about each new pod; a pod that is admitted is not asked about again (ADMIT-01).
 
     `node` gives the node's object as last seen, `node_pressure` what the node suffers from now.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        node: Callable[[], Node | None] = lambda: None,
-        handlers: Sequence[Handler] = HANDLERS,
-        behaviour: Behaviour = _USUAL,
-        node_pressure: Callable[[], NodePressure] = NodePressure,
-    ) -> None:
-        self._settings = settings
-        self._distress = node_pressure
-        self._behaviour = behaviour
-        self._node = node
-        self._handlers = handlers
+    settings: Settings
+    node: Callable[[], Node | None] = lambda: None
+    handlers: Sequence[Handler] = HANDLERS
+    behaviour: Behaviour = _USUAL
+    node_pressure: Callable[[], NodePressure] = NodePressure
+
+    def __post_init__(self) -> None:
         self._demands: dict[str, tuple[PodSpec, Demand]] = {}
 
     def admit(
@@ -322,12 +317,12 @@ class Admission:
             pod,
             len(others),
             demands_of_others,
-            self._settings,
-            self._node(),
-            self._behaviour,
-            self._distress(),
+            self.settings,
+            self.node(),
+            self.behaviour,
+            self.node_pressure(),
         )
-        return next(filter(None, (handler(candidate) for handler in self._handlers)), None)
+        return next(filter(None, (handler(candidate) for handler in self.handlers)), None)
 
     def _taken(self, others: Iterable[Pod], own_uid: str) -> list[Demand]:
         """The demand of each of the others; what is known from the last time is not reckoned again."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import posixpath
+from dataclasses import dataclass
 
 from lightkube.models.core_v1 import Pod
 
@@ -18,6 +19,7 @@ _WATCH_RETRY_SECONDS = 1.0
 _LONGEST_WATCH_RETRY_SECONDS = 20.0
 
 
+@dataclass(eq=False)
 class FileSource:
     """Sends the mux the pods of the manifests at `settings.static_pod_path`.
 
@@ -25,23 +27,15 @@ class FileSource:
     once, but a file that turned bad stays in force until the next full reading (STATIC-07).
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what it reads, what reads it, and by which rules
-        self,
-        disk: Disk,
-        clock: Clock,
-        mux: Mux,
-        reporter: ManifestErrorReporter,
-        settings: Settings,
-        behaviour: Behaviour,
-    ) -> None:
-        self._behaviour = behaviour
-        self._disk = disk
-        self._clock = clock
-        self._mux = mux
-        self._reporter = reporter
-        self._path = settings.static_pod_path
-        self._period_seconds = settings.file_check_frequency
-        self._node_name = settings.node_name
+    disk: Disk
+    clock: Clock
+    mux: Mux
+    reporter: ManifestErrorReporter
+    settings: Settings
+    behaviour: Behaviour
+
+    def __post_init__(self) -> None:
+        self._path = self.settings.static_pod_path
         self._pods: dict[str, Pod] = {}
         """The pods in force, by the path of their manifest."""
         self._read: dict[str, tuple[bytes, Pod]] = {}
@@ -56,12 +50,12 @@ class FileSource:
     async def _list_forever(self) -> None:
         while True:
             self.relist()
-            await self._clock.sleep(self._period_seconds)
+            await self.clock.sleep(self.settings.file_check_frequency)
 
     def relist(self) -> None:
         """Read all there is, and make it the new snapshot."""
         try:
-            if self._disk.is_folder(self._path):
+            if self.disk.is_folder(self._path):
                 self._pods = self._list_folder()
             else:
                 self._pods = {self._path: self._pod(self._path)}
@@ -70,7 +64,7 @@ class FileSource:
             self._pods = {}
         except (OSError, ManifestError) as error:
             # A single manifest that turned bad leaves its pod in force, a folder we cannot list all of them.
-            self._reporter.report(self._path, error)
+            self.reporter.report(self._path, error)
             return
         self._read = {path: read for path, read in self._read.items() if path in self._pods}
         self._send()
@@ -78,40 +72,40 @@ class FileSource:
     def _list_folder(self) -> dict[str, Pod]:
         """The pods of all manifests that are good; the others are as if they were absent (STATIC-07)."""
         found: dict[str, Pod] = {}
-        names = sorted(self._disk.names(self._path))
-        self._reporter.forget(self._path)
+        names = sorted(self.disk.names(self._path))
+        self.reporter.forget(self._path)
         for name in names:
             path = posixpath.join(self._path, name)
             try:
                 if self._is_manifest(name):
                     found[path] = self._pod(path)
             except (OSError, ManifestError) as error:
-                self._reporter.report(path, error)
+                self.reporter.report(path, error)
         return found
 
     def _is_manifest(self, name: str) -> bool:
         """Whether to read what has this name in the folder: all but dotfiles and folders (STATIC-06)."""
-        return not name.startswith(".") and not self._disk.is_folder(posixpath.join(self._path, name))
+        return not name.startswith(".") and not self.disk.is_folder(posixpath.join(self._path, name))
 
     def _pod(self, path: str) -> Pod:
         """The pod of one manifest; raises `OSError` or `ManifestError`."""
-        content = self._disk.read(path)
+        content = self.disk.read(path)
         known = self._read.get(path)
         if known and known[0] == content:
             return known[1]
-        pod = self.make(read_pod(content, self._behaviour), path)
-        self._reporter.forget(path)
+        pod = self.make(read_pod(content, self.behaviour), path)
+        self.reporter.forget(path)
         self._read[path] = (content, pod)
         return pod
 
     def make(self, manifest: Pod, path: str) -> Pod:
         """The pod as it runs on this node."""
-        return static_pod(manifest, Source.FILE, path, self._node_name)
+        return static_pod(manifest, Source.FILE, path, self.settings.node_name)
 
     def _send(self) -> None:
         """Of several manifests with one name and namespace the last is the pod (CONFIG-09)."""
         by_name = {pods.key(self._pods[path]): self._pods[path] for path in sorted(self._pods)}
-        self._mux.set_pods(Source.FILE, list(by_name.values()))
+        self.mux.set_pods(Source.FILE, list(by_name.values()))
 
     async def _watch_forever(self) -> None:
         retry_seconds = _WATCH_RETRY_SECONDS
@@ -122,20 +116,20 @@ class FileSource:
             except OSError:
                 # Not there, or not to be watched: the listing goes on meanwhile.
                 retry_seconds = min(2 * retry_seconds, _LONGEST_WATCH_RETRY_SECONDS)
-            await self._clock.sleep(retry_seconds)
+            await self.clock.sleep(retry_seconds)
             self.relist()
 
     async def _watch(self) -> None:
         """Watch the folder; where there is none, the folder above it, until the path becomes a folder."""
-        if self._disk.is_folder(self._path):
-            async for name in self._disk.changes(self._path):
+        if self.disk.is_folder(self._path):
+            async for name in self.disk.changes(self._path):
                 self.notice(name)
             return
         folder, own_name = posixpath.split(self._path)
-        async for name in self._disk.changes(folder):
+        async for name in self.disk.changes(folder):
             if name == own_name:
                 self.relist()
-                if self._disk.is_folder(self._path):
+                if self.disk.is_folder(self._path):
                     return
 
     def notice(self, name: str) -> None:
@@ -146,10 +140,10 @@ class FileSource:
                 return
             self._pods[path] = self._pod(path)
         except FileNotFoundError:
-            self._reporter.forget(path)
+            self.reporter.forget(path)
             if self._pods.pop(path, None) is None:
                 return
         except (OSError, ManifestError) as error:
-            self._reporter.report(path, error)
+            self.reporter.report(path, error)
             return
         self._send()

@@ -1,6 +1,7 @@
 """The HTTP source: static pods from a URL (CONFIG-13, CONFIG-14)."""
 
 import logging
+from dataclasses import dataclass
 
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.manifest import read_pods
@@ -15,38 +16,31 @@ _OK = 200
 _TIMEOUT_SECONDS = 10
 
 
+@dataclass(eq=False)
 class HttpSource:
     """Sends the mux the pods of the body at `settings.static_pod_url`, which it polls."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what it asks, what reads it, and by which rules
-        self,
-        web: ManifestUrl,
-        clock: Clock,
-        mux: Mux,
-        reporter: ManifestErrorReporter,
-        settings: Settings,
-        behaviour: Behaviour,
-    ) -> None:
-        self._behaviour = behaviour
-        self._web = web
-        self._clock = clock
-        self._mux = mux
-        self._reporter = reporter
-        self._url = settings.static_pod_url
-        self._period_seconds = settings.http_check_frequency
-        self._node_name = settings.node_name
+    web: ManifestUrl
+    clock: Clock
+    mux: Mux
+    reporter: ManifestErrorReporter
+    settings: Settings
+    behaviour: Behaviour
+
+    def __post_init__(self) -> None:
+        self._url = self.settings.static_pod_url
         self._body: bytes | None = None
 
     async def run(self) -> None:
         """Fetch every `settings.http_check_frequency` seconds until cancelled."""
         while True:
             await self.fetch()
-            await self._clock.sleep(self._period_seconds)
+            await self.clock.sleep(self.settings.http_check_frequency)
 
     async def fetch(self) -> None:
         """Fetch once; whatever goes wrong leaves the pods of the last good body in force."""
         try:
-            status, body = await self._web.fetch(self._url, timeout=_TIMEOUT_SECONDS)
+            status, body = await self.web.fetch(self._url, timeout=_TIMEOUT_SECONDS)
         except FetchError as error:
             _LOG.warning("%s: %s", self._url, error)
             return
@@ -60,14 +54,14 @@ class HttpSource:
         if not body:
             # An empty body wants nothing, which is suspicious but clear.
             _LOG.error("%s: expected a pod or a list of pods, got an empty body", self._url)
-            self._mux.set_pods(Source.HTTP, ())
+            self.mux.set_pods(Source.HTTP, ())
             return
         try:
-            found = read_pods(body, self._behaviour)
+            found = read_pods(body, self.behaviour)
         except ManifestError as error:
             # One pod of a list that is wrong has the whole list refused (CONFIG-13).
-            self._reporter.report(self._url, error)
+            self.reporter.report(self._url, error)
             return
-        self._reporter.forget(self._url)
-        wanted = [static_pod(pod, Source.HTTP, self._url, self._node_name) for pod in found]
-        self._mux.set_pods(Source.HTTP, wanted)
+        self.reporter.forget(self._url)
+        wanted = [static_pod(pod, Source.HTTP, self._url, self.settings.node_name) for pod in found]
+        self.mux.set_pods(Source.HTTP, wanted)

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -23,23 +24,19 @@ RUNTIME_READY = "RuntimeReady"
 NETWORK_READY = "NetworkReady"
 
 
+@dataclass(eq=False)
 class RuntimeState:
     """Polls the runtime's Status, and lists the errors that stop all syncs.
 
     `health` says what is wrong with the PLEG, None if nothing is.
     """
 
-    def __init__(
-        self,
-        runtime: CriClient,
-        clock: Clock,
-        behaviour: Behaviour,
-        health: Callable[[], str | None],
-    ) -> None:
-        self._runtime = runtime
-        self._clock = clock
-        self._behaviour = behaviour
-        self._health = health
+    runtime: CriClient
+    clock: Clock
+    behaviour: Behaviour
+    health: Callable[[], str | None]
+
+    def __post_init__(self) -> None:
         self._good_at: float | None = None
         self._problem: str | None = None
         self._network: str | None = "network state unknown"
@@ -48,26 +45,26 @@ class RuntimeState:
     async def run(self) -> None:
         """Ask for the runtime's version until it answers, then poll its status until cancelled."""
         while not await self.introduce():
-            await self._clock.sleep(FIRST_POLL_SECONDS)
+            await self.clock.sleep(FIRST_POLL_SECONDS)
         while True:
             await self.poll()
-            await self._clock.sleep(FIRST_POLL_SECONDS if self._good_at is None else POLL_SECONDS)
+            await self.clock.sleep(FIRST_POLL_SECONDS if self._good_at is None else POLL_SECONDS)
 
     async def introduce(self) -> bool:
         """Ask the runtime for its name; whether it answered."""
         try:
-            self._name = (await self._runtime.version()).runtime_name
+            self._name = (await self.runtime.version()).runtime_name
         except grpc.RpcError as error:
             self._problem = f"container runtime version check failed: {wrapped_text(error)}"
             return False
-        if self._behaviour.asks_runtime_config:
+        if self.behaviour.asks_runtime_config:
             await self.ask_config()
         return True
 
     async def ask_config(self) -> None:
         """Ask for the runtime's own settings, of which none is used here; it need not answer (CRI-42)."""
         with contextlib.suppress(grpc.RpcError):
-            await self._runtime.runtime_config()
+            await self.runtime.runtime_config()
 
     @property
     def runtime_name(self) -> str:
@@ -77,25 +74,25 @@ class RuntimeState:
     async def poll(self) -> None:
         """Ask the runtime once; no answer leaves what was known, which grows old."""
         try:
-            status = await self._runtime.status()
+            status = await self.runtime.status()
         except grpc.RpcError as error:
             _log.warning("the runtime does not report its status: %s", wrapped_text(error))
             return
         self._network = _unless_true(status, NETWORK_READY, "container runtime network not ready")
         self._problem = _unless_true(status, RUNTIME_READY, "container runtime not ready")
         if self._problem is None:
-            self._good_at = self._clock.monotonic()
+            self._good_at = self.clock.monotonic()
 
     def errors(self) -> list[str]:
         """Why nothing may be done to any pod now; empty if the runtime is fit."""
         found: list[str] = []
         if self._good_at is None:
             found.append("container runtime status check may not have completed yet")
-        elif self._clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
+        elif self.clock.monotonic() - self._good_at > DOWN_AFTER_SECONDS:
             found.append("container runtime is down")
         if self._problem is not None:
             found.append(self._problem)
-        health = self._health()
+        health = self.health()
         if health is not None:
             found.append(f"PLEG is not healthy: {health}")
         return found

@@ -13,6 +13,7 @@ import gzip
 import logging
 import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import grpc
@@ -32,29 +33,21 @@ _NS = 1_000_000_000
 _LOG = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class LogRotation:
     """Rotates the logs of this kubelet's pods; `pods` gives them."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - it stands between the pods, the runtime and the disk
-        self,
-        reopen_log: Callable[[str], Awaitable[None]],
-        disk: Disk,
-        clock: Clock,
-        settings: Settings,
-        cache: PodCache,
-        pods: Callable[[], Iterable[Pod]],
-    ) -> None:
-        self._reopen_log = reopen_log
-        self._disk = disk
-        self._clock = clock
-        self._settings = settings
-        self._cache = cache
-        self._pods = pods
+    reopen_log: Callable[[str], Awaitable[None]]
+    disk: Disk
+    clock: Clock
+    settings: Settings
+    cache: PodCache
+    pods: Callable[[], Iterable[Pod]]
 
     async def run(self) -> None:
         """Look after the logs for good."""
         while True:
-            await self._clock.sleep(PERIOD_SECONDS)
+            await self.clock.sleep(PERIOD_SECONDS)
             await self.rotate_all()
 
     async def rotate_all(self) -> None:
@@ -69,17 +62,17 @@ class LogRotation:
 
     def _running(self) -> Iterator[tuple[str, str]]:
         """The containers that run, each by its id with the path of its log."""
-        for pod in self._pods():
+        for pod in self.pods():
             uid = pod.metadata.uid if pod.metadata else None
-            for record in self._cache.get(uid or "").running:
+            for record in self.cache.get(uid or "").running:
                 name = log_path(record.name, record.restart_count)
-                yield record.id, f"{log_directory(pod, self._settings)}/{name}"
+                yield record.id, f"{log_directory(pod, self.settings)}/{name}"
 
     async def _look_after(self, container_id: str, path: str) -> None:
-        size = self._disk.size(path)
+        size = self.disk.size(path)
         if size is None:
-            await self._reopen_log(container_id)
-        elif size >= self._settings.container_log_max_size:
+            await self.reopen_log(container_id)
+        elif size >= self.settings.container_log_max_size:
             await self._rotate(container_id, path)
 
     async def _rotate(self, container_id: str, path: str) -> None:
@@ -88,29 +81,29 @@ class LogRotation:
             if not old.endswith(_PACKED):
                 self._pack(old)
         aside = f"{path}.{self._stamp()}"
-        self._disk.rename(path, aside)
+        self.disk.rename(path, aside)
         try:
-            await self._reopen_log(container_id)
+            await self.reopen_log(container_id)
         except grpc.RpcError:
-            self._disk.rename(aside, path)
+            self.disk.rename(aside, path)
             raise
 
     def _without_excess(self, path: str) -> list[str]:
         """The files put aside, oldest first, after what is half made and what is too many was removed."""
         folder, name = posixpath.split(path)
-        found = [f"{folder}/{one}" for one in self._disk.names(folder) if one.startswith(f"{name}.")]
+        found = [f"{folder}/{one}" for one in self.disk.names(folder) if one.startswith(f"{name}.")]
         whole = [one for one in found if not one.endswith(_UNFINISHED)]
-        excess = max(0, len(whole) - (self._settings.container_log_max_files - 2))
+        excess = max(0, len(whole) - (self.settings.container_log_max_files - 2))
         for one in (*(one for one in found if one not in whole), *whole[:excess]):
-            self._disk.remove(one)
+            self.disk.remove(one)
         return whole[excess:]
 
     def _pack(self, path: str) -> None:
         """Put the packed file in the place of the plain one; half a file never has its name."""
-        self._disk.write(f"{path}{_UNFINISHED}", gzip.compress(self._disk.read(path), mtime=0))
-        self._disk.rename(f"{path}{_UNFINISHED}", f"{path}{_PACKED}")
-        self._disk.remove(path)
+        self.disk.write(f"{path}{_UNFINISHED}", gzip.compress(self.disk.read(path), mtime=0))
+        self.disk.rename(f"{path}{_UNFINISHED}", f"{path}{_PACKED}")
+        self.disk.remove(path)
 
     def _stamp(self) -> str:
         """The time as file names have it: their order is that of their making."""
-        return datetime.fromtimestamp(self._clock.wall_ns() / _NS, UTC).strftime("%Y%m%d-%H%M%S")
+        return datetime.fromtimestamp(self.clock.wall_ns() / _NS, UTC).strftime("%Y%m%d-%H%M%S")

@@ -9,6 +9,7 @@ listed every second, as if it streamed nothing.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 
 import grpc
 
@@ -33,20 +34,16 @@ MEANS: Mapping[ContainerEventType, tuple[PodLifeCycleEventType, ...]] = {
 _log = logging.getLogger("kubelet_reference.evented_pleg")
 
 
+@dataclass(eq=False)
 class EventedPleg:
     """Receives the runtime's events; `pleg` lists seldom, or every second where there is no stream."""
 
-    def __init__(
-        self,
-        pleg: Pleg,
-        container_events: Callable[[], AsyncIterator[ContainerEvent]],
-        cache: PodCache,
-        clock: Clock,
-    ) -> None:
-        self._pleg = pleg
-        self._container_events = container_events
-        self._cache = cache
-        self._clock = clock
+    pleg: Pleg
+    container_events: Callable[[], AsyncIterator[ContainerEvent]]
+    cache: PodCache
+    clock: Clock
+
+    def __post_init__(self) -> None:
         self._reported: dict[str, frozenset[str]] = {}
         """The containers of each sandbox, by id, as reported last."""
         self._newest: dict[str, int] = {}
@@ -54,20 +51,20 @@ class EventedPleg:
 
     async def run(self) -> None:
         """Receive events until that fails for good, and list the runtime from then on."""
-        self._pleg.pace = SLOW
+        self.pleg.pace = SLOW
         async with asyncio.TaskGroup() as tasks:
-            slow = [tasks.create_task(self._pleg.run()), tasks.create_task(self._keep_time())]
+            slow = [tasks.create_task(self.pleg.run()), tasks.create_task(self._keep_time())]
             await self.listen()
             for task in slow:
                 task.cancel()
             self._fall_back()
-            tasks.create_task(self._pleg.run())
+            tasks.create_task(self.pleg.run())
 
     async def listen(self) -> None:
         """Take events; after each break of the stream list what was missed (PLEG-15)."""
         for number in range(1, TRIES + 1):
             try:
-                async for event in self._container_events():
+                async for event in self.container_events():
                     self.take(event)
             except grpc.RpcError as error:
                 _log.warning("container events broke off (%d of %d): %s", number, TRIES, wrapped_text(error))
@@ -75,11 +72,11 @@ class EventedPleg:
 
     async def _look(self) -> None:
         """See what may have been missed."""
-        await self._pleg.relist()
+        await self.pleg.relist()
 
     def _fall_back(self) -> None:
         """List the runtime as often as if it streamed nothing (K8S-129827)."""
-        self._pleg.pace = USUAL
+        self.pleg.pace = USUAL
 
     async def _keep_time(self) -> None:
         """Let workers of pods without events go on: the cache says that nothing happened (PLEG-06).
@@ -87,34 +84,34 @@ class EventedPleg:
         Not during a relist: what the stream did not report is not in the cache yet.
         """
         while True:
-            await self._clock.sleep(TIME_SECONDS)
-            if self._pleg.is_up_to_date:
-                self._cache.update_time(self._clock.monotonic())
+            await self.clock.sleep(TIME_SECONDS)
+            if self.pleg.is_up_to_date:
+                self.cache.update_time(self.clock.monotonic())
 
     def take(self, event: ContainerEvent) -> None:
         """Write the event into the cache and pass it on, unless something newer is known (PLEG-16)."""
         if self.is_late(event):
             return
-        known = self._cache.get(event.uid)
+        known = self.cache.get(event.uid)
         own = self._reported.get(event.sandbox.id, frozenset())
         records = with_event(known, event, own.__contains__)
         self._remember(event)
         if records.sandboxes or records.containers:
-            self._cache.set(event.uid, self._pleg.with_ips(records), self._moment(event))
+            self.cache.set(event.uid, self.pleg.with_ips(records), self._moment(event))
         else:
             self._newest.pop(event.uid, None)
-            self._cache.delete(event.uid)
+            self.cache.delete(event.uid)
         for kind in MEANS[event.kind]:
-            self._pleg.deliver(PodLifecycleEvent(event.uid, kind, event.record_id))
+            self.pleg.deliver(PodLifecycleEvent(event.uid, kind, event.record_id))
 
     def is_late(self, event: ContainerEvent) -> bool:
         """Whether something newer is known of the pod: this must not overwrite it (K8S-123087)."""
         is_older = self._newest.get(event.uid, 0) > event.created_at
-        return is_older or self._cache.is_older(event.uid, self._moment(event))
+        return is_older or self.cache.is_older(event.uid, self._moment(event))
 
     def _moment(self, event: ContainerEvent) -> float:
         """When it happened, in seconds of the kubelet's clock, and never later than now."""
-        return self._clock.monotonic() - max(0.0, (self._clock.wall_ns() - event.created_at) / 1e9)
+        return self.clock.monotonic() - max(0.0, (self.clock.wall_ns() - event.created_at) / 1e9)
 
     def _remember(self, event: ContainerEvent) -> None:
         self._newest[event.uid] = event.created_at

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import grpc
 import msgspec
@@ -48,22 +49,15 @@ def probe_of(kind: ProbeKind, container: Container) -> Probe | None:
             return container.startupProbe
 
 
+@dataclass(eq=False)
 class ProbeRunner:
     """Carries probes out; `stored_status` gives a pod's status, and so its address, by its UID."""
 
-    def __init__(
-        self,
-        client: CriClient,
-        network: NetworkProbes,
-        stored_status: Callable[[str], PodStatus | None],
-        recorder: Recorder,
-        metrics: Metrics,
-    ) -> None:
-        self._client = client
-        self._network = network
-        self._stored_status = stored_status
-        self._recorder = recorder
-        self._metrics = metrics
+    client: CriClient
+    network: NetworkProbes
+    stored_status: Callable[[str], PodStatus | None]
+    recorder: Recorder
+    metrics: Metrics
 
     async def run(self, target: ProbeTarget) -> ProbeOutcome | None:
         """The outcome, or None if the probe could not be carried out: that is no failure (PROBE-14)."""
@@ -100,22 +94,22 @@ class ProbeRunner:
         if probe is not None and probe.exec is not None:
             return await self._exec(target, self._command(probe.exec, one), seconds)
         if probe is not None and probe.httpGet is not None:
-            return await self._network.http(one, probe.httpGet, self._pod_ip(target), seconds)
+            return await self.network.http(one, probe.httpGet, self._pod_ip(target), seconds)
         if probe is not None and probe.tcpSocket is not None:
-            return await self._network.tcp(one, probe.tcpSocket, self._pod_ip(target), seconds)
+            return await self.network.tcp(one, probe.tcpSocket, self._pod_ip(target), seconds)
         if probe is not None and probe.grpc is not None:
-            return await self._network.grpc(probe.grpc, self._pod_ip(target), seconds)
+            return await self.network.grpc(probe.grpc, self._pod_ip(target), seconds)
         raise UnknownHandlerError(f"missing probe handler for {pods.key(target.pod)}:{one.name}")
 
     def _pod_ip(self, target: ProbeTarget) -> str:
         """The pod's address as its status has it (PROBE-20); "" if it has none."""
-        status = self._stored_status(pods.uid(target.pod))
+        status = self.stored_status(pods.uid(target.pod))
         return (status.podIP if status else None) or ""
 
     async def _exec(self, target: ProbeTarget, command: Sequence[str], seconds: int) -> Answer:
         """Run the command: exit code 0 is healthy, another is not, and neither is running too long."""
         try:
-            reply = await self._client.exec_sync(target.container_id, command, seconds)
+            reply = await self.client.exec_sync(target.container_id, command, seconds)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 return self._too_slow(command, seconds)
@@ -135,15 +129,15 @@ class ProbeRunner:
 
     def _tell(self, target: ProbeTarget, text: str) -> None:
         name, key = target.container.name, target.container_id
-        self._recorder.warning(target.pod, Reason.UNHEALTHY, text, name, container_id=key)
+        self.recorder.warning(target.pod, Reason.UNHEALTHY, text, name, container_id=key)
 
     def _warn(self, target: ProbeTarget, text: str) -> None:
-        self._recorder.warning(target.pod, Reason.PROBE_WARNING, text, target.container.name)
+        self.recorder.warning(target.pod, Reason.PROBE_WARNING, text, target.container.name)
 
     def _count(self, target: ProbeTarget, answer: Answer) -> None:
         pod, result = target.pod, "successful" if answer.healthy else "failed"
         labels = (target.kind, result, target.container.name, pods.name(pod), pods.namespace(pod))
-        self._metrics.probes.labels(*labels).inc()
+        self.metrics.probes.labels(*labels).inc()
 
 
 def _expanded(word: str, values: dict[str, str]) -> str:

@@ -129,9 +129,6 @@ def mounts(pod: Pod, place: FieldPath) -> None:
         unique((at.item(i).field("mountPath"), mount.mountPath) for i, mount in enumerate(found))
 
 
-MOUNT_RULES: tuple[Rule, ...] = (mounts,)
-
-
 _GATE, _GATE_OF_ALL = "ContainerRestartRules", "RestartAllContainersOnContainerExits"
 _RULES_MAX, _CODES_MAX = 20, 255
 

@@ -2,21 +2,24 @@
 
 from collections.abc import Iterable
 
-from lightkube.models.core_v1 import DownwardAPIVolumeFile, EnvFromSource, EnvVar, Pod
+from lightkube.models.core_v1 import DownwardAPIVolumeFile, EnvVar, Pod
 
 from kubelet_reference.config.field_errors import FieldPath
-from kubelet_reference.config.validation.rules import containers, exactly_one
+from kubelet_reference.config.validation.rules import containers, exactly_one, names_given
 
 _SOURCES_OF_VALUES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
+_WHOLE_SOURCES = ("configMapRef", "secretRef")
 
 
 def environment(pod: Pod, place: FieldPath) -> None:
-    """Every variable of every container comes from somewhere."""
+    """Every variable of every container comes from somewhere; a whole source is a config map or a secret."""
     for one, where in containers(pod, place):
         for i, variable in enumerate(one.env or ()):
             _variable(variable, where.field("env").item(i).field("valueFrom"))
         for i, whole in enumerate(one.envFrom or ()):
-            _whole(whole, where.field("envFrom").item(i))
+            at = where.field("envFrom").item(i)
+            exactly_one(whole, _WHOLE_SOURCES, at)
+            names_given(whole, _WHOLE_SOURCES, at)
 
 
 def _variable(variable: EnvVar, place: FieldPath) -> None:
@@ -27,19 +30,7 @@ def _variable(variable: EnvVar, place: FieldPath) -> None:
     exactly_one(source, _SOURCES_OF_VALUES, place)
     if variable.value:
         place.wrong("not allowed beside value")
-    for kind in ("configMapKeyRef", "secretKeyRef"):
-        reference = getattr(source, kind)
-        if reference is not None and not reference.name:
-            place.field(kind).field("name").wrong("missing")
-
-
-def _whole(found: EnvFromSource, place: FieldPath) -> None:
-    """A whole source is a config map or a secret."""
-    exactly_one(found, ("configMapRef", "secretRef"), place)
-    for kind in ("configMapRef", "secretRef"):
-        reference = getattr(found, kind)
-        if reference is not None and not reference.name:
-            place.field(kind).field("name").wrong("missing")
+    names_given(source, ("configMapKeyRef", "secretKeyRef"), place)
 
 
 def downward_files(files: Iterable[DownwardAPIVolumeFile], place: FieldPath) -> None:

@@ -4,7 +4,14 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath
-from kubelet_reference.config.validation.rules import Rule, containers, is_qualified_name, unique
+from kubelet_reference.config.validation.rules import (
+    Rule,
+    containers,
+    is_qualified_name,
+    none_of,
+    projections,
+    unique,
+)
 
 _NAMESERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 _OF_THE_HOST = ("hostNetwork", "hostPID", "hostIPC")
@@ -17,27 +24,16 @@ def some_containers(pod: Pod, place: FieldPath) -> None:
         place.field("containers").wrong("expected at least one container")
 
 
-def no_ephemeral_containers(pod: Pod, place: FieldPath) -> None:
-    """Ephemeral containers join a pod that runs; a manifest cannot have any (STATIC-25)."""
-    if pods.ephemeral_containers(pod):
-        place.field("ephemeralContainers").wrong("not allowed in a manifest")
+def only_for_the_api(pod: Pod, place: FieldPath) -> None:
+    """What a manifest cannot have.
 
-
-def no_api_references(pod: Pod, place: FieldPath) -> None:
-    """A pod from a manifest can use neither resource claims nor cluster trust bundles (STATIC-22)."""
-    if pods.spec(pod).resourceClaims:
-        place.field("resourceClaims").wrong("not allowed in a manifest")
-    for i, volume in enumerate(pods.spec(pod).volumes or ()):
-        for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
-            if source.clusterTrustBundle:
-                bundle = place.field("volumes").item(i).field("projected").field("sources").item(j)
-                bundle.field("clusterTrustBundle").wrong("not allowed in a manifest")
-
-
-def no_gates(pod: Pod, place: FieldPath) -> None:
-    """Gates hold a pod back from a node, and a pod from a manifest has one from the start."""
-    if pods.spec(pod).schedulingGates:
-        place.field("schedulingGates").wrong("not allowed in a manifest")
+    Ephemeral containers join a pod that runs (STATIC-25). Resource claims and cluster trust bundles are
+    objects of the API server (STATIC-22). Gates hold a pod back from a node, and a pod from a manifest has
+    one from the start.
+    """
+    none_of(pods.spec(pod), ("ephemeralContainers", "resourceClaims", "schedulingGates"), place)
+    for source, at in projections(pod, place):
+        none_of(source, ("clusterTrustBundle",), at)
 
 
 def unique_container_names(pod: Pod, place: FieldPath) -> None:
@@ -107,9 +103,7 @@ def sysctls(pod: Pod, place: FieldPath) -> None:
 
 POD_RULES: tuple[Rule, ...] = (
     some_containers,
-    no_ephemeral_containers,
-    no_api_references,
-    no_gates,
+    only_for_the_api,
     unique_container_names,
     readiness_gates,
     dns,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from lightkube.models.core_v1 import Container, Pod
+from lightkube.models.core_v1 import Container, Pod, VolumeProjection
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath, shown
@@ -39,6 +39,29 @@ def exactly_one(of: object, names: tuple[str, ...], place: FieldPath) -> None:
     given = [name for name in names if getattr(of, name, None) is not None]
     if len(given) != 1:
         place.wrong(f"expected one of {', '.join(names)}, got {' and '.join(given) or 'none'}")
+
+
+def names_given(of: object, kinds: tuple[str, ...], place: FieldPath) -> None:
+    """Each of these references that is given says the name of what it refers to."""
+    for kind in kinds:
+        reference = getattr(of, kind)
+        if reference is not None and not reference.name:
+            place.field(kind).field("name").wrong("missing")
+
+
+def none_of(part: object, names: tuple[str, ...], place: FieldPath) -> None:
+    """None of these fields is given: a pod from a manifest cannot have them."""
+    for name in names:
+        if getattr(part, name, None):
+            place.field(name).wrong("not allowed in a manifest")
+
+
+def projections(pod: Pod, place: FieldPath) -> Iterator[tuple[VolumeProjection, FieldPath]]:
+    """The sources of projected volumes, each with its place."""
+    for i, volume in enumerate(pods.spec(pod).volumes or ()):
+        at = place.field("volumes").item(i).field("projected").field("sources")
+        for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
+            yield source, at.item(j)
 
 
 def is_qualified_name(text: str) -> bool:

@@ -4,7 +4,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath
-from kubelet_reference.config.validation.rules import Rule, containers
+from kubelet_reference.config.validation.rules import containers
 
 
 def profiles(pod: Pod, place: FieldPath) -> None:
@@ -22,6 +22,3 @@ def profiles(pod: Pod, place: FieldPath) -> None:
                     at.wrong("missing")
                 if profile.type != "Localhost" and profile.localhostProfile is not None:
                     at.wrong(f"not allowed with the type {profile.type}")
-
-
-SECURITY_RULES: tuple[Rule, ...] = (profiles,)

@@ -3,23 +3,23 @@
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.config.field_errors import FieldError, FieldPath
-from kubelet_reference.config.validation.container_rules import CONTAINER_RULES, MOUNT_RULES, restart_rules
+from kubelet_reference.config.validation.container_rules import CONTAINER_RULES, mounts, restart_rules
 from kubelet_reference.config.validation.environment_rules import environment
 from kubelet_reference.config.validation.metadata_rules import METADATA_RULES
 from kubelet_reference.config.validation.pod_rules import POD_RULES
 from kubelet_reference.config.validation.resource_rules import RESOURCE_RULES
 from kubelet_reference.config.validation.rules import Rule
-from kubelet_reference.config.validation.security_rules import SECURITY_RULES
+from kubelet_reference.config.validation.security_rules import profiles
 from kubelet_reference.config.validation.version_rules import version_rules
 from kubelet_reference.config.validation.volume_rules import VOLUME_RULES
 from kubelet_reference.util.versions import Behaviour
 
 RULES: tuple[Rule, ...] = (
     *POD_RULES,
-    *SECURITY_RULES,
+    profiles,
     *CONTAINER_RULES,
     environment,
-    *MOUNT_RULES,
+    mounts,
     *RESOURCE_RULES,
     *VOLUME_RULES,
 )

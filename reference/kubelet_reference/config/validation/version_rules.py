@@ -6,7 +6,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath
-from kubelet_reference.config.validation.rules import Rule, containers
+from kubelet_reference.config.validation.rules import Rule, containers, none_of, projections
 from kubelet_reference.util.versions import Behaviour
 
 _RESIZE_OF_SIDECARS = 33
@@ -27,24 +27,17 @@ _PROJECTIONS = ("configMap", "secret", "serviceAccountToken", "podCertificate")
 def no_api_objects(pod: Pod, place: FieldPath) -> None:
     """A pod from a manifest refers to no object of the API server (STATIC-22, since 1.34)."""
     spec = pods.spec(pod)
-    _nothing_of(spec, ("serviceAccountName", "imagePullSecrets"), place)
+    none_of(spec, ("serviceAccountName", "imagePullSecrets"), place)
     for one, where in containers(pod, place):
         for i, variable in enumerate(one.env or ()):
             at = where.field("env").item(i).field("valueFrom")
-            _nothing_of(variable.valueFrom, ("configMapKeyRef", "secretKeyRef"), at)
+            none_of(variable.valueFrom, ("configMapKeyRef", "secretKeyRef"), at)
         for i, whole in enumerate(one.envFrom or ()):
-            _nothing_of(whole, ("configMapRef", "secretRef"), where.field("envFrom").item(i))
+            none_of(whole, ("configMapRef", "secretRef"), where.field("envFrom").item(i))
     for i, volume in enumerate(spec.volumes or ()):
-        at = place.field("volumes").item(i)
-        _nothing_of(volume, _VOLUMES, at)
-        for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
-            _nothing_of(source, _PROJECTIONS, at.field("projected").field("sources").item(j))
-
-
-def _nothing_of(part: object, names: tuple[str, ...], place: FieldPath) -> None:
-    for name in names:
-        if getattr(part, name, None):
-            place.field(name).wrong("not allowed in a manifest")
+        none_of(volume, _VOLUMES, place.field("volumes").item(i))
+    for source, at in projections(pod, place):
+        none_of(source, _PROJECTIONS, at)
 
 
 def no_resize_of_inits(pod: Pod, place: FieldPath) -> None:

@@ -1,12 +1,12 @@
 """What must hold between the fields of a volume that a kubelet fills by itself; it mounts no others."""
 
-from lightkube.models.core_v1 import Pod, VolumeProjection
+from lightkube.models.core_v1 import Pod
 from msgspec.structs import asdict
 
 from kubelet_reference.api import pods
 from kubelet_reference.config.field_errors import FieldPath
 from kubelet_reference.config.validation.environment_rules import downward_files
-from kubelet_reference.config.validation.rules import Rule, exactly_one, unique
+from kubelet_reference.config.validation.rules import Rule, exactly_one, names_given, projections, unique
 
 _PROJECTED = (
     "clusterTrustBundle",
@@ -51,29 +51,18 @@ def downward(pod: Pod, place: FieldPath) -> None:
         at = place.field("volumes").item(i)
         if volume.downwardAPI is not None:
             downward_files(volume.downwardAPI.items or (), at.field("downwardAPI").field("items"))
-        for j, source in enumerate((volume.projected and volume.projected.sources) or ()):
-            if source.downwardAPI is not None:
-                where = at.field("projected").field("sources").item(j).field("downwardAPI").field("items")
-                downward_files(source.downwardAPI.items or (), where)
+    for source, at in projections(pod, place):
+        if source.downwardAPI is not None:
+            downward_files(source.downwardAPI.items or (), at.field("downwardAPI").field("items"))
 
 
 def projected_sources(pod: Pod, place: FieldPath) -> None:
     """Each source of a projected volume is of one kind, and says what it shows; tokens are of an account."""
-    for i, volume in enumerate(pods.spec(pod).volumes or ()):
-        if volume.projected is not None:
-            at = place.field("volumes").item(i).field("projected").field("sources")
-            for j, source in enumerate(volume.projected.sources or ()):
-                exactly_one(source, _PROJECTED, at.item(j))
-                _named_projection(source, at.item(j))
-                if source.serviceAccountToken is not None and not pods.spec(pod).serviceAccountName:
-                    at.item(j).field("serviceAccountToken").wrong("only allowed with serviceAccountName")
-
-
-def _named_projection(source: VolumeProjection, place: FieldPath) -> None:
-    for kind in ("configMap", "secret"):
-        shown = getattr(source, kind)
-        if shown is not None and not shown.name:
-            place.field(kind).field("name").wrong("missing")
+    for source, at in projections(pod, place):
+        exactly_one(source, _PROJECTED, at)
+        names_given(source, ("configMap", "secret"), at)
+        if source.serviceAccountToken is not None and not pods.spec(pod).serviceAccountName:
+            at.field("serviceAccountToken").wrong("only allowed with serviceAccountName")
 
 
 VOLUME_RULES: tuple[Rule, ...] = (
