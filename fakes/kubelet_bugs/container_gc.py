@@ -43,10 +43,10 @@ class ByAge(GarbageCollector):
 
     async def collect_containers(self, has_ended: Callable[[str], bool] = lambda _: False) -> None:
         await super().collect_containers(has_ended)
-        listed = await self._client.list_containers()
+        listed = await self.tools.client.list_containers()
         for one in listed.containers:
-            if self._clock.wall_ns() - one.created_at > _OLD_NS:
-                await self._remover.remove(one.id)
+            if self.tools.clock.wall_ns() - one.created_at > _OLD_NS:
+                await self.remover.remove(one.id)
 
 
 @bug("MUT-GC-03", breaks="GC-03")
@@ -99,7 +99,7 @@ class FailsInSilence(GarbageCollector):
 
     def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
         super().__init__(*parts)
-        self._rules = replace(self._rules, failed=_tell_nobody)
+        self.rules = replace(self.rules, failed=_tell_nobody)
 
 
 @bug("MUT-GC-06", breaks="GC-06")

@@ -11,7 +11,6 @@ from lightkube.models.core_v1 import Pod, Secret
 from kubelet_bugs.bug import bug
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
-from kubelet_reference.api.metrics import Metrics
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.sync_result import Failure, StartError
 from kubelet_reference.cri.client import CriClient
@@ -22,7 +21,6 @@ from kubelet_reference.images.keyring import Credential
 from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
 from kubelet_reference.util.backoff import Backoff
-from kubelet_reference.util.ports import ImageService, RuntimeService
 from kubelet_reference.util.settings import Settings
 
 
@@ -30,14 +28,8 @@ from kubelet_reference.util.settings import Settings
 class RemembersImages(CriClient):
     """An image that was found once is not looked for again."""
 
-    def __init__(
-        self,
-        runtime: RuntimeService,
-        images: ImageService,
-        settings: Settings,
-        metrics: Metrics | None = None,
-    ) -> None:
-        super().__init__(runtime, images, settings, metrics)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._known: dict[str, cri.Image] = {}
 
     async def image_status(self, image: cri.ImageSpec) -> cri.Image | None:
@@ -174,7 +166,7 @@ class Waits(ImageManager):
 
     async def _let_through(self) -> None:
         while not self._throttle.accepts():
-            await self._clock.sleep(0.2)
+            await self.tools.clock.sleep(0.2)
 
 
 @bug("MUT-IMAGE-13", breaks="IMAGE-13")
@@ -215,7 +207,9 @@ class ToldTooSoon(ImageManager):
 
     async def _pull(self, wanted: WantedImage, credentials: Sequence[Credential]) -> EnsuredImage:
         name = wanted.container.name
-        self._recorder.normal(wanted.pod, Reason.PULLED, f'Successfully pulled image "{wanted.name}"', name)
+        self.tools.recorder.normal(
+            wanted.pod, Reason.PULLED, f'Successfully pulled image "{wanted.name}"', name
+        )
         return await super()._pull(wanted, credentials)
 
 
@@ -243,7 +237,7 @@ class AsRoot(ContainerStarter):
     async def _image_of(
         self, context: StartContext, container: AnyContainer, image: EnsuredImage
     ) -> cri.Image:
-        return await self._client.image_status(cri.ImageSpec(image=image.name)) or cri.Image()
+        return await self.tools.client.image_status(cri.ImageSpec(image=image.name)) or cri.Image()
 
 
 @bug("MUT-IMAGE-23", breaks="IMAGE-23")
@@ -252,5 +246,5 @@ class FreshStart(ImageManager):
 
     async def _pull(self, wanted: WantedImage, credentials: Sequence[Credential]) -> EnsuredImage:
         found = await super()._pull(wanted, credentials)
-        self._backoff = Backoff(self._clock)
+        self._backoff = Backoff(self.tools.clock)
         return found

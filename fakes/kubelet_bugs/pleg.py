@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import grpc
 from msgspec import structs
@@ -54,10 +53,10 @@ class SpoilsTheCache(Pleg):
 
     def deliver(self, event: PodLifecycleEvent) -> None:
         super().deliver(event)
-        records = self._cache.get(event.uid)
+        records = self.cache.get(event.uid)
         if event.kind is PodLifeCycleEventType.DIED and len(records.running) > 1:
             left = tuple(one for one in records.containers if one is not records.running[-1])
-            self._cache.set(event.uid, structs.replace(records, containers=left), self._clock.monotonic())
+            self.cache.set(event.uid, structs.replace(records, containers=left), self.clock.monotonic())
 
 
 @bug("K8S-69723", breaks="STATUS-16", aliases="K8S-69925")
@@ -65,16 +64,16 @@ class OldAddress(Pleg):
     """A pod shows the IP of its first sandbox for ever."""
 
     def with_ips(self, records: PodRecords) -> PodRecords:
-        return structs.replace(records, ips=self._cache.get(records.uid).ips or records.ips)
+        return structs.replace(records, ips=self.cache.get(records.uid).ips or records.ips)
 
 
 @bug("K8S-83705", breaks="RESTARTKUBELET-04")
 class OnlyTheLiving(Pleg):
     """A kubelet that comes back takes no notice of containers that ended before."""
 
-    def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
-        super().__init__(*parts)
-        self._began = self._clock.wall_ns()
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._began = self.clock.wall_ns()
 
     def with_ips(self, records: PodRecords) -> PodRecords:
         seen = (one for one in records.containers if not one.has_exited or one.finished_at >= self._began)
@@ -98,7 +97,7 @@ class Sleepy(Pleg):
     async def run(self) -> None:
         while True:
             await self.relist()
-            await self._clock.sleep(30)
+            await self.clock.sleep(30)
 
 
 @bug("MUT-PLEG-03", breaks="PLEG-03")
@@ -146,13 +145,13 @@ class AlwaysHealthy(Pleg):
 class WaitsForTheLoop(Pleg):
     """The relist waits until the sync loop has taken its events."""
 
-    def __init__(self, *parts: Any) -> None:  # noqa: ANN401 - as its parent's
-        super().__init__(*parts)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.events = asyncio.Queue[PodLifecycleEvent](1)
 
     async def _process(self, uid: str, pod: ListedPod | None, events: tuple[PodLifecycleEvent, ...]) -> None:
         while self.events.full():
-            await self._clock.sleep(0.05)
+            await self.clock.sleep(0.05)
         await super()._process(uid, pod, events)
 
 

@@ -83,7 +83,7 @@ class TalkativeHooks(Hooks):
         try:
             await super().run(pod, container, container_id, handler)
         except HookError as error:
-            self._recorder.warning(pod, Reason.FAILED_POST_START_HOOK, str(error), container.name)
+            self.tools.recorder.warning(pod, Reason.FAILED_POST_START_HOOK, str(error), container.name)
             raise
 
 

@@ -234,7 +234,7 @@ class HookForNothing(ContainerStarter):
         handler = container.lifecycle.postStart if container.lifecycle else None
         if handler is not None:
             with suppress(HookError):
-                await self._parts.hooks.run(context.pod, container, container_id, handler)
+                await self.parts.hooks.run(context.pod, container, container_id, handler)
 
 
 @bug("K8S-20117", breaks="START-02")
@@ -243,7 +243,7 @@ class MustStillRun(ContainerStarter):
 
     async def _start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
         await super()._start(context, container, container_id)
-        status = await self._client.container_status(container_id)
+        status = await self.tools.client.container_status(container_id)
         if status.finished_at:
             raise StartError(Failure.RUN_CONTAINER, f"container {container.name} is not running")
 
@@ -276,17 +276,16 @@ class CountsTries(ContainerStarter):
 class EveryTryCounts(CrashBackoff):
     """A container that could not be created is held up as if it had crashed."""
 
-    def __init__(self, tools: RuntimeTools) -> None:
-        super().__init__(tools)
-        self._clock = tools.clock
-        self._tried = Backoff(tools.clock, base=40)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._tried = Backoff(self.tools.clock, base=40)
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
         super().admit(pod, container, records)
         key = self.key(pod, container)
         if self._tried.is_in_backoff_since_update(key):
             raise StartError(Failure.CREATE_CONTAINER, "tried a moment ago")
-        self._tried.next(key, self._clock.wall_ns())
+        self._tried.next(key, self.tools.clock.wall_ns())
 
 
 @bug("MUT-BACKOFF-06", breaks="BACKOFF-06")

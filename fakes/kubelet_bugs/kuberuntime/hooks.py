@@ -9,7 +9,7 @@ from kubelet_bugs.bug import bug
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.kuberuntime.container.hooks import Hooks, NoAddressError
 from kubelet_reference.kuberuntime.container.kill_container import ContainerKill, ContainerKiller
-from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext, StartParts
+from kubelet_reference.kuberuntime.container.start_container import ContainerStarter, StartContext
 from kubelet_reference.kuberuntime.container.stop_timeout import stop_timeout
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.ports import FetchError, PlainAnswerError
@@ -35,14 +35,9 @@ class InAShell(Hooks):
 class NobodyWaits(ContainerStarter):
     """The kubelet does not wait for a postStart hook."""
 
-    def __init__(self, tools: RuntimeTools, parts: StartParts) -> None:
-        super().__init__(tools, parts)
-        self._spawn = tools.spawn
-        self._sleep = tools.clock.sleep
-
     async def _post_start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
-        self._spawn(super()._post_start(context, container, container_id))
-        await self._sleep(0.01)
+        self.tools.spawn(super()._post_start(context, container, container_id))
+        await self.tools.clock.sleep(0.01)
 
 
 @bug("MUT-HOOK-08", breaks="HOOK-08")

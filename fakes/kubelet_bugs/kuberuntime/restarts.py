@@ -141,7 +141,7 @@ class _HashesNames(ContainerStarter):
     ) -> cri.ContainerConfig:
         config = await super()._config(context, container, image)
         nameless = structs.replace(container, image="")
-        config.annotations[names.CONTAINER_HASH] = container_hash(nameless, self._behaviour)
+        config.annotations[names.CONTAINER_HASH] = container_hash(nameless, self.tools.behaviour)
         return config
 
 
@@ -211,14 +211,10 @@ class OneByOne(RuntimeManager):
 class KilledHasEnded(CrashBackoff):
     """The kill of a container counts as its end for the back-off."""
 
-    def __init__(self, tools: RuntimeTools) -> None:
-        super().__init__(tools)
-        self._clock = tools.clock
-
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
         newest = records.newest(container.name)
         if newest is not None and newest.is_running:
-            now = self._clock.wall_ns()
+            now = self.tools.clock.wall_ns()
             self._backoff.next(self.key(pod, container), now)
             ended = structs.replace(newest, state=ContainerState.EXITED, finished_at=now)
             records = structs.replace(records, containers=(ended, *records.containers))
@@ -229,16 +225,15 @@ class KilledHasEnded(CrashBackoff):
 class CountsTries(CrashBackoff):
     """The delay of a restart counts from the last try, so that it never ends."""
 
-    def __init__(self, tools: RuntimeTools) -> None:
-        super().__init__(tools)
-        self._clock = tools.clock
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._tried: dict[str, int] = {}
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
         try:
             super().admit(pod, container, records)
         except StartError:
-            self._tried[container.name] = self._clock.wall_ns()
+            self._tried[container.name] = self.tools.clock.wall_ns()
             raise
 
     def newest_exited(self, container: AnyContainer, records: PodRecords) -> ContainerRecord | None:
@@ -267,8 +262,8 @@ class OneForThePod(CrashBackoff):
 class Remembers(CrashBackoff):
     """Back-offs outlive the kubelet."""
 
-    def __init__(self, tools: RuntimeTools) -> None:
-        super().__init__(tools)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._backoff = _KEPT.setdefault(get_running_loop(), self._backoff)
 
 
@@ -285,9 +280,8 @@ class InitsAreFree(CrashBackoff):
 class UsualDelays(CrashBackoff):
     """The longest delay that the node is configured with is not looked at."""
 
-    def __init__(self, tools: RuntimeTools) -> None:
-        super().__init__(tools)
-        self._backoff = Backoff(tools.clock)
+    def __post_init__(self) -> None:
+        self._backoff = Backoff(self.tools.clock)
 
 
 @bug("MUT-RESTART-15", breaks="RESTART-15")

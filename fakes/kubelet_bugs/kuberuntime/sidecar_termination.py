@@ -64,10 +64,10 @@ class HooksInTurn(ContainerKiller):
     async def prepare(
         self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
     ) -> float:
-        began = self._clock.monotonic()
+        began = self.tools.clock.monotonic()
         if order is not None:
             await order.wait_for_turn(kill.name, grace)
-        waited = self._clock.monotonic() - began
+        waited = self.tools.clock.monotonic() - began
         return waited + await super().prepare(kill, container, max(grace - int(waited), 0), None)
 
 

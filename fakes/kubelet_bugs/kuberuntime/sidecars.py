@@ -1,6 +1,6 @@
 """Bugs of sidecars: when they start and come back, and what waits for them."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from lightkube.models.core_v1 import Container, LifecycleHandler, Pod, PodStatus
@@ -23,12 +23,10 @@ from kubelet_reference.kuberuntime.actions.sidecars import (
 from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.kuberuntime.container.hooks import Hooks
 from kubelet_reference.kuberuntime.runtime_manager import INIT, RuntimeManager
-from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.prober.prober_manager import Prober
 from kubelet_reference.prober.worker import ProbeWorker
 from kubelet_reference.status.status_manager import StatusManager
 from kubelet_reference.status.status_rules import illegal_transition
-from kubelet_reference.util.ports import HttpGet
 
 
 @bug("K8S-120269", breaks="SIDECAR-26")
@@ -185,19 +183,13 @@ class EverySidecarIsNeeded(RuntimeManager):
 class HooksInPassing(Hooks):
     """What comes after a sidecar does not wait for its postStart hook."""
 
-    def __init__(
-        self, tools: RuntimeTools, http: HttpGet | None, pod_ip: Callable[[Pod], Awaitable[str]]
-    ) -> None:
-        super().__init__(tools, http, pod_ip)
-        self._spawn = tools.spawn
-
     async def run(
         self, pod: Pod, container: AnyContainer, container_id: str, handler: LifecycleHandler
     ) -> None:
         hook = super().run(pod, container, container_id, handler)
         is_post_start = container.lifecycle is not None and handler is container.lifecycle.postStart
         if pods.is_sidecar(container) and is_post_start:
-            self._spawn(hook)
+            self.tools.spawn(hook)
         else:
             await hook
 

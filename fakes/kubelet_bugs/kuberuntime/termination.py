@@ -119,9 +119,9 @@ class WaitsOutTheGrace(ContainerKiller):
     async def _within(
         self, limit: int, kill: ContainerKill, container: AnyContainer, handler: LifecycleHandler
     ) -> None:
-        began = self._clock.monotonic()
+        began = self.tools.clock.monotonic()
         await super()._within(limit, kill, container, handler)
-        await self._clock.sleep(limit - (self._clock.monotonic() - began))
+        await self.tools.clock.sleep(limit - (self.tools.clock.monotonic() - began))
 
 
 @bug("K8S-8768", breaks="TERM-06", aliases="K8S-127339")
@@ -170,7 +170,7 @@ class Guesses(ContainerKiller):
         self, kill: ContainerKill, order: TerminationOrder | None = None
     ) -> ActionResult:
         if pods.container(kill.pod, kill.name) is None:
-            await self._client.stop_container(kill.container_id, pods.grace_seconds(kill.pod))
+            await self.tools.client.stop_container(kill.container_id, pods.grace_seconds(kill.pod))
             return ActionResult(Action.KILL_CONTAINER, kill.name)
         return await super().kill_container(kill, order)
 
@@ -186,7 +186,7 @@ class WaitsForTheLost(Hooks):
             await super().run(pod, container, container_id, handler)
         except HookError:
             if container.lifecycle and handler is container.lifecycle.preStop:
-                await self._clock.sleep(_FOR_EVER)
+                await self.tools.clock.sleep(_FOR_EVER)
             raise
 
 
@@ -222,7 +222,7 @@ class UsualGrace(GarbageCollector):
     """A lost container is stopped with the usual grace and without its hook."""
 
     async def _stop_unknown(self, container_id: str) -> bool:
-        await self._client.stop_container(container_id, 30)
+        await self.tools.client.stop_container(container_id, 30)
         return True
 
 

@@ -81,27 +81,21 @@ class WantedImage:
         return self.image.image
 
 
+@dataclass(eq=False)
 class ImageManager:
     """Looks images up, pulls them one at a time, and holds back pulls that have just failed.
 
     `records` remember whose credentials brought an image.
     """
 
-    def __init__(
-        self,
-        tools: CriTools,
-        records: PullRecords,
-        decide: Callable[[ImageFacts], ImageStep] = image_decision,
-    ) -> None:
-        self._client = tools.client
-        self._recorder = tools.recorder
-        self._clock = tools.clock
-        self._behaviour = tools.behaviour
-        self._records = records
-        self._decide = decide
-        settings = tools.settings
-        self._backoff = Backoff(tools.clock)
-        self._throttle = Throttle(tools.clock, settings.registry_pull_qps, settings.registry_burst)
+    tools: CriTools
+    records: PullRecords
+    decide: Callable[[ImageFacts], ImageStep] = image_decision
+
+    def __post_init__(self) -> None:
+        settings = self.tools.settings
+        self._backoff = Backoff(self.tools.clock)
+        self._throttle = Throttle(self.tools.clock, settings.registry_pull_qps, settings.registry_burst)
         self._turns = self._make_turns(settings)
         self._last_errors: dict[str, str] = {}
 
@@ -117,10 +111,10 @@ class ImageManager:
         policy, credentials = self.policy(container), secret_credentials(wanted.name, pull_secrets)
         presence, ref = await self._look(wanted) if self.asks_first(policy) else (Presence.NOT_ASKED, "")
         proven = presence is not Presence.PRESENT or self._may_use(wanted, ref, credentials)
-        match self._decide(ImageFacts(policy, presence, self._backs_off(wanted), proven)):
+        match self.decide(ImageFacts(policy, presence, self._backs_off(wanted), proven)):
             case ImageStep.USE:
                 text = f'Container image "{wanted.name}" already present on machine'
-                self._recorder.normal(pod, Reason.PULLED, text, container.name)
+                self.tools.recorder.normal(pod, Reason.PULLED, text, container.name)
                 return EnsuredImage(wanted.name, ref)
             case ImageStep.PULL:
                 return await self._pull(wanted, credentials)
@@ -137,7 +131,7 @@ class ImageManager:
 
     def asks_first(self, policy: str) -> bool:
         """Whether ImageStatus is asked before all else: always, but for policy Always (IMAGE-03)."""
-        return policy != "Always" or self._behaviour.asks_image_status_before_always_pull
+        return policy != "Always" or self.tools.behaviour.asks_image_status_before_always_pull
 
     def gc(self) -> None:
         """Forget old back-offs, and the errors that led to them."""
@@ -150,17 +144,17 @@ class ImageManager:
             name = with_default_tag(container.image or "")
         except ValueError as error:
             text = f'Failed to apply default image tag "{container.image}": {error}'
-            self._recorder.warning(pod, Reason.INSPECT_FAILED, text, container.name)
+            self.tools.recorder.warning(pod, Reason.INSPECT_FAILED, text, container.name)
             raise StartError(Failure.INVALID_IMAGE_NAME, text) from error
         return cri.ImageSpec(image=name, annotations=pods.annotations(pod))
 
     async def _look(self, wanted: WantedImage) -> tuple[Presence, str]:
         """Whether the image is there, with its id; or the text of the error."""
         try:
-            found = await self._client.image_status(wanted.image)
+            found = await self.tools.client.image_status(wanted.image)
         except grpc.RpcError as error:
             text = f'Failed to inspect image "{wanted.name}": {wrapped_text(error)}'
-            self._recorder.warning(wanted.pod, Reason.INSPECT_FAILED, text, wanted.container.name)
+            self.tools.recorder.warning(wanted.pod, Reason.INSPECT_FAILED, text, wanted.container.name)
             return Presence.FAILED, wrapped_text(error)
         return (Presence.ABSENT, "") if found is None else (Presence.PRESENT, found.id)
 
@@ -170,9 +164,9 @@ class ImageManager:
 
     def _may_use(self, wanted: WantedImage, ref: str, credentials: Sequence[Credential]) -> bool:
         """Whether the pod may use the image that is there (IMAGE-21)."""
-        if not self._behaviour.checks_pull_credentials:
+        if not self.tools.behaviour.checks_pull_credentials:
             return True
-        return self._records.may_use(wanted.name, ref, credentials)
+        return self.records.may_use(wanted.name, ref, credentials)
 
     def _backs_off(self, wanted: WantedImage) -> bool:
         return self._backoff.is_in_backoff_since_update(self._key(wanted))
@@ -180,36 +174,36 @@ class ImageManager:
     def _refuse_by_policy(self, wanted: WantedImage, presence: Presence) -> StartError:
         what = "may not be used without a pull" if presence is Presence.PRESENT else "is not present"
         text = f'Container image "{wanted.name}" {what} with pull policy of Never'
-        self._recorder.warning(wanted.pod, Reason.NEVER_PULL, text, wanted.container.name)
+        self.tools.recorder.warning(wanted.pod, Reason.NEVER_PULL, text, wanted.container.name)
         return StartError(Failure.ERR_IMAGE_NEVER_PULL, text)
 
     def _refuse_by_backoff(self, wanted: WantedImage) -> StartError:
         """No call is made; from 1.32 on the message has the error of the pull before (IMAGE-09)."""
         text = f'Back-off pulling image "{wanted.name}"'
-        self._recorder.normal(wanted.pod, Reason.BACK_OFF, text, wanted.container.name)
+        self.tools.recorder.normal(wanted.pod, Reason.BACK_OFF, text, wanted.container.name)
         previous = self._last_errors.get(self._key(wanted))
-        if previous and self._behaviour.keeps_previous_pull_error:
+        if previous and self.tools.behaviour.keeps_previous_pull_error:
             text = f"{text}: {previous}"
         return StartError(Failure.IMAGE_PULL_BACK_OFF, text)
 
     async def _pull(self, wanted: WantedImage, credentials: Sequence[Credential]) -> EnsuredImage:
-        name, began = wanted.container.name, self._clock.monotonic()
-        self._recorder.normal(wanted.pod, Reason.PULLING, f'Pulling image "{wanted.name}"', name)
+        name, began = wanted.container.name, self.tools.clock.monotonic()
+        self.tools.recorder.normal(wanted.pod, Reason.PULLING, f'Pulling image "{wanted.name}"', name)
         async with self._one_at_a_time():
-            pulling = self._clock.monotonic()
+            pulling = self.tools.clock.monotonic()
             try:
                 ref = await self._pull_recorded(wanted, credentials)
             except grpc.RpcError as error:
                 raise self._failed(wanted, self._explained(wanted, error)) from error
             except StartError as refusal:
                 raise self._failed(wanted, refusal) from refusal
-            now = self._clock.monotonic()
+            now = self.tools.clock.monotonic()
         self._last_errors.pop(self._key(wanted), None)
         text = f'Successfully pulled image "{wanted.name}" in {duration_text(now - pulling)}'
         text += f" ({duration_text(now - began)} including waiting)"
-        if self._behaviour.tells_image_size:
+        if self.tools.behaviour.tells_image_size:
             text += f". Image size: {await self._size(wanted)} bytes."
-        self._recorder.normal(wanted.pod, Reason.PULLED, text, name)
+        self.tools.recorder.normal(wanted.pod, Reason.PULLED, text, name)
         return EnsuredImage(wanted.name, ref)
 
     def _make_turns(self, settings: Settings) -> asyncio.Semaphore | None:
@@ -224,15 +218,15 @@ class ImageManager:
     async def _pull_recorded(self, wanted: WantedImage, credentials: Sequence[Credential]) -> str:
         """Pull, and keep on disk that a pull is under way, and whose credentials it succeeded with."""
         await self._let_through()
-        if not self._behaviour.checks_pull_credentials:
+        if not self.tools.behaviour.checks_pull_credentials:
             return (await self._pull_with_credentials(wanted, credentials))[0]
-        self._records.begin(wanted.name)
+        self.records.begin(wanted.name)
         try:
             ref, used = await self._pull_with_credentials(wanted, credentials)
         except grpc.RpcError:
-            self._records.fail(wanted.name)
+            self.records.fail(wanted.name)
             raise
-        self._records.succeed(wanted.name, ref, used)
+        self.records.succeed(wanted.name, ref, used)
         return ref
 
     async def _let_through(self) -> None:
@@ -247,25 +241,25 @@ class ImageManager:
         *others, last = credentials or (None,)
         for one in others:
             try:
-                return await self._client.pull_image(wanted.image, one.auth, wanted.sandbox_config), one
+                return await self.tools.client.pull_image(wanted.image, one.auth, wanted.sandbox_config), one
             except grpc.RpcError:
                 continue
         auth = last.auth if last else None
-        return await self._client.pull_image(wanted.image, auth, wanted.sandbox_config), last
+        return await self.tools.client.pull_image(wanted.image, auth, wanted.sandbox_config), last
 
     def _explained(self, wanted: WantedImage, error: grpc.RpcError) -> StartError:
-        return pull_failure(wanted.name, error, self._behaviour)
+        return pull_failure(wanted.name, error, self.tools.behaviour)
 
     def _failed(self, wanted: WantedImage, failure: StartError) -> StartError:
         text = f'Failed to pull image "{wanted.name}": {failure}'
-        self._recorder.warning(wanted.pod, Reason.FAILED, text, wanted.container.name)
-        self._backoff.next(self._key(wanted), self._clock.wall_ns())
+        self.tools.recorder.warning(wanted.pod, Reason.FAILED, text, wanted.container.name)
+        self._backoff.next(self._key(wanted), self.tools.clock.wall_ns())
         self._last_errors[self._key(wanted)] = f"{failure.reason}: {failure}"
         return failure
 
     async def _size(self, wanted: WantedImage) -> int:
         try:
-            found = await self._client.image_status(wanted.image)
+            found = await self.tools.client.image_status(wanted.image)
         except grpc.RpcError:
             return 0
         return found.size if found is not None else 0

@@ -5,6 +5,7 @@ runtime runs the sandbox (SANDBOX-16, KEP-585): the API server resolves it, or i
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -61,19 +62,13 @@ class PodTerminatingError(Exception):
     """The sandbox was not made, and need not be: the pod's termination has been asked for."""
 
 
+@dataclass(eq=False)
 class SandboxCreator:
     """Creates sandboxes; `is_ending` says whether a pod's termination was requested."""
 
-    def __init__(
-        self, tools: RuntimeTools, classes: RuntimeClasses, is_ending: Callable[[str], bool]
-    ) -> None:
-        self._client = tools.client
-        self._files = tools.files
-        self._recorder = tools.recorder
-        self._metrics = tools.metrics
-        self._resources = tools.resources
-        self._classes = classes
-        self._is_ending = is_ending
+    tools: RuntimeTools
+    classes: RuntimeClasses
+    is_ending: Callable[[str], bool]
 
     async def make(self, pod: Pod, config: cri.PodSandboxConfig) -> str:
         """Make a sandbox; its id. Every try counts as a started pod (METRIC-01).
@@ -81,42 +76,42 @@ class SandboxCreator:
         A failure is reported by an event (SANDBOX-10), but for a pod that is to end anyway: then it is
         `PodTerminatingError`, and not reported (SYNC-14, SYNC-19).
         """
-        self._metrics.started_pods.inc()
+        self.tools.metrics.started_pods.inc()
         await self.prepare_resources(pod)
         try:
-            self._files.make_log_directory(pod)
-            return await self._client.run_sandbox(config, await self.runtime_handler(pod))
+            self.tools.files.make_log_directory(pod)
+            return await self.tools.client.run_sandbox(config, await self.runtime_handler(pod))
         except (grpc.RpcError, OSError, UnknownClassError) as error:
             text = wrapped_text(error)
-            if self._is_ending(pods.uid(pod)):
+            if self.is_ending(pods.uid(pod)):
                 raise PodTerminatingError(text) from error
-            self._metrics.started_pods_errors.inc()
+            self.tools.metrics.started_pods_errors.inc()
             what = f"Failed to create pod sandbox: {text}"
-            self._recorder.warning(pod, Reason.FAILED_CREATE_POD_SANDBOX, what)
+            self.tools.recorder.warning(pod, Reason.FAILED_CREATE_POD_SANDBOX, what)
             raise SandboxError(f"Failed to create sandbox for pod {quoted(pod_text(pod))}: {text}") from error
 
     async def prepare_resources(self, pod: Pod) -> None:
         """Have the devices ready that the pod has claimed, before its sandbox (SYNC-18, SANDBOX-25)."""
-        if self._resources is None:
+        if self.tools.resources is None:
             return
         try:
-            await self._resources.prepare(pod)
+            await self.tools.resources.prepare(pod)
         except ResourcesError as error:
             text = f"Failed to prepare dynamic resources: {error}"
-            self._recorder.warning(pod, Reason.FAILED_PREPARE_DYNAMIC_RESOURCES, text)
+            self.tools.recorder.warning(pod, Reason.FAILED_PREPARE_DYNAMIC_RESOURCES, text)
             raise SandboxError(text) from error
 
     async def runtime_handler(self, pod: Pod) -> str:
         """The handler of the pod's runtime class (SANDBOX-16)."""
-        return await self._classes.handler(pods.spec(pod).runtimeClassName)
+        return await self.classes.handler(pods.spec(pod).runtimeClassName)
 
     async def ips(self, pod: Pod, sandbox_id: str) -> tuple[str, ...]:
         """The IPs of a new sandbox, which its containers get (SYNC-07, SYNC-20, SYNC-21)."""
         try:
-            return ips_of(sandbox_record(await self._client.sandbox_status(sandbox_id)))
+            return ips_of(sandbox_record(await self.tools.client.sandbox_status(sandbox_id)))
         except NoStatus as error:
             raise SandboxError(str(error)) from error
         except grpc.RpcError as error:
             text = f"Unable to get pod sandbox status: {wrapped_text(error)}"
-            self._recorder.warning(pod, Reason.FAILED_POD_SANDBOX_STATUS, text)
+            self.tools.recorder.warning(pod, Reason.FAILED_POD_SANDBOX_STATUS, text)
             raise SandboxError(wrapped_text(error)) from error

@@ -99,22 +99,18 @@ def events_between(old: ListedPod | None, new: ListedPod | None) -> tuple[PodLif
     )
 
 
+@dataclass(eq=False)
 class Pleg:
     """Relists the runtime, keeps the cache and puts what happened on `events`, a bounded queue."""
 
-    def __init__(
-        self,
-        runtime: RuntimeReader,
-        cache: PodCache,
-        clock: Clock,
-        metrics: Metrics,
-        capacity: int = CAPACITY,
-    ) -> None:
-        self.events = asyncio.Queue[PodLifecycleEvent](capacity)
-        self._runtime = runtime
-        self._cache = cache
-        self._clock = clock
-        self._metrics = metrics
+    runtime: RuntimeReader
+    cache: PodCache
+    clock: Clock
+    metrics: Metrics
+    capacity: int = CAPACITY
+
+    def __post_init__(self) -> None:
+        self.events = asyncio.Queue[PodLifecycleEvent](self.capacity)
         self._listed: tuple[ListedPod, ...] = ()
         self._pods: dict[str, ListedPod] = {}
         """Each pod as it was when its cache entry was last written."""
@@ -125,19 +121,19 @@ class Pleg:
         """The conditions that are waited for, by the pod's UID and a name."""
         self._turn = asyncio.Lock()
         self.pace = USUAL
-        metrics.watch_listed(lambda: self._listed)
+        self.metrics.watch_listed(lambda: self._listed)
 
     async def run(self) -> None:
         """Relist for ever; the period counts from the end of each relist."""
         while True:
             await self.relist()
-            await self._clock.sleep(self.pace.period)
+            await self.clock.sleep(self.pace.period)
 
     def healthy(self) -> str | None:
         """None if a relist succeeded lately, else what is wrong (PLEG-08)."""
         if self._last_relist is None:
             return "pleg has yet to be successful"
-        silent = self._clock.monotonic() - self._last_relist
+        silent = self.clock.monotonic() - self._last_relist
         limit = self.pace.threshold
         if silent <= limit:
             return None
@@ -154,7 +150,7 @@ class Pleg:
             await self._relist()
 
     async def _relist(self) -> None:
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         listed = await self._list()
         if listed is None:
             return
@@ -164,8 +160,8 @@ class Pleg:
         for uid in {uid: None for uid, _ in self._watched}:
             await self._look_at_watched(uid)
         # Last of all: only now is every entry as new as this relist (PLEG-06).
-        self._cache.update_time(began)
-        self._metrics.relist_duration.observe(self._clock.monotonic() - began)
+        self.cache.update_time(began)
+        self.metrics.relist_duration.observe(self.clock.monotonic() - began)
 
     def watch(self, uid: str, name: str, met: Callable[[PodRecords], bool]) -> None:
         """Inspect the pod at each relist until this holds of its records, then have it synced (PLEG-17)."""
@@ -175,7 +171,7 @@ class Pleg:
         pod = self._pods.get(uid)
         if pod is not None and not await self._update_cache(uid, pod):
             return
-        records = self._cache.get(uid)
+        records = self.cache.get(uid)
         met = [key for key, holds in self._watched.items() if key[0] == uid and (not pod or holds(records))]
         for key in met:
             self._stop_watching(key)
@@ -189,16 +185,16 @@ class Pleg:
     async def _list(self) -> tuple[ListedPod, ...] | None:
         """All pods, None if the list fails: an error is no empty list (PLEG-01, K8S-29012)."""
         try:
-            return await self._runtime.list_pods()
+            return await self.runtime.list_pods()
         except grpc.RpcError as error:
             _log.warning("relist failed: %s", wrapped_text(error))
             return None
 
     def _note_relist(self, began: float) -> None:
         if self._last_relist is not None:
-            self._metrics.relist_interval.observe(began - self._last_relist)
+            self.metrics.relist_interval.observe(began - self._last_relist)
         self._last_relist = began
-        self._metrics.pleg_last_seen.set(self._clock.wall_ns() // 10**9)
+        self.metrics.pleg_last_seen.set(self.clock.wall_ns() // 10**9)
 
     async def _catch_up(self, listed: tuple[ListedPod, ...]) -> None:
         """Deal with every pod that is not as it was, then with those whose last inspection failed."""
@@ -246,21 +242,21 @@ class Pleg:
     async def _update_cache(self, uid: str, pod: ListedPod | None) -> bool:
         """Inspect the pod and keep what comes out, an error too; whether it went well."""
         if pod is None:
-            self._cache.delete(uid)
+            self.cache.delete(uid)
             return True
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         try:
-            records = await self._runtime.pod_records(uid, pod.name, pod.namespace)
+            records = await self.runtime.pod_records(uid, pod.name, pod.namespace)
         except grpc.RpcError as error:
             _log.warning("inspecting pod %s/%s failed: %s", pod.namespace, pod.name, wrapped_text(error))
-            self._cache.set(uid, None, began, error)
+            self.cache.set(uid, None, began, error)
             return False
-        self._cache.set(uid, self.with_ips(records), began)
+        self.cache.set(uid, self.with_ips(records), began)
         return True
 
     def with_ips(self, records: PodRecords) -> PodRecords:
         """The records, with the last known IPs once no sandbox is ready: an ended pod keeps its IPs."""
-        known = self._cache.get(records.uid).ips
+        known = self.cache.get(records.uid).ips
         if records.ips or not known or any(sandbox.ready for sandbox in records.sandboxes):
             return records
         return replace(records, ips=known)
@@ -274,4 +270,4 @@ class Pleg:
         try:
             self.events.put_nowait(event)
         except asyncio.QueueFull:
-            self._metrics.pleg_discarded.inc()
+            self.metrics.pleg_discarded.inc()

@@ -1,5 +1,7 @@
 """Delays the restart of containers that exit again and again (BACKOFF-01..10)."""
 
+from dataclasses import dataclass
+
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
@@ -24,14 +26,15 @@ def restart_curve(configured: float, behaviour: Behaviour) -> tuple[float, float
     return (1.0, 60.0) if behaviour.restarts_sooner else (BASE_SECONDS, CAP_SECONDS)
 
 
+@dataclass(eq=False)
 class CrashBackoff:
     """Refuses a start while the container is in CrashLoopBackOff; an allowed start doubles the delay."""
 
-    def __init__(self, tools: RuntimeTools) -> None:
-        self._recorder = tools.recorder
-        self._behaviour = tools.behaviour
-        base, cap = restart_curve(tools.settings.max_container_restart_period, tools.behaviour)
-        self._backoff = Backoff(tools.clock, base, cap)
+    tools: RuntimeTools
+
+    def __post_init__(self) -> None:
+        base, cap = restart_curve(self.tools.settings.max_container_restart_period, self.tools.behaviour)
+        self._backoff = Backoff(self.tools.clock, base, cap)
 
     def admit(self, pod: Pod, container: AnyContainer, records: PodRecords) -> None:
         """Let the start through, or raise `StartError` with CrashLoopBackOff and report it (BACKOFF-06).
@@ -47,11 +50,13 @@ class CrashBackoff:
             self._backoff.next(key, ended.finished_at)
             return
         where = f"container {container.name} in pod {pod_text(pod)}"
-        self._recorder.warning(pod, Reason.BACK_OFF, f"Back-off restarting failed {where}", container.name)
+        self.tools.recorder.warning(
+            pod, Reason.BACK_OFF, f"Back-off restarting failed {where}", container.name
+        )
         delay = duration_text(self._backoff.delay(key))
         text = f"back-off {delay} restarting failed container={container.name} pod={pod_text(pod)}"
         left = self._backoff.left(key, ended.finished_at)
-        wait = left if self._behaviour.retries_when_backoff_ends else None
+        wait = left if self.tools.behaviour.retries_when_backoff_ends else None
         raise StartError(Failure.CRASH_LOOP_BACK_OFF, text, wait)
 
     def newest_exited(self, container: AnyContainer, records: PodRecords) -> ContainerRecord | None:
@@ -62,7 +67,7 @@ class CrashBackoff:
     def key(self, pod: Pod, container: AnyContainer) -> str:
         """Pod, container and definition: with another image the series begins anew (BACKOFF-05)."""
         named = (pods.name(pod), pods.namespace(pod), pods.uid(pod), container.name)
-        return "_".join((*named, container_hash(container, self._behaviour)))
+        return "_".join((*named, container_hash(container, self.tools.behaviour)))
 
     def gc(self) -> None:
         """Forget what has been idle for long (BACKOFF-09)."""

@@ -1,6 +1,7 @@
 """Lifecycle hooks: what a container has run after its start, and before its stop (HOOK-07..12)."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import grpc
@@ -24,17 +25,13 @@ class NoAddressError(HookError):
     """The hook is to be sent to its pod, and that has no address (HOOK-10)."""
 
 
+@dataclass(eq=False)
 class Hooks:
     """Runs hooks; `pod_ip` finds the present IP of a pod, "" if it has none."""
 
-    def __init__(
-        self, tools: RuntimeTools, http: HttpGet | None, pod_ip: Callable[[Pod], Awaitable[str]]
-    ) -> None:
-        self._client = tools.client
-        self._recorder = tools.recorder
-        self._clock = tools.clock
-        self._http = http
-        self._pod_ip = pod_ip
+    tools: RuntimeTools
+    http: HttpGet | None
+    pod_ip: Callable[[Pod], Awaitable[str]]
 
     async def run(
         self, pod: Pod, container: AnyContainer, container_id: str, handler: LifecycleHandler
@@ -45,7 +42,7 @@ class Hooks:
         elif handler.httpGet is not None:
             await self._http_get(pod, container, handler.httpGet)
         elif handler.sleep is not None:
-            await self._clock.sleep(handler.sleep.seconds)
+            await self.tools.clock.sleep(handler.sleep.seconds)
         else:
             raise HookError(f"invalid handler of container {container.name}: {handler}")
 
@@ -54,7 +51,7 @@ class Hooks:
     ) -> None:
         """The command word for word, without a shell, without a time limit (HOOK-02, HOOK-07)."""
         try:
-            reply = await self._client.exec_sync(container_id, command)
+            reply = await self.tools.client.exec_sync(container_id, command)
         except grpc.RpcError as error:
             raise HookError(self._exec_text(pod, container, command, wrapped_text(error), "")) from error
         if reply.exit_code:
@@ -87,7 +84,7 @@ class Hooks:
 
     async def _host(self, pod: Pod, action: HTTPGetAction) -> str:
         """The host that is named, or the pod itself by its present address."""
-        host = action.host or await self._pod_ip(pod)
+        host = action.host or await self.pod_ip(pod)
         if not host:
             raise NoAddressError(f"failed to find networking container of pod {pod_text(pod)}")
         return host
@@ -100,13 +97,13 @@ class Hooks:
             plain = urlsplit(url)._replace(scheme="http").geturl()
             status = await self._send(plain, self._without_credentials(headers))
             text = f"request to HTTPS lifecycle hook {url} got HTTP response, retry with HTTP succeeded"
-            self._recorder.warning(pod, HTTP_FALLBACK, text, container.name)
+            self.tools.recorder.warning(pod, HTTP_FALLBACK, text, container.name)
             return status
 
     def _without_credentials(self, headers: dict[str, str]) -> dict[str, str]:
         return {name: value for name, value in headers.items() if name.lower() != "authorization"}
 
     async def _send(self, url: str, headers: dict[str, str]) -> int:
-        if self._http is None:
+        if self.http is None:
             raise FetchError("no HTTP client for hooks")
-        return await self._http.get(url, headers)
+        return await self.http.get(url, headers)

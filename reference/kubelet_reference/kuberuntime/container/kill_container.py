@@ -74,22 +74,13 @@ class ContainerKill:
     grace_override: int | None = None
 
 
+@dataclass(eq=False)
 class ContainerKiller:
     """Stops containers and sandboxes; every method returns the outcome and raises nothing."""
 
-    def __init__(
-        self,
-        tools: RuntimeTools,
-        hooks: Hooks,
-        timeout: Callable[[int, int | None, float, Behaviour], int] = stop_timeout,
-    ) -> None:
-        self._client = tools.client
-        self._recorder = tools.recorder
-        self._clock = tools.clock
-        self._behaviour = tools.behaviour
-        self._hooks = hooks
-        self._stop_timeout = timeout
-        self._spawn = tools.spawn
+    tools: RuntimeTools
+    hooks: Hooks
+    timeout: Callable[[int, int | None, float, Behaviour], int] = stop_timeout
 
     async def kill_pod(
         self, pod: Pod, kills: Sequence[ContainerKill], sandbox_ids: Sequence[str]
@@ -100,7 +91,7 @@ class ContainerKiller:
 
     def order(self, pod: Pod, kills: Sequence[ContainerKill]) -> TerminationOrder | None:
         """Which container waits for which, in a pod with sidecars, from 1.29 on; None otherwise."""
-        if not self._behaviour.stops_sidecars_in_order or not pods.has_sidecars(pod):
+        if not self.tools.behaviour.stops_sidecars_in_order or not pods.has_sidecars(pod):
             return None
         return TerminationOrder(pod, (kill.name for kill in kills))
 
@@ -125,11 +116,11 @@ class ContainerKiller:
         if container is None:
             return self._unknown_to_spec(kill)
         base = self.base_grace(kill, container)
-        grace = hook_grace(base, kill.grace_override, self._behaviour)
+        grace = hook_grace(base, kill.grace_override, self.tools.behaviour)
         waited = await self.prepare(kill, container, grace, order)
-        timeout = self._stop_timeout(base, kill.grace_override, waited, self._behaviour)
+        timeout = self.timeout(base, kill.grace_override, waited, self.tools.behaviour)
         try:
-            await self._client.stop_container(kill.container_id, timeout)
+            await self.tools.client.stop_container(kill.container_id, timeout)
         except grpc.RpcError as error:
             if not self.is_gone(error):
                 return _failed_kill(kill, wrapped_text(error))
@@ -140,7 +131,7 @@ class ContainerKiller:
     async def stop_at_once(self, container_id: str, name: str) -> ActionResult:
         """Stop a container without its hook, with the least time that every stop gets (RESTART-22)."""
         try:
-            await self._client.stop_container(container_id, MINIMUM_SECONDS)
+            await self.tools.client.stop_container(container_id, MINIMUM_SECONDS)
         except grpc.RpcError as error:
             if not self.is_gone(error):
                 return ActionResult(Action.KILL_CONTAINER, name, Failure.KILL_CONTAINER, wrapped_text(error))
@@ -150,12 +141,12 @@ class ContainerKiller:
         self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None
     ) -> float:
         """All that comes before StopContainer; how much of the grace it took, in seconds."""
-        began = self._clock.monotonic()
+        began = self.tools.clock.monotonic()
         self.report_killing(kill)
         await self._pre_stop(kill, container, grace)
         if order is not None:
-            await order.wait_for_turn(kill.name, max(0.0, grace - (self._clock.monotonic() - began)))
-        return self._clock.monotonic() - began
+            await order.wait_for_turn(kill.name, max(0.0, grace - (self.tools.clock.monotonic() - began)))
+        return self.tools.clock.monotonic() - began
 
     def is_gone(self, error: grpc.RpcError) -> bool:
         """Whether a stop failed since there is nothing left to stop (TERM-10)."""
@@ -164,7 +155,7 @@ class ContainerKiller:
     def report_killing(self, kill: ContainerKill) -> None:
         """The event comes first of all, and does not wait for a turn either (SIDECAR-27)."""
         text = kill.message or f"Stopping container {kill.name}"
-        self._recorder.normal(kill.pod, Reason.KILLING, text, kill.name, container_id=kill.container_id)
+        self.tools.recorder.normal(kill.pod, Reason.KILLING, text, kill.name, container_id=kill.container_id)
 
     def base_grace(self, kill: ContainerKill, container: AnyContainer) -> int:
         """The grace period before anything is taken off it (TERM-03)."""
@@ -184,7 +175,7 @@ class ContainerKiller:
         self, limit: int, kill: ContainerKill, container: AnyContainer, handler: LifecycleHandler
     ) -> None:
         """Wait for the hook as long as `limit` allows, then leave it to itself (TERM-06)."""
-        hook = self._spawn(self._run_hook(kill, container, handler))
+        hook = self.tools.spawn(self._run_hook(kill, container, handler))
         await asyncio.wait((hook,), timeout=limit)
 
     async def _run_hook(
@@ -192,10 +183,12 @@ class ContainerKiller:
     ) -> None:
         """Run the hook to its end; a failure is reported even after the wait for it is over (HOOK-06)."""
         try:
-            await self._hooks.run(kill.pod, container, kill.container_id, handler)
+            await self.hooks.run(kill.pod, container, kill.container_id, handler)
         except HookError:
             # The event does not have what the hook printed: that may be secret (EVENTS-04).
-            self._recorder.warning(kill.pod, Reason.FAILED_PRE_STOP_HOOK, "PreStopHook failed", kill.name)
+            self.tools.recorder.warning(
+                kill.pod, Reason.FAILED_PRE_STOP_HOOK, "PreStopHook failed", kill.name
+            )
 
     def _unknown_to_spec(self, kill: ContainerKill) -> ActionResult:
         """What the spec does not have cannot be stopped by it (TERM-13)."""
@@ -206,7 +199,7 @@ class ContainerKiller:
 
     async def _stop_sandbox(self, pod: Pod, sandbox_id: str) -> ActionResult:
         try:
-            await self._client.stop_sandbox(sandbox_id)
+            await self.tools.client.stop_sandbox(sandbox_id)
         except grpc.RpcError as error:
             if not self.is_gone(error):
                 return ActionResult(

@@ -63,23 +63,18 @@ class StartParts:
     container_killer: ContainerKiller
 
 
+@dataclass(eq=False)
 class ContainerStarter:
     """Starts containers, one at a time."""
 
-    def __init__(self, tools: RuntimeTools, parts: StartParts) -> None:
-        self._client = tools.client
-        self._files = tools.files
-        self._recorder = tools.recorder
-        self._settings = tools.settings
-        self._behaviour = tools.behaviour
-        self._resources = tools.resources
-        self._parts = parts
+    tools: RuntimeTools
+    parts: StartParts
 
     async def start(self, context: StartContext, container: AnyContainer) -> None:
         """Start a new instance of the container; raises `StartError` naming the step that failed."""
         shown = list(image_mounts(context, container))
         try:
-            image = await self._parts.images.ensure(
+            image = await self.parts.images.ensure(
                 context.pod, container, context.sandbox_config, context.secrets
             )
             config = await self._config(context, container, image)
@@ -88,7 +83,7 @@ class ContainerStarter:
         except StartError as error:
             # A failed pull is reported by its well-known reason: the pull's own event has the text.
             cause = error.reason if error.reason in _IMAGE_FAILURES else error
-            self._recorder.warning(context.pod, Reason.FAILED, f"Error: {cause}", container.name)
+            self.tools.recorder.warning(context.pod, Reason.FAILED, f"Error: {cause}", container.name)
             raise
         await self._start(context, container, container_id)
         await self._post_start(context, container, container_id)
@@ -102,17 +97,17 @@ class ContainerStarter:
         newest = context.records.newest(container.name)
         if newest is not None:
             return newest.restart_count + 1
-        return self._files.restarts_in_logs(context.pod, container.name)
+        return self.tools.files.restarts_in_logs(context.pod, container.name)
 
     async def _config(
         self, context: StartContext, container: AnyContainer, image: EnsuredImage
     ) -> cri.ContainerConfig:
         try:
             instance = await self._instance(context, container, image)
-            self._files.make_container_log_directory(context.pod, container.name)
+            self.tools.files.make_container_log_directory(context.pod, container.name)
         except (ConfigError, OSError) as error:
             raise StartError(Failure.CONTAINER_CONFIG, str(error)) from error
-        return container_config(context.pod, container, instance, self._settings, self._behaviour)
+        return container_config(context.pod, container, instance, self.tools.settings, self.tools.behaviour)
 
     async def _instance(
         self, context: StartContext, container: AnyContainer, image: EnsuredImage
@@ -120,9 +115,11 @@ class ContainerStarter:
         restarts = self.restarts(context, container)
         target_id = self.target_id(context, container)
         known = await self._image_of(context, container, image)
-        environment = await self._parts.environment.make(context.pod, container, context.ips)
-        mounts = self._files.mounts(context.pod, container, context.ips, environment)
-        devices = self._resources.devices(context.pod, container) if self._resources is not None else ()
+        environment = await self.parts.environment.make(context.pod, container, context.ips)
+        mounts = self.tools.files.mounts(context.pod, container, context.ips, environment)
+        devices = (
+            self.tools.resources.devices(context.pod, container) if self.tools.resources is not None else ()
+        )
         return Instance(image.ref, known, restarts, environment, mounts, target_id, devices)
 
     def target_id(self, context: StartContext, container: AnyContainer) -> str:
@@ -140,7 +137,7 @@ class ContainerStarter:
     ) -> cri.Image:
         """Ask for the image once more, to learn its user: it may not be root (IMAGE-22, IMAGE-24)."""
         try:
-            found = await self._client.image_status(cri.ImageSpec(image=image.name))
+            found = await self.tools.client.image_status(cri.ImageSpec(image=image.name))
         except grpc.RpcError as error:
             raise ConfigError(wrapped_text(error)) from error
         if found is None:
@@ -155,25 +152,27 @@ class ContainerStarter:
         self, context: StartContext, container: AnyContainer, config: cri.ContainerConfig
     ) -> str:
         try:
-            created = await self._client.create_container(context.sandbox_id, config, context.sandbox_config)
+            created = await self.tools.client.create_container(
+                context.sandbox_id, config, context.sandbox_config
+            )
         except grpc.RpcError as error:
             raise StartError(Failure.CREATE_CONTAINER, error_text(error)) from error
-        colon = ":" if self._behaviour.names_created_after_colon else ""
+        colon = ":" if self.tools.behaviour.names_created_after_colon else ""
         text = f"Created container{colon} {container.name}"
-        self._recorder.normal(context.pod, Reason.CREATED, text, container.name)
+        self.tools.recorder.normal(context.pod, Reason.CREATED, text, container.name)
         return created
 
     async def _start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
         try:
-            await self._client.start_container(container_id)
+            await self.tools.client.start_container(container_id)
         except grpc.RpcError as error:
             text = error_text(error)
-            self._recorder.warning(
+            self.tools.recorder.warning(
                 context.pod, Reason.FAILED, f"Error: {text}", container.name, container_id=container_id
             )
             raise StartError(Failure.RUN_CONTAINER, text) from error
         text = f"Started container {container.name}"
-        self._recorder.normal(context.pod, Reason.STARTED, text, container.name)
+        self.tools.recorder.normal(context.pod, Reason.STARTED, text, container.name)
 
     async def _post_start(self, context: StartContext, container: AnyContainer, container_id: str) -> None:
         """Run the postStart hook and wait for it, and so does the rest of the pod (HOOK-01, HOOK-02).
@@ -184,14 +183,14 @@ class ContainerStarter:
         if handler is None:
             return
         try:
-            await self._parts.hooks.run(context.pod, container, container_id, handler)
+            await self.parts.hooks.run(context.pod, container, container_id, handler)
         except HookError as error:
             # The event does not have what the hook printed: that may be secret (EVENTS-04).
             text = "PostStartHook failed"
-            self._recorder.warning(context.pod, Reason.FAILED_POST_START_HOOK, text, container.name)
+            self.tools.recorder.warning(context.pod, Reason.FAILED_POST_START_HOOK, text, container.name)
             reason = KillReason.POST_START_HOOK
             kill = ContainerKill(context.pod, container_id, container.name, reason, message=reason)
-            await self._parts.container_killer.kill_container(kill)
+            await self.parts.container_killer.kill_container(kill)
             raise StartError(Failure.POST_START_HOOK, str(error)) from error
 
 

@@ -45,29 +45,20 @@ class GarbageRules:
     failed: Callable[[str], None]
 
 
+@dataclass(eq=False)
 class GarbageCollector:
     """Removes dead containers, sandboxes and their logs; a failed removal is tried at the next collection."""
 
-    def __init__(
-        self,
-        tools: RuntimeTools,
-        remover: RecordRemover,
-        container_killer: ContainerKiller,
-        rules: GarbageRules,
-    ) -> None:
-        self._client = tools.client
-        self._files = tools.files
-        self._clock = tools.clock
-        self._settings = tools.settings
-        self._remover = remover
-        self._container_killer = container_killer
-        self._rules = rules
+    tools: RuntimeTools
+    remover: RecordRemover
+    container_killer: ContainerKiller
+    rules: GarbageRules
 
     async def run(self) -> None:
         """Collect each minute, for ever."""
         while True:
             await self.collect()
-            await self._clock.sleep(PERIOD)
+            await self.tools.clock.sleep(PERIOD)
 
     async def collect(self) -> bool:
         """Collect once; returns whether the runtime answered. A failure is reported by an event (GC-11)."""
@@ -76,7 +67,7 @@ class GarbageCollector:
             await self.collect_sandboxes()
         except grpc.RpcError as error:
             _log.warning("container garbage collection failed: %s", wrapped_text(error))
-            self._rules.failed(wrapped_text(error))
+            self.rules.failed(wrapped_text(error))
             return False
         self.collect_logs()
         return True
@@ -89,7 +80,7 @@ class GarbageCollector:
         try:
             await self.collect_containers(has_ended)
             await self.collect_sandboxes()
-            await self._rules.remove_images()
+            await self.rules.remove_images()
         except grpc.RpcError as error:
             _log.warning("nothing was reclaimed: %s", wrapped_text(error))
 
@@ -97,9 +88,9 @@ class GarbageCollector:
         """Remove dead containers, of each name the oldest first; all of pods that have ended (by UID)."""
 
         def all_may_go(uid: str) -> bool:
-            return self.may_go_entirely(uid) or (self._rules.sources_ready() and has_ended(uid))
+            return self.may_go_entirely(uid) or (self.rules.sources_ready() and has_ended(uid))
 
-        listed = await self._client.list_containers()
+        listed = await self.tools.client.list_containers()
         for container in self.choose(listed.containers, all_may_go):
             await self._remove_container(container)
 
@@ -108,59 +99,57 @@ class GarbageCollector:
     ) -> list[cri.Container]:
         """The containers to remove, in their order."""
         return collectable_containers(
-            containers, all_may_go, limits_of(self._settings, self._clock.wall_ns())
+            containers, all_may_go, limits_of(self.tools.settings, self.tools.clock.wall_ns())
         )
 
     def may_go_entirely(self, uid: str) -> bool:
         """Whether nothing of a pod is kept; unknown before all sources are seen (GC-02)."""
-        return self._rules.sources_ready() and self._rules.should_content_be_removed(uid)
+        return self.rules.sources_ready() and self.rules.should_content_be_removed(uid)
 
     async def collect_sandboxes(self) -> None:
         """Remove dead sandboxes that hold no container any more."""
-        containers = await self._client.list_containers()
+        containers = await self.tools.client.list_containers()
         occupied = {container.pod_sandbox_id for container in containers.containers}
-        sandboxes = await self._client.list_sandboxes()
-        for sandbox in collectable_sandboxes(
-            sandboxes.items, occupied, self._rules.should_content_be_removed
-        ):
+        sandboxes = await self.tools.client.list_sandboxes()
+        for sandbox in collectable_sandboxes(sandboxes.items, occupied, self.rules.should_content_be_removed):
             await self._remove_sandbox(sandbox.id)
 
     def collect_logs(self) -> None:
         """Remove the log folders of pods that are gone (GC-07)."""
-        if not self._rules.sources_ready():
+        if not self.rules.sources_ready():
             return
-        for path, uid in self._files.log_directories().items():
-            if self._rules.should_content_be_removed(uid):
+        for path, uid in self.tools.files.log_directories().items():
+            if self.rules.should_content_be_removed(uid):
                 self._remove_folder(path)
 
     async def _remove_container(self, container: cri.Container) -> None:
         """Remove a container; one in an unknown state may still run, and is stopped first (GC-04)."""
         if container.state == cri.CONTAINER_UNKNOWN and not await self._stop_unknown(container.id):
             return
-        await self._remover.remove(container.id)
+        await self.remover.remove(container.id)
 
     async def _stop_unknown(self, container_id: str) -> bool:
         """Stop a container by what its annotations say of its pod (TERM-12); whether that went well."""
         try:
-            status = await self._client.container_status(container_id)
+            status = await self.tools.client.container_status(container_id)
         except grpc.RpcError as error:
             _log.warning("container %s cannot be read: %s", container_id, wrapped_text(error))
             return False
         name = status.labels.get(names.CONTAINER_NAME) or status.metadata.name
         kill = ContainerKill(restored_pod(status), container_id, name, message=_UNKNOWN)
-        return (await self._container_killer.kill_container(kill)).reason is None
+        return (await self.container_killer.kill_container(kill)).reason is None
 
     async def _remove_sandbox(self, sandbox_id: str) -> None:
         """Stop a sandbox once more, whatever it says of itself, then remove it (GC-05, CRI-41)."""
         try:
-            await self._client.stop_sandbox(sandbox_id)
-            await self._client.remove_sandbox(sandbox_id)
+            await self.tools.client.stop_sandbox(sandbox_id)
+            await self.tools.client.remove_sandbox(sandbox_id)
         except grpc.RpcError as error:
             _log.warning("sandbox %s was not removed: %s", sandbox_id, wrapped_text(error))
 
     def _remove_folder(self, path: str) -> None:
         try:
-            self._files.remove(path)
+            self.tools.files.remove(path)
         except OSError as error:
             _log.warning("%s was not removed: %s", path, error)
 
