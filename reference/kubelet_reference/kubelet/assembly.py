@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,7 @@ from kubelet_reference.util.versions import Behaviour
 from kubelet_reference.util.work_queue import WorkQueue
 
 
+@dataclass(eq=False)
 class Assembly:
     """The components of one kubelet, made in the order in which they need each other.
 
@@ -37,22 +39,16 @@ class Assembly:
     whether a pod is ending. `spawn` runs a coroutine as a task of this kubelet.
     """
 
-    def __init__(
-        self,
-        ports: Ports,
-        settings: Settings,
-        behaviour: Behaviour,
-        parts: Parts,
-        spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
-    ) -> None:
-        self._ports = ports
-        self._settings = settings
-        self._behaviour = behaviour
-        self._parts = parts
-        self._spawn = spawn
-        self._api = ports.api if settings.with_api_server else None
+    ports: Ports
+    settings: Settings
+    behaviour: Behaviour
+    parts: Parts
+    spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
+
+    def __post_init__(self) -> None:
+        self._api = self.ports.api if self.settings.with_api_server else None
         self.metrics = Metrics()
-        self.recorder = parts.recorder(ports.events)
+        self.recorder = self.parts.recorder(self.ports.events)
         self._make_config()
         self._make_statuses()
         self._make_runtime()
@@ -64,7 +60,7 @@ class Assembly:
     def services(self) -> Iterator[Coroutine[Any, Any, None]]:
         """What runs as long as the kubelet does."""
         yield self.state.run()
-        yield self.evented_pleg.run() if self._behaviour.streams_container_events else self.pleg.run()
+        yield self.evented_pleg.run() if self.behaviour.streams_container_events else self.pleg.run()
         yield self.prober.run()
         yield self.statuses.run()
         yield self.side.garbage_collector.run()
@@ -84,12 +80,12 @@ class Assembly:
     def _make_config(self) -> None:
         """Where pods come from."""
         self.sources: dict[Source, ApiSource | FileSource | HttpSource] = {}
-        parts, ports, settings = self._parts, self._ports, self._settings
+        parts, ports, settings = self.parts, self.ports, self.settings
         self.mux = parts.mux(self.recorder, ports.clock, self._source_names(), parts.classify_change)
         self.manager = parts.pod_manager()
         reporter = ManifestErrorReporter()
         clock, mux = ports.clock, self.mux
-        arguments = clock, mux, reporter, settings, self._behaviour
+        arguments = clock, mux, reporter, settings, self.behaviour
         if settings.static_pod_path:
             self.sources[Source.FILE] = parts.file_source(ports.disk, *arguments)
         if ports.url is not None and settings.static_pod_url:
@@ -103,30 +99,30 @@ class Assembly:
 
     def _source_names(self) -> Iterator[Source]:
         """The sources that the mux waits for."""
-        if self._settings.static_pod_path:
+        if self.settings.static_pod_path:
             yield Source.FILE
-        if self._ports.url is not None and self._settings.static_pod_url:
+        if self.ports.url is not None and self.settings.static_pod_url:
             yield Source.HTTP
         if self._api is not None:
             yield Source.API
 
     def _make_statuses(self) -> None:
         """Statuses, and the probes and deadlines that they report."""
-        parts, ports = self._parts, self._ports
-        self.client = parts.cri_client(ports.runtime, ports.images, self._settings, self.metrics)
+        parts, ports = self.parts, self.ports
+        self.client = parts.cri_client(ports.runtime, ports.images, self.settings, self.metrics)
         safety = PodSafety(
             could_run=self._could_run,
             reclaimed=self._is_reclaimed,
         )
-        self.statuses = parts.status_manager(self._api, ports.clock, self.manager, safety, self._behaviour)
-        network = parts.network_probes(ports.network, self._behaviour.minor)
+        self.statuses = parts.status_manager(self._api, ports.clock, self.manager, safety, self.behaviour)
+        network = parts.network_probes(ports.network, self.behaviour.minor)
         stored = self.statuses.get
         probes = ProbeTools(
             probe=parts.probe_runner(self.client, network, stored, self.recorder, self.metrics).run,
             stored_status=stored,
             clock=ports.clock,
             random=ports.random,
-            behaviour=self._behaviour,
+            behaviour=self.behaviour,
             began=ports.clock.monotonic(),
             tick=parts.probe_tick,
             probe_transition=parts.probe_transition,
@@ -137,20 +133,20 @@ class Assembly:
 
     def _make_runtime(self) -> None:
         """The runtime side, and what is observed of it."""
-        parts, ports = self._parts, self._ports
+        parts, ports = self.parts, self.ports
         self.resources: DynamicResources | None = None
-        files = parts.pod_files(ports.disk, ports.random, self._settings, self._behaviour)
-        if self._behaviour.prepares_resources:
-            self.resources = parts.dynamic_resources(ports.resources, ports.disk, self._settings)
+        files = parts.pod_files(ports.disk, ports.random, self.settings, self.behaviour)
+        if self.behaviour.prepares_resources:
+            self.resources = parts.dynamic_resources(ports.resources, ports.disk, self.settings)
         tools = RuntimeTools(
             client=self.client,
             files=files,
             recorder=self.recorder,
             metrics=self.metrics,
             clock=ports.clock,
-            settings=self._settings,
-            behaviour=self._behaviour,
-            spawn=self._spawn,
+            settings=self.settings,
+            behaviour=self.behaviour,
+            spawn=self.spawn,
             resources=self.resources,
         )
         deps = RuntimeDeps(
@@ -166,7 +162,7 @@ class Assembly:
             stats=ports.stats,
             sandbox_ready=self._sandbox_ready,
         )
-        self.allocations = parts.allocations(ports.disk, self._settings, self._behaviour, self._other_pods)
+        self.allocations = parts.allocations(ports.disk, self.settings, self.behaviour, self._other_pods)
         self.side = build_runtime_side(tools, deps, parts.runtime)
         self.cache = parts.pod_cache()
         self.pleg = parts.pleg(self.side.reader, self.cache, ports.clock, self.metrics)
@@ -174,18 +170,18 @@ class Assembly:
             self.pleg, self.side.reader.container_events, self.cache, ports.clock
         )
         self.log_rotation = parts.log_rotation(
-            self.client.reopen_log, ports.disk, ports.clock, self._settings, self.cache, self.manager.pods
+            self.client.reopen_log, ports.disk, ports.clock, self.settings, self.cache, self.manager.pods
         )
-        self.state = parts.runtime_state(self.client, ports.clock, self._behaviour, self.pleg.healthy)
+        self.state = parts.runtime_state(self.client, ports.clock, self.behaviour, self.pleg.healthy)
 
     def _make_workers(self) -> None:
         """The syncs and the workers that run them."""
-        parts, ports = self._parts, self._ports
+        parts, ports = self.parts, self.ports
         self._status_context = StatusContext(
-            behaviour=self._behaviour,
+            behaviour=self.behaviour,
             reasons=self.reasons,
             update_statuses=self.prober.update_statuses,
-            node_ip=self._settings.node_ip if self._api is not None else "",
+            node_ip=self.settings.node_ip if self._api is not None else "",
             runtime=lambda: self.state.runtime_name,
             ending=self.deadlines.ending,
             decisions=parts.status,
@@ -203,22 +199,22 @@ class Assembly:
             disk=ports.disk,
             recorder=self.recorder,
             reasons=self.reasons,
-            root_dir=self._settings.root_dir,
+            root_dir=self.settings.root_dir,
             network_error=self.state.network_error,
             pull_secrets=partial(pull_secrets, self._api, self.recorder),
             allocate=self.allocations.resized,
         )
         self.queue = WorkQueue(ports.clock)
-        tools = WorkerTools(ports.clock, self.queue, self.recorder, self._spawn, self._observe_sync)
-        timing = parts.timing(ports.random, self._settings.sync_frequency)
-        table = parts.worker_table(self._behaviour)
-        rules = WorkerRules(table, timing, self._behaviour, parts.effective_grace)
+        tools = WorkerTools(ports.clock, self.queue, self.recorder, self.spawn, self._observe_sync)
+        timing = parts.timing(ports.random, self.settings.sync_frequency)
+        table = parts.worker_table(self.behaviour)
+        rules = WorkerRules(table, timing, self.behaviour, parts.effective_grace)
         self.workers = parts.pod_workers(syncer, self.cache, tools, rules)
 
     def _make_node(self) -> None:
         """What ends pods for the sake of the node; only where ports measure it or announce its shutdown."""
-        parts, ports, settings, behaviour = self._parts.node, self._ports, self._settings, self._behaviour
-        self.activity = self._parts.pod_activity(self.workers, self.statuses)
+        parts, ports, settings, behaviour = self.parts.node, self.ports, self.settings, self.behaviour
+        self.activity = self.parts.pod_activity(self.workers, self.statuses)
         killer = parts.pod_killer(self.workers, self.recorder)
         self.preemption = parts.preemption(killer, self.recorder, behaviour)
         self.evictions: EvictionManager | None = None
@@ -245,14 +241,14 @@ class Assembly:
                 active=self._active_pods,
                 is_gone=self._is_gone,
                 is_reported=lambda pod: self.statuses.is_written(pods.uid(pod)),
-                spawn=self._spawn,
+                spawn=self.spawn,
             )
 
     def _make_handlers(self) -> None:
         """What the sync loop hands pods to: the handlers of their changes, and housekeeping."""
-        parts, ports, behaviour = self._parts, self._ports, self._behaviour
+        parts, ports, behaviour = self.parts, self.ports, self.behaviour
         admission = parts.admission(
-            self._settings, self._node, parts.admission_handlers, behaviour, self._node_pressure
+            self.settings, self._node, parts.admission_handlers, behaviour, self._node_pressure
         )
         self.handlers = parts.pod_handlers(
             manager=self.manager,
@@ -281,7 +277,7 @@ class Assembly:
             clock=ports.clock,
             metrics=self.metrics,
             behaviour=behaviour,
-            root_dir=self._settings.root_dir,
+            root_dir=self.settings.root_dir,
             list_running=self.side.reader.list_running_pods,
             forget_expired=self._forget_expired,
             cgroups=ports.cgroups,
@@ -289,7 +285,7 @@ class Assembly:
 
     def _make_loop(self) -> None:
         """The sync loop."""
-        self.loop = self._parts.sync_loop(
+        self.loop = self.parts.sync_loop(
             mux=self.mux,
             pleg_events=self.pleg.events,
             probe_updates=self.prober.updates,
@@ -299,10 +295,10 @@ class Assembly:
             statuses=self.statuses,
             deadlines=self.deadlines,
             state=self.state,
-            clock=self._ports.clock,
-            random=self._ports.random,
+            clock=self.ports.clock,
+            random=self.ports.random,
             container_died=self._container_died,
-            sync_frequency=self._settings.sync_frequency,
+            sync_frequency=self.settings.sync_frequency,
         )
 
     # Questions to the workers from those that are made before them
@@ -353,7 +349,7 @@ class Assembly:
         self.metrics.pod_worker_duration.labels(operation).observe(seconds)
 
     def _sandbox_ready(self, pod: Pod) -> None:
-        if self._behaviour.network_ready_at_once:
+        if self.behaviour.network_ready_at_once:
             self.statuses.set_sandbox_ready(pod)
 
     def _node(self) -> Node | None:
