@@ -119,25 +119,21 @@ def counts_on(kind: ProbeKind, state: ProbeState, facts: ProbeFacts) -> Tick:
 class DelaysOnce(ProbeWorker):
     """The initial delay counts from the first instance of the container, and not anew for each."""
 
-    def __init__(
-        self, kind: ProbeKind, pod: Pod, container: Container, tools: ProbeTools, results: ResultCache
-    ) -> None:
-        super().__init__(kind, pod, container, tools, results)
-        self._born = tools.clock.monotonic()
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._born = self.tools.clock.monotonic()
 
     def _age(self, shown: ContainerStatus) -> float:
-        return self._tools.clock.monotonic() - self._born
+        return self.tools.clock.monotonic() - self._born
 
 
 @bug("MUT-PROBE-05", breaks="PROBE-05")
 class Hurries(ProbeWorker):
     """The timeout of a probe is taken for its period."""
 
-    def __init__(
-        self, kind: ProbeKind, pod: Pod, container: Container, tools: ProbeTools, results: ResultCache
-    ) -> None:
-        super().__init__(kind, pod, container, tools, results)
-        probe = probe_of(kind, container)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        probe = probe_of(self.kind, self.container)
         self._period = (probe and probe.timeoutSeconds) or 1
         self._ticker = Ticker(self._period)
 
@@ -147,7 +143,7 @@ class NamesTheNewest(ProbeWorker):
     """What a probe found is put down to the instance that runs by then."""
 
     def _publish(self, outcome: ProbeOutcome) -> None:
-        status = self._tools.stored_status(pods.uid(self.pod))
+        status = self.tools.stored_status(pods.uid(self.pod))
         shown = self._shown(status) if status else None
         if shown is not None:
             self._state = structs.replace(self._state, container_id=bare_id(shown.containerID))

@@ -43,7 +43,7 @@ class CountsRefusals(RuntimeManager):
     async def _start(self, now: Any, context: StartContext, container: AnyContainer, kind: str) -> bool:  # noqa: ANN401 - a private class
         started = await super()._start(now, context, container, kind)
         if now.results[-1].reason is Failure.CRASH_LOOP_BACK_OFF:
-            self._metrics.started_containers.labels(kind).inc()
+            self.tools.metrics.started_containers.labels(kind).inc()
         return started
 
 
@@ -55,5 +55,5 @@ class FreeText(RuntimeManager):
         try:
             await super()._counted_start(context, container, kind)
         except StartError as error:
-            self._metrics.started_containers_errors.labels(kind, str(error)).inc()
+            self.tools.metrics.started_containers_errors.labels(kind, str(error)).inc()
             raise

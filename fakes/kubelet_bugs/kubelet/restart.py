@@ -108,10 +108,10 @@ class _HooksAnew(RuntimeManager):
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
     ) -> SyncResult:
-        starter = self._components.starter
+        starter = self.components.starter
         if isinstance(starter, _HookOfTheRunning) and pods.uid(pod) not in self._met:
             self._met[pods.uid(pod)] = None
-            await starter.greet(pod, records, self._components.sandbox_config(pod, 0, self._settings))
+            await starter.greet(pod, records, self.components.sandbox_config(pod, 0, self.tools.settings))
         return await super().sync_pod(pod, records, pull_secrets)
 
 

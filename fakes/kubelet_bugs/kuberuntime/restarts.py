@@ -200,7 +200,7 @@ class OneByOne(RuntimeManager):
         if pod is not None and isinstance(running, PodRecords) and len(running.running) > 1:
             first = running.running[0]
             kill = ContainerKill(pod, first.id, first.name, grace_override=grace_override)
-            await self._components.container_killer.kill_container(kill)
+            await self.components.container_killer.kill_container(kill)
             alive = structs.replace(pod, metadata=structs.replace(pods.metadata(pod), deletionTimestamp=None))
             fresh = await self.pod_records(pods.uid(pod), pods.name(pod), pods.namespace(pod))
             await self.sync_pod(alive, structs.replace(fresh, ips=running.ips))

@@ -153,7 +153,7 @@ class TellsOfEverySandbox(RuntimeManager):
     def decide(self, pod: Pod, records: PodRecords) -> PodActions:
         actions = super().decide(pod, records)
         if actions.create_sandbox and not actions.old_sandbox_id:
-            self._recorder.normal(pod, Reason.SANDBOX_CHANGED, "Pod sandbox changed")
+            self.tools.recorder.normal(pod, Reason.SANDBOX_CHANGED, "Pod sandbox changed")
         return actions
 
 

@@ -218,7 +218,7 @@ class EndsAreForEver(StatusManager):
     def _illegal_transition(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         plain = [structs.replace(one, restartPolicy=None) for one in pods.init_containers(pod)]
         spec = structs.replace(pods.spec(pod), initContainers=plain)
-        return illegal_transition(structs.replace(pod, spec=spec), before, status, self._behaviour)
+        return illegal_transition(structs.replace(pod, spec=spec), before, status, self.behaviour)
 
 
 @bug("MUT-SIDECAR-09", breaks="SIDECAR-09")

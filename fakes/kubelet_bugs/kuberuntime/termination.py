@@ -213,7 +213,7 @@ class StopsTheDead(RuntimeManager):
         dead = [one for one in running.containers if one.state is ContainerState.EXITED]
         if pod is not None:
             kills = [ContainerKill(pod, one.id, one.name, grace_override=grace_override) for one in dead]
-            await self._components.container_killer.kill_containers(kills)
+            await self.components.container_killer.kill_containers(kills)
         return await super().kill_pod(pod, running, grace_override)
 
 

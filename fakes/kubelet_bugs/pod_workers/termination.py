@@ -10,7 +10,6 @@ from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ListedPod, PodRecords
 from kubelet_reference.api.sync_result import SyncResult
-from kubelet_reference.config.pod_manager import PodManager
 from kubelet_reference.kubelet.housekeeping import Housekeeping
 from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kuberuntime.runtime_manager import RuntimeManager
@@ -25,8 +24,7 @@ from kubelet_reference.pod_workers.worker_table import (
     WorkerTable,
     worker_table,
 )
-from kubelet_reference.status.status_manager import Kept, PodSafety, StatusManager
-from kubelet_reference.util.ports import ApiServer, Clock
+from kubelet_reference.status.status_manager import Kept, StatusManager
 from kubelet_reference.util.versions import Behaviour
 
 
@@ -92,7 +90,7 @@ class _StopsNothing(RuntimeManager):
         self, pod: Pod | None, running: ListedPod | PodRecords, grace_override: int | None
     ) -> SyncResult:
         if pod is not None and not running.sandboxes:
-            await self._components.container_killer.stop_sandboxes(pod, ("",))
+            await self.components.container_killer.stop_sandboxes(pod, ("",))
         return await super().kill_pod(pod, running, grace_override)
 
 
@@ -149,10 +147,8 @@ class NeedsASpec(PodSyncer):
 class FirstMirror(StatusManager):
     """The status of a static pod is written to the first of its mirrors, and to no later one."""
 
-    def __init__(
-        self, api: ApiServer | None, clock: Clock, known: PodManager, safety: PodSafety, behaviour: Behaviour
-    ) -> None:
-        super().__init__(api, clock, known, safety, behaviour)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._mirrors: dict[str, Pod] = {}
 
     def _in_api(self, uid: str, kept: Kept) -> Pod | None:

@@ -212,7 +212,7 @@ class Insists(StatusManager):
             except ApiError as error:
                 if error.code != _NOT_FOUND:
                     raise
-                await self._clock.sleep(0.1)
+                await self.clock.sleep(0.1)
         return live
 
 
@@ -277,7 +277,7 @@ class NeedsAnApi(StatusManager):
     """Without an API server no pod is run."""
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
-        if self._api is None:
+        if self.api is None:
             raise SyncFailed("no client of an API server")
         super().set_pod_status(pod, status)
 

@@ -103,15 +103,12 @@ class PodSync:
         return SyncResult(tuple(self.results), self.problem)
 
 
+@dataclass(eq=False)
 class RuntimeManager:
     """Syncs and kills whole pods through the CRI."""
 
-    def __init__(self, tools: RuntimeTools, components: RuntimeComponents) -> None:
-        self._recorder = tools.recorder
-        self._metrics = tools.metrics
-        self._settings = tools.settings
-        self._behaviour = tools.behaviour
-        self._components = components
+    tools: RuntimeTools
+    components: RuntimeComponents
 
     async def sync_pod(
         self, pod: Pod, records: PodRecords, pull_secrets: Sequence[Secret] = ()
@@ -131,7 +128,7 @@ class RuntimeManager:
             await self._kill_whole_pod(now, actions)  # 2
         else:
             await self._kill_containers(now, actions)  # 3
-            now.results += await self._components.resizer.resize(now.pod, actions.resizes)
+            now.results += await self.components.resizer.resize(now.pod, actions.resizes)
         if self._has_work(actions):
             context = await self._ready_sandbox(now, actions)  # 4
             await self._start_each(now, context, actions.ephemeral, EPHEMERAL)  # 5
@@ -142,15 +139,15 @@ class RuntimeManager:
 
     def decide(self, pod: Pod, records: PodRecords) -> PodActions:
         """What is to be done; a replaced sandbox is reported by an event (SANDBOX-09)."""
-        change = self._components.sandbox_changed(pod, records)
-        actions = self._components.compute_actions(
+        change = self.components.sandbox_changed(pod, records)
+        actions = self.components.compute_actions(
             SyncInput(
-                pod, records, self._components.liveness, self._components.startup, self._behaviour, change
+                pod, records, self.components.liveness, self.components.startup, self.tools.behaviour, change
             )
         )
         if actions.create_sandbox and actions.old_sandbox_id:
             text = "Pod sandbox changed, it will be killed and re-created."
-            self._recorder.normal(pod, Reason.SANDBOX_CHANGED, text)
+            self.tools.recorder.normal(pod, Reason.SANDBOX_CHANGED, text)
         return actions
 
     def _has_work(self, actions: PodActions) -> bool:
@@ -166,15 +163,15 @@ class RuntimeManager:
         killed = await self.kill_pod(now.pod, now.records, None)
         now.note(killed.results)
         if actions.create_sandbox:
-            await self._components.remover.purge_init_containers(now.pod, now.records)
+            await self.components.remover.purge_init_containers(now.pod, now.records)
 
     # Step 3
 
     async def _kill_containers(self, now: PodSync, actions: PodActions) -> None:
         """Stop the containers that are not to go on as they are, one after another (RESTART-11)."""
         for kill in actions.to_kill:
-            now.note([await self._components.container_killer.kill_container(_as_kill(now.pod, kill))])
-        await self._components.remover.prune_init_containers(now.pod, now.records)
+            now.note([await self.components.container_killer.kill_container(_as_kill(now.pod, kill))])
+        await self.components.remover.prune_init_containers(now.pod, now.records)
 
     async def _clear_sandbox(self, now: PodSync) -> None:
         """Stop all containers at once and remove their records: the pod restarts (RESTART-22).
@@ -185,9 +182,9 @@ class RuntimeManager:
         records = [record for record in now.records.containers if record.name not in ephemeral]
         for record in records:
             if record.is_running:
-                now.note([await self._components.container_killer.stop_at_once(record.id, record.name)])
+                now.note([await self.components.container_killer.stop_at_once(record.id, record.name)])
         for record in records:
-            await self._components.remover.remove_record(record.id)
+            await self.components.remover.remove_record(record.id)
         gone = {record.id for record in records}
         kept = tuple(record for record in now.records.containers if record.id not in gone)
         now.records = replace(now.records, containers=kept)
@@ -196,18 +193,18 @@ class RuntimeManager:
 
     async def _ready_sandbox(self, now: PodSync, actions: PodActions) -> StartContext:
         """The sandbox to start containers in, made if need be."""
-        config = self._components.sandbox_config(now.pod, actions.attempt, self._settings)
+        config = self.components.sandbox_config(now.pod, actions.attempt, self.tools.settings)
         sandbox_id, ips = actions.sandbox_id, now.records.ips
         if actions.create_sandbox:
             sandbox_id, ips = await self._new_sandbox(now, config)
         context = StartContext(now.pod, now.records, sandbox_id, config, ips, now.secrets)
-        return await self._components.image_volumes.ready(context)
+        return await self.components.image_volumes.ready(context)
 
     async def _new_sandbox(self, now: PodSync, config: cri.PodSandboxConfig) -> tuple[str, tuple[str, ...]]:
         """Make a sandbox; its id, and the IPs for its containers (SYNC-12)."""
         target = pod_text(now.pod)
         try:
-            sandbox_id = await self._components.sandboxes.make(now.pod, config)
+            sandbox_id = await self.components.sandboxes.make(now.pod, config)
         except SandboxError as error:
             failed = ActionResult(Action.CREATE_SANDBOX, target, Failure.CREATE_SANDBOX, str(error))
             now.results.append(failed)
@@ -216,11 +213,11 @@ class RuntimeManager:
             raise _SyncEndedError from error
         now.results.append(ActionResult(Action.CREATE_SANDBOX, target))
         try:
-            found = await self._components.sandboxes.ips(now.pod, sandbox_id)
+            found = await self.components.sandboxes.ips(now.pod, sandbox_id)
         except SandboxError as error:
             now.problem = str(error)
             raise _SyncEndedError from error
-        self._components.sandbox_ready(now.pod)
+        self.components.sandbox_ready(now.pod)
         return sandbox_id, now.records.ips if pods.host_network(now.pod) else found
 
     # Steps 5 to 7
@@ -243,7 +240,7 @@ class RuntimeManager:
     async def _start(self, now: PodSync, context: StartContext, container: AnyContainer, kind: str) -> bool:
         """Start one container if its back-off allows it; whether it was started."""
         try:
-            self._components.backoff.admit(now.pod, container, now.records)
+            self.components.backoff.admit(now.pod, container, now.records)
             await self._counted_start(context, container, kind)
         except StartError as error:
             failed = ActionResult(
@@ -256,11 +253,11 @@ class RuntimeManager:
 
     async def _counted_start(self, context: StartContext, container: AnyContainer, kind: str) -> None:
         """What the back-off has refused does not count as a start (METRIC-02)."""
-        self._metrics.started_containers.labels(kind).inc()
+        self.tools.metrics.started_containers.labels(kind).inc()
         try:
-            await self._components.starter.start(context, container)
+            await self.components.starter.start(context, container)
         except StartError as error:
-            self._metrics.started_containers_errors.labels(kind, error.reason).inc()
+            self.tools.metrics.started_containers_errors.labels(kind, error.reason).inc()
             raise
 
     # Beside the syncs
@@ -279,15 +276,15 @@ class RuntimeManager:
             if record.state is ContainerState.RUNNING
         ]
         sandbox_ids = [sandbox.id for sandbox in running.sandboxes]
-        return SyncResult(await self._components.container_killer.kill_pod(known, kills, sandbox_ids))
+        return SyncResult(await self.components.container_killer.kill_pod(known, kills, sandbox_ids))
 
     async def pod_records(self, uid: str, name: str, namespace: str) -> PodRecords:
         """Everything the runtime remembers of one pod; what is gone meanwhile is left out (PLEG-11)."""
-        return await self._components.reader.pod_records(uid, name, namespace)
+        return await self.components.reader.pod_records(uid, name, namespace)
 
     def gc_backoff(self) -> None:
         """Forget back-offs that have been idle for long (BACKOFF-09)."""
-        self._components.backoff.gc()
+        self.components.backoff.gc()
 
 
 def _as_kill(pod: Pod, kill: Kill) -> ContainerKill:

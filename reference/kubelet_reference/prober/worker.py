@@ -205,21 +205,21 @@ class ProbeTools:
         return self.clock.wall_ns() / 1e9 - (self.clock.monotonic() - self.began)
 
 
+@dataclass(eq=False)
 class ProbeWorker:
     """Probes one container in one way, on a grid of its period, until its pod or its container is done.
 
     `pod` is replaced whenever the pod is updated, so that a deletion is seen (K8S-107473).
     """
 
-    def __init__(
-        self, kind: ProbeKind, pod: Pod, container: Container, tools: ProbeTools, results: ResultCache
-    ) -> None:
-        probe = probe_of(kind, container)
-        self.kind = kind
-        self.pod = pod
-        self.container = container
-        self._tools = tools
-        self._results = results
+    kind: ProbeKind
+    pod: Pod
+    container: Container
+    tools: ProbeTools
+    results: ResultCache
+
+    def __post_init__(self) -> None:
+        probe = probe_of(self.kind, self.container)
         self._state = ProbeState()
         self._stopped = False
         self._period = (probe and probe.periodSeconds) or 10
@@ -246,24 +246,24 @@ class ProbeWorker:
             while not self._stopped and await self._tick():
                 await self._wait()
         finally:
-            self._results.remove(self._state.container_id)
+            self.results.remove(self._state.container_id)
 
     async def _stagger(self) -> None:
         """Spread the probes of a kubelet that has just started over their period (PROBE-05)."""
-        if self._period > self._tools.clock.monotonic() - self._tools.began:
-            await self._tools.clock.sleep(self._tools.random.jitter(self._period, 1) - self._period)
+        if self._period > self.tools.clock.monotonic() - self.tools.began:
+            await self.tools.clock.sleep(self.tools.random.jitter(self._period, 1) - self._period)
         self._ticker.restart()
 
     async def _wait(self) -> None:
         """Wait for the next tick or for a trigger, which may move the grid."""
-        if await self._ticker.next() and self._tools.behaviour.trigger_restarts_probe_period:
+        if await self._ticker.next() and self.tools.behaviour.trigger_restarts_probe_period:
             self._ticker.restart()
 
     async def _tick(self) -> bool:
         """Do what the table says; whether to go on."""
-        decision = self._tools.tick(self.kind, self._state, self._facts())
+        decision = self.tools.tick(self.kind, self._state, self._facts())
         if decision.dropped:
-            self._results.remove(decision.dropped)
+            self.results.remove(decision.dropped)
         self._state = decision.state
         for outcome in decision.published:
             self._publish(outcome)
@@ -273,7 +273,7 @@ class ProbeWorker:
 
     async def _probe(self) -> None:
         """Probe once and follow what the outcome leads to."""
-        tools = self._tools
+        tools = self.tools
         target = ProbeTarget(self.kind, self.pod, self.container, self._state.container_id)
         outcome = await tools.probe(target)
         if outcome is None or self._stopped:
@@ -285,11 +285,11 @@ class ProbeWorker:
             self._publish(transition.published)
 
     def _publish(self, outcome: ProbeOutcome) -> None:
-        self._results.set(self._state.container_id, outcome, pods.uid(self.pod))
+        self.results.set(self._state.container_id, outcome, pods.uid(self.pod))
 
     def _facts(self) -> ProbeFacts:
         """What the stored status shows of the container."""
-        status = self._tools.stored_status(pods.uid(self.pod))
+        status = self.tools.stored_status(pods.uid(self.pod))
         if status is None:
             return ProbeFacts(None)
         shown = self._shown(status)
@@ -317,15 +317,15 @@ class ProbeWorker:
         running = shown.state.running if shown.state else None
         if not self._initial_delay or running is None or running.startedAt is None:
             return 0.0
-        return self._tools.clock.wall_ns() / 1e9 - running.startedAt.timestamp()
+        return self.tools.clock.wall_ns() / 1e9 - running.startedAt.timestamp()
 
     def _is_proven(self, shown: ContainerStatus) -> bool:
-        tools = self._tools
+        tools = self.tools
         return tools.behaviour.keeps_readiness and kept_by_probe(self.kind, self.pod, shown, tools.began_wall)
 
     def restarts(self) -> bool:
         """Whether another instance may follow one that ended; a sidecar's always does (K8S-132826)."""
-        behaviour = self._tools.behaviour
+        behaviour = self.tools.behaviour
         is_last = policy_of(self.pod, self.container, behaviour) == pods.NEVER
         has_own = has_own_rules(self.pod, self.container, behaviour)
         may_come = has_own and bool(self.container.restartPolicyRules)

@@ -52,17 +52,17 @@ class Kept:
     """The stored status that was found to need no write."""
 
 
+@dataclass(eq=False)
 class StatusManager:
     """The statuses of all pods. `api` None is a kubelet on its own, which writes nowhere (STATUS-15)."""
 
-    def __init__(
-        self, api: ApiServer | None, clock: Clock, known: PodManager, safety: PodSafety, behaviour: Behaviour
-    ) -> None:
-        self._api = api
-        self._clock = clock
-        self._known = known
-        self._safety = safety
-        self._behaviour = behaviour
+    api: ApiServer | None
+    clock: Clock
+    known: PodManager
+    safety: PodSafety
+    behaviour: Behaviour
+
+    def __post_init__(self) -> None:
         self._kept: dict[str, Kept] = {}
         self._unsent: dict[str, None] = {}
         self._changed = asyncio.Event()
@@ -89,18 +89,18 @@ class StatusManager:
         A static pod keeps its phase, and so does every pod up to 1.26 (STATIC-21).
         """
         status = status_rules.with_final_states(pod, self._before(pod))
-        must_end = self._behaviour.terminal_phase_before_deletion and not pods.is_static(pod)
+        must_end = self.behaviour.terminal_phase_before_deletion and not pods.is_static(pod)
         if must_end and not pods.is_terminal_phase(status.phase):
             status = replace(status, phase=pods.FAILED)
         self._set(pod, status, force=True, finished=True)
 
     def is_written(self, uid: str) -> bool:
         """Whether the status that was set last is written to the API server, if there is one."""
-        return self._api is None or uid not in self._unsent
+        return self.api is None or uid not in self._unsent
 
     def set_container_readiness(self, uid: str, container_id: str, *, ready: bool) -> None:
         """Take a readiness probe's result: the container's `ready` and the conditions on it (STATUS-13)."""
-        pod = self._known.by_uid(uid)
+        pod = self.known.by_uid(uid)
         status = self._with_container(uid, container_id, lambda one: replace(one, ready=ready))
         if pod is None or status is None:
             return
@@ -111,7 +111,7 @@ class StatusManager:
 
     def set_container_startup(self, uid: str, container_id: str, *, started: bool) -> None:
         """Take a startup probe's result: the container's `started`."""
-        pod = self._known.by_uid(uid)
+        pod = self.known.by_uid(uid)
         status = self._with_container(uid, container_id, lambda one: replace(one, started=started))
         if pod is not None and status is not None:
             self._set(pod, status)
@@ -119,7 +119,7 @@ class StatusManager:
     def set_sandbox_ready(self, pod: Pod) -> None:
         """Report that the pod has a sandbox, before a sync that may take long is over (COND-07)."""
         status = self.get(pods.uid(pod))
-        if status is None or not self._behaviour.reports_ready_to_start_containers:
+        if status is None or not self.behaviour.reports_ready_to_start_containers:
             return
         usable = PodCondition(type=conditions.READY_TO_START, status="True")
         self._set(pod, replace(status, conditions=conditions.put(status.conditions or (), usable)))
@@ -148,7 +148,7 @@ class StatusManager:
         kept = self.get(pods.uid(pod))
         if kept is not None:
             return kept
-        stored = self._known.mirror_of(pod) if pods.is_static(pod) else pod
+        stored = self.known.mirror_of(pod) if pods.is_static(pod) else pod
         return (stored or pod).status or PodStatus()
 
     def _set(self, pod: Pod, status: PodStatus, *, force: bool = False, finished: bool = False) -> None:
@@ -171,14 +171,14 @@ class StatusManager:
 
     def _illegal_transition(self, pod: Pod, before: PodStatus, status: PodStatus) -> str | None:
         """The container that had ended for good and is shown otherwise (STATUS-10)."""
-        return status_rules.illegal_transition(pod, before, status, self._behaviour)
+        return status_rules.illegal_transition(pod, before, status, self.behaviour)
 
     def _limited(self, status: PodStatus) -> PodStatus:
         """The status with the messages that it may have (STATUS-12)."""
         return status_rules.with_limited_messages(status)
 
     def _now(self) -> datetime:
-        return whole_second(self._clock.wall_ns())
+        return whole_second(self.clock.wall_ns())
 
     def _forget(self, uid: str) -> None:
         self._kept.pop(uid, None)
@@ -188,18 +188,18 @@ class StatusManager:
 
     async def run(self) -> None:
         """Write to the API server until cancelled."""
-        if self._api is None:
+        if self.api is None:
             return
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._tick())
             while True:
                 await self._changed.wait()
                 self._changed.clear()
-                await self.write(self._api)
+                await self.write(self.api)
 
     async def _tick(self) -> None:
         while True:
-            await self._clock.sleep(BATCH_SECONDS)
+            await self.clock.sleep(BATCH_SECONDS)
             self._batch_is_due = True
             self._changed.set()
 
@@ -233,9 +233,9 @@ class StatusManager:
         When the file has changed, the next mirror of that name shows another pod.
         """
         if not pods.is_static(kept.pod):
-            return self._known.by_uid(uid)
-        mirror = self._known.mirror_of(kept.pod)
-        is_wanted = self._known.by_uid(uid) is not None
+            return self.known.by_uid(uid)
+        mirror = self.known.mirror_of(kept.pod)
+        is_wanted = self.known.by_uid(uid) is not None
         return mirror if mirror is not None and (is_wanted or is_mirror_of(mirror, kept.pod)) else None
 
     def _patch(self, uid: str, stored: Pod, kept: Kept) -> dict[str, object] | None:
@@ -245,7 +245,7 @@ class StatusManager:
 
     def _merged(self, uid: str, stored: PodStatus, new: PodStatus) -> PodStatus:
         """What the stored status becomes (STATUS-06, TERM-15, TERM-31)."""
-        return status_rules.merged(stored, new, could_run=self._safety.could_run(uid), now=self._now())
+        return status_rules.merged(stored, new, could_run=self.safety.could_run(uid), now=self._now())
 
     async def _write_one(self, api: ApiServer, uid: str, kept: Kept) -> None:
         """GET, PATCH what differs, DELETE a pod that has ended; what failed is left for the next time."""
@@ -295,10 +295,10 @@ class StatusManager:
         """
         if not pods.deletion_asked(stored) or pods.is_mirror(stored):
             return False
-        if self._behaviour.terminal_phase_before_deletion:
+        if self.behaviour.terminal_phase_before_deletion:
             return kept.finished and pods.is_terminal_phase(pods.phase(stored))
-        stopped = not self._safety.could_run(uid) and status_rules.runs_nothing(kept.status)
-        return stopped and self._safety.reclaimed(uid)
+        stopped = not self.safety.could_run(uid) and status_rules.runs_nothing(kept.status)
+        return stopped and self.safety.reclaimed(uid)
 
     async def _delete(self, api: ApiServer, uid: str, pod: Pod) -> None:
         """The final DELETE: at once, and of this very object (TERM-19)."""
