@@ -177,11 +177,7 @@ def post_start_comes_first(m: Moment, pod: Pod) -> Findings:
     return KEPT if kept else None
 
 
-def _is_of_an_app(m: Moment) -> bool:
-    return m.container is not None and m.container.kind == "app"
-
-
-_STOP_OF_AN_APP = call("StopContainer").where(_is_of_an_app)
+_STOP_OF_AN_APP = call("StopContainer").where(lambda m: m.container is not None and m.container.kind == "app")
 
 
 def _apps_go(pod: Pod) -> bool:

@@ -99,11 +99,7 @@ def to_watch(m: Moment) -> bool:
     return to_run(m) and sees_a_ready_runtime(m) and m.pod is not None and worker_is_free(m, m.pod)
 
 
-def _ends_by_itself(m: Moment) -> bool:
-    return m.exit is not None and not m.exit.commanded and to_watch(m)
-
-
-OWN_END: Pattern = exited().where(_ends_by_itself)
+OWN_END: Pattern = exited().where(lambda m: m.exit is not None and not m.exit.commanded and to_watch(m))
 """A container ended that the kubelet did not stop, and the pod's worker is free to react."""
 FREE_CHANGE: Pattern = pod_set().where(to_watch)
 """A pod that runs was sent again, and the kubelet can take a change up at once."""

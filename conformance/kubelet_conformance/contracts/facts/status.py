@@ -104,10 +104,6 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         return before is None or not before.container_id
 
 
-def _comes_after_another(m: Moment) -> bool:
-    return m.pod is not None and m.pod.status is not None
-
-
 def _has_a_refused_container(m: Moment) -> bool:
     every = m.status.every_container if m.status is not None else ()
     reasons = [one.state.waiting.reason for one in every if one.state.waiting is not None]
@@ -119,7 +115,7 @@ def _shows_an_end(m: Moment) -> bool:
     return bool([one for one in every if one.state.terminated or one.last_state.terminated])
 
 
-AGAIN: Pattern = status().where(_comes_after_another)
+AGAIN: Pattern = status().where(lambda m: m.pod is not None and m.pod.status is not None)
 """A status that can be compared with the one before."""
 REFUSED: Pattern = status().where(_has_a_refused_container)
 """A status in which a container waits for one of START_ERRORS."""

@@ -39,11 +39,7 @@ def _take(m: Moment) -> None:
         paths.take(m.record)
 
 
-def _is_removal(m: Moment) -> bool:
-    return isinstance(m.record, Disk) and m.record.op == "removed"
-
-
-REMOVED = DISK.where(_is_removal)
+REMOVED = DISK.where(lambda m: isinstance(m.record, Disk) and m.record.op == "removed")
 
 
 @contract("GC-06", on=REMOVE, needs=(CRI,))
@@ -142,12 +138,8 @@ class _Specs(Note):
     with_volumes: Latest[str, bool] = field(default_factory=Latest[str, bool])
 
 
-def _is_of_cgroup(m: Moment) -> bool:
-    return isinstance(m.record, Disk) and m.record.path.startswith(_CGROUPS)
-
-
 _CGROUPS = "/sys/fs/cgroup/"
-OF_CGROUP = DISK.where(_is_of_cgroup)
+OF_CGROUP = DISK.where(lambda m: isinstance(m.record, Disk) and m.record.path.startswith(_CGROUPS))
 
 
 @contract("CLEANUP-05", on=OF_CGROUP, needs=(CRI, PODS))

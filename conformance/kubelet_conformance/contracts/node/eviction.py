@@ -23,11 +23,7 @@ _GRACE = ByVersion({"1.22..1.30": "as the pod has it", ">=1.31": "short"})
 """The grace of a hard eviction: up to 1.30, 0 seconds were taken for an unset value."""
 
 
-def _is_eviction(m: Moment) -> bool:
-    return m.pod is not None and bool(m.pod.sandboxes)
-
-
-EVICTED: Pattern = event("Evicted").where(_is_eviction)
+EVICTED: Pattern = event("Evicted").where(lambda m: m.pod is not None and bool(m.pod.sandboxes))
 """An eviction; a pod that was never started was refused."""
 
 

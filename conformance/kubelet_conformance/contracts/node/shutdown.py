@@ -26,11 +26,7 @@ LET_GO = "nothing holds the shutdown up"
 _KILL: Pattern = call("StopContainer", "ExecSync", "StopPodSandbox")
 
 
-def _is_announced(m: Moment) -> bool:
-    return isinstance(m.record, Fault) and m.record.what == SHUTDOWN
-
-
-ANNOUNCED: Pattern = FAULT.where(_is_announced)
+ANNOUNCED: Pattern = FAULT.where(lambda m: isinstance(m.record, Fault) and m.record.what == SHUTDOWN)
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -3,7 +3,6 @@
 import base64
 import binascii
 from collections.abc import Iterator
-from typing import cast
 
 from kubelet_conformance.contract import Container, Finding, Kind, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, EVENTS, EVERY_EVENT, PODS, since
@@ -67,39 +66,33 @@ _LISTS: dict[Kind, str] = {
 }
 
 
-def _event(m: Moment) -> Event:
-    return cast("Event", m.record)
-
-
 @contract("EVENTS-01", on=event(*sorted(_NORMAL | _WARNING | {"BackOff"})), needs=(EVENTS,))
-def events_have_their_type(m: Moment) -> Findings:
+def events_have_their_type(_: Moment, event: Event) -> Findings:
     """An event's type follows from its reason: regular steps are Normal, failures are Warning; BackOff is
     Normal for an image and Warning for a restart.
     """
-    record = _event(m)
-    if not record.type:
+    if not event.type:
         return None
-    if record.reason == "BackOff":
-        expected = "Normal" if "pulling image" in record.message else "Warning"
+    if event.reason == "BackOff":
+        expected = "Normal" if "pulling image" in event.message else "Warning"
     else:
-        expected = "Normal" if record.reason in _NORMAL else "Warning"
-    if record.type != expected:
-        return broken(f"event {record.reason} is {record.type}, expected {expected}")
+        expected = "Normal" if event.reason in _NORMAL else "Warning"
+    if event.type != expected:
+        return broken(f"event {event.reason} is {event.type}, expected {expected}")
     return KEPT
 
 
 @contract("EVENTS-02", on=event(*sorted(_OF_A_CONTAINER)), needs=(CRI, PODS, EVENTS))
-def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
+def container_events_name_their_container(m: Moment, pod: Pod, event: Event) -> Findings:
     """An event about a container names it by the list of the manifest that holds it, such as
     spec.initContainers{i1}.
     """
-    record = _event(m)
     # Events about the image of a volume are the pod's.
-    if pod.manifest is None or (not record.container and shows_images(pod)):
+    if pod.manifest is None or (not event.container and shows_images(pod)):
         return None
-    if not record.container:
-        return broken(f"event {record.reason} does not say which container it is about")
-    path, _, rest = record.container.partition("{")
+    if not event.container:
+        return broken(f"event {event.reason} does not say which container it is about")
+    path, _, rest = event.container.partition("{")
     name = rest.rstrip("}")
     kind = pod.kind_of(name)
     if kind == "unknown":
@@ -109,7 +102,7 @@ def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
         was_stopped = container is not None and any(stop.succeeded for stop in container.stops)
         if path == _LISTS["app"] and (pods.may_be_unknown(pod, m.node) or (was_stopped and not pod.wanted)):
             return None  # A pod that no source has is known from its records alone, and these name no list.
-        return broken(f"event {record.reason} is about {record.container}, expected {_LISTS[kind]}{{{name}}}")
+        return broken(f"event {event.reason} is about {event.container}, expected {_LISTS[kind]}{{{name}}}")
     return KEPT
 
 
@@ -118,16 +111,13 @@ def container_events_name_their_container(m: Moment, pod: Pod) -> Findings:
     on=event("Failed", "Killing", "FailedPostStartHook", "FailedPreStopHook"),
     needs=(CRI, EVENTS),
 )
-def messages_name_no_container_id(m: Moment, pod: Pod) -> Findings:
+def messages_name_no_container_id(_: Moment, pod: Pod, event: Event) -> Findings:
     """The message of a container's event holds no container id, so that like events count as one."""
-    record = _event(m)
-    if not record.container:
+    if not event.container:
         return None
     for container in pod.every_container():
-        if container.id and container.id in record.message:
-            return broken(
-                f"the message of {record.reason} holds the id of {container.name}", container.create
-            )
+        if container.id and container.id in event.message:
+            return broken(f"the message of {event.reason} holds the id of {container.name}", container.create)
     return KEPT
 
 
@@ -147,14 +137,13 @@ _SHORTEST = 3
     needs=(CRI, PODS, EVENTS),
     versions=since("1.26"),
 )
-def hook_events_hold_no_output(m: Moment, pod: Pod) -> Iterator[Finding]:
+def hook_events_hold_no_output(_: Moment, pod: Pod, event: Event) -> Iterator[Finding]:
     """The event of a failed hook does not hold what the hook has printed."""
-    record = _event(m)
     for name, (text, seq) in pod.note(_Outputs).of.items():
-        if f"{{{name}}}" not in (record.container or ""):
+        if f"{{{name}}}" not in (event.container or ""):
             continue
-        if text in record.message:
-            yield broken(f"the message of {record.reason} holds the output of the hook", seq)
+        if text in event.message:
+            yield broken(f"the message of {event.reason} holds the output of the hook", seq)
         else:
             yield KEPT
 
@@ -184,42 +173,39 @@ class _Reported(Note):
 
 
 @contract("EVENTS-06", on=event("Started"), needs=(CRI, PODS, EVERY_EVENT), clause="start")
-def events_come_in_order(m: Moment, pod: Pod) -> Findings:
+def events_come_in_order(m: Moment, pod: Pod, event: Event) -> Findings:
     """Each Started of a container comes after its Created, and the Killing of one whose liveness probe failed
     after an Unhealthy.
     """
-    record = _event(m)
-    if not pod.born or not record.container or not m.header.from_start:
+    if not pod.born or not event.container or not m.header.from_start:
         return None
-    reported, path = pod.note(_Reported), record.container
-    reported.started[path] = reported.started.get(path, 0) + record.count
+    reported, path = pod.note(_Reported), event.container
+    reported.started[path] = reported.started.get(path, 0) + event.count
     if reported.started[path] > reported.created.get(path, 0):
         return broken(f"Started of {path} before its Created")
     return KEPT
 
 
 @events_come_in_order.clause("kill", on=event("Killing"))
-def unhealthy_comes_before_killing(m: Moment, pod: Pod) -> Findings:
+def unhealthy_comes_before_killing(m: Moment, pod: Pod, event: Event) -> Findings:
     """A container that is killed for its liveness probe has an event Unhealthy before."""
-    record = _event(m)
-    if not pod.born or "liveness" not in record.message or not m.header.from_start:
+    if not pod.born or "liveness" not in event.message or not m.header.from_start:
         return None
-    if record.container in pod.note(_Reported).failing:
+    if event.container in pod.note(_Reported).failing:
         return KEPT
-    return broken(f"Killing of {record.container} for its liveness probe without an Unhealthy")
+    return broken(f"Killing of {event.container} for its liveness probe without an Unhealthy")
 
 
 @observer(on=event("Created", "Unhealthy"))
-def _event_is_sent(m: Moment, pod: Pod) -> None:
+def _event_is_sent(_: Moment, pod: Pod, event: Event) -> None:
     """Record events."""
-    record = _event(m)
-    if not record.container:
+    if not event.container:
         return
     reported = pod.note(_Reported)
-    if record.reason == "Created":
-        reported.created[record.container] = reported.created.get(record.container, 0) + record.count
+    if event.reason == "Created":
+        reported.created[event.container] = reported.created.get(event.container, 0) + event.count
     else:
-        reported.failing.add(record.container)
+        reported.failing.add(event.container)
 
 
 @events_come_in_order.clause("reported", on=done("StartContainer"))
@@ -236,15 +222,14 @@ def start_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
 
 
 @contract("EVENTS-07", on=event(*sorted(_NORMAL | _WARNING | {"BackOff"})), needs=(CRI, PODS, EVENTS))
-def events_of_static_pods_carry_their_own_uid(m: Moment) -> Findings:
+def events_of_static_pods_carry_their_own_uid(m: Moment, event: Event) -> Findings:
     """Events about a static pod carry its own UID, not that of its mirror."""
-    record = _event(m)
     if m.pod is not None:
         return KEPT if m.pod.static else None
-    mirrored = m.world.mirrors.get(record.uid)
+    mirrored = m.world.mirrors.get(event.uid)
     if mirrored is None:
         return None
-    return broken(f"event {record.reason} carries the UID of the mirror of {mirrored.name}", mirrored.set_seq)
+    return broken(f"event {event.reason} carries the UID of the mirror of {mirrored.name}", mirrored.set_seq)
 
 
 @contract("EVENTS-08", on=event("DeadlineExceeded"), needs=(PODS, EVERY_EVENT))
@@ -294,11 +279,15 @@ class _Kills(Note):
 
 
 @observer(on=event("Killing"))
-def _kill_has_an_event(m: Moment) -> None:
+def _kill_has_an_event(m: Moment, pod: Pod, event: Event) -> None:
     """Take Killing events in: they come before the preStop hook."""
-    if m.pod is not None and _event(m).container:
-        name = (_event(m).container or "").partition("{")[2].rstrip("}")
-        m.pod.note(_Kills).reported[name] = m.seq
+    if event.container:
+        name = event.container.partition("{")[2].rstrip("}")
+        pod.note(_Kills).reported[name] = m.seq
+
+
+def _is_on_a_container(m: Moment) -> bool:
+    return isinstance(m.record, Event) and m.record.type == "Warning" and bool(m.record.container)
 
 
 @contract("START-03", on=failed("CreateContainer", "StartContainer"), needs=(CRI, PODS, EVERY_EVENT))
@@ -307,7 +296,7 @@ def failed_start_has_an_event(m: Moment, pod: Pod) -> Findings:
     if not pod.born or pod.manifest is None or pod.termination is not None:
         return None
     return answered(
-        by=event("Failed").where(lambda n: _event(n).type == "Warning" and bool(_event(n).container)),
+        by=event("Failed").where(_is_on_a_container),
         within=REACTION,
         unless=pods.TERMINATION_ASKED,
         text=f"a Warning event Failed after {m.call.rpc} failed",
@@ -329,9 +318,9 @@ def _start_has_failed(m: Moment, pod: Pod) -> None:
 
 
 @failed_start_has_an_event.clause("text", on=event("Failed"))
-def failed_start_event_has_no_wrapper(m: Moment, pod: Pod) -> Findings:
+def failed_start_event_has_no_wrapper(_: Moment, pod: Pod, event: Event) -> Findings:
     """The event has the runtime's error message, without the gRPC wrapper."""
-    last, said = pod.note(_LastFailure), _event(m).message
+    last, said = pod.note(_LastFailure), event.message
     if not last.message or not said.startswith("Error: ") or not said.endswith(last.message):
         return None
     return broken(f"the event says {said!r}", last.seq) if _WRAPPER in said else KEPT

@@ -142,11 +142,7 @@ _COMES_FIRST = (
 """A sync works in order: it kills before it starts, and waits for images and for hooks."""
 
 
-def _is_over(m: Moment) -> bool:
-    return m.pod is not None and is_ended_for_a_reason(m, m.pod)
-
-
-_ENDS_THE_POD = call("StopPodSandbox").where(_is_over)
+_ENDS_THE_POD = call("StopPodSandbox").where(lambda m: m.pod is not None and is_ended_for_a_reason(m, m.pod))
 """Its deadline has passed, or the kubelet has another reason of its own."""
 
 

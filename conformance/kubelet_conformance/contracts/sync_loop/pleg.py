@@ -298,14 +298,10 @@ def blind_kubelet_begins_nothing(m: Moment, manifest: Manifest) -> Findings:
     uid, name = manifest.metadata.uid, manifest.metadata.name
     return answered(
         by=done("ListContainers"),
-        not_before=call("RunPodSandbox").where(_is_of(uid)),
+        not_before=call("RunPodSandbox").where(lambda n: n.pod is not None and n.pod.uid == uid),
         whole_node=True,
         text=f"{name} waits until a relist has succeeded",
     )
-
-
-def _is_of(uid: str) -> Predicate:
-    return lambda m: m.pod is not None and m.pod.uid == uid
 
 
 @contract("PLEG-09", on=read_as("exited"), needs=(CRI,))

@@ -5,16 +5,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubelet_conformance.contract import Container, Finding, Moment, Pod, Predicate, Sandbox
+from kubelet_conformance.contract import Container, Finding, Moment, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_STATUS, PODS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, deleted, done, event, exited, failed, kubelet, pod_set
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import last_read_as
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
+from kubelet_conformance.contracts.facts.probe import runs_probe
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, RETRY, RETRY_SLACK, ROUNDING
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, stop_timeouts
-from kubelet_conformance.trace.format.bodies import ExecSyncRequest, StopContainerRequest
+from kubelet_conformance.trace.format.bodies import StopContainerRequest
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import Handler, Probe
 
@@ -109,10 +110,6 @@ def _only(probe: Probe | None, *others: Probe | None) -> list[str] | None:
     return command
 
 
-def _executes(container: Container, command: list[str]) -> Predicate:
-    return lambda m: m.container is container and m.request(ExecSyncRequest).cmd == command
-
-
 _STOPS = call("StopContainer")
 
 
@@ -129,7 +126,7 @@ def readiness_is_probed_to_the_end(m: Moment, pod: Pod, container: Container) ->
         return None
     probe = spec.readiness_probe
     return answered(
-        by=call("ExecSync").where(_executes(container, command)),
+        by=runs_probe(container, probe),
         within=probe.period_seconds + probe.initial_delay_seconds + probe.timeout_seconds + REACTION,
         unless=exited()
         .where(pods.about(container))
@@ -147,14 +144,16 @@ def liveness_is_not_probed_any_more(m: Moment, container: Container) -> Findings
         return None  # See SIDECAR-25.
     spec = container.spec
     command = _only(spec.liveness_probe, spec.readiness_probe)
-    if command is None or command == pods.hook_command(container, "pre_stop"):
+    if command is None or spec.liveness_probe is None:
+        return None
+    if command == pods.hook_command(container, "pre_stop"):
         return None
     if container.probed is not None and container.probed.end_t is None:
         return None  # What is in progress may be tried once more.
     return answered(
         by=done("StopContainer").either(failed("StopContainer")).where(pods.about(container)),
         unless=exited().where(pods.about(container)),
-        not_before=call("ExecSync").where(_executes(container, command)),
+        not_before=runs_probe(container, spec.liveness_probe),
         text=f"container {container.name} ends",
     )
 

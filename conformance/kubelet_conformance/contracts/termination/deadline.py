@@ -73,21 +73,23 @@ def _is_ended(m: Moment, pod: Pod, deadline: float, slack: float) -> Answered:
     )
 
 
+def _is_ended_once(m: Moment, pod: Pod, watched: _Watched) -> Answered | None:
+    """It is ended when its time is over; None where the same has been asked for already."""
+    deadline = _deadline(m, pod, m.status)
+    if deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
+        return None
+    if watched.deadline == deadline and watched.life == m.node.lives:
+        return None
+    watched.deadline, watched.life = deadline, m.node.lives
+    return _is_ended(m, pod, deadline, REACTION)
+
+
 @contract("DEADLINE-01", on=status(), needs=(CRI, PODS, STATUS), clause="ended")
 def pod_ends_at_its_deadline(m: Moment, pod: Pod) -> Findings:
     """A pod is terminated as soon as activeDeadlineSeconds have passed since its startTime, and is Failed
     with reason DeadlineExceeded then, and not earlier.
     """
-    deadline = _deadline(m, pod, m.status)
-    if deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
-        return None
-    if worker_is_busy(pod):
-        return None
-    watched = pod.note(_Watched)
-    if watched.deadline == deadline and watched.life == m.node.lives:
-        return None
-    watched.deadline, watched.life = deadline, m.node.lives
-    return _is_ended(m, pod, deadline, REACTION)
+    return None if worker_is_busy(pod) else _is_ended_once(m, pod, pod.note(_Watched))
 
 
 @observer(on=_KEEPS_THE_WORKER)
@@ -139,16 +141,9 @@ def start_time_stays(m: Moment, pod: Pod, spec: PodSpec, status: PodStatus) -> F
 @contract("INIT-19", on=status(), needs=(CRI, PODS, STATUS))
 def deadline_includes_init_containers(m: Moment, pod: Pod) -> Findings:
     """The time that init containers take counts: a pod whose init containers still run is ended too."""
-    deadline = _deadline(m, pod, m.status)
-    if deadline is None or not _to_watch(pod) or not m.node.kubelet_up:
-        return None
     if not any(c.state == "running" for c in pod.of_kind("init")):
         return None
-    watched = pod.note(_WatchedInit)
-    if watched.deadline == deadline and watched.life == m.node.lives:
-        return None
-    watched.deadline, watched.life = deadline, m.node.lives
-    return _is_ended(m, pod, deadline, REACTION)
+    return _is_ended_once(m, pod, pod.note(_WatchedInit))
 
 
 class _WatchedInit(_Watched):

@@ -23,11 +23,7 @@ _READ = ByVersion({"1.22..1.26": True, ">=1.28": True})
 _APART_KEPT = 16
 
 
-def _stops_a_running_container(m: Moment) -> bool:
-    return m.container is not None and m.container.state == "running"
-
-
-STOP = call("StopContainer").where(_stops_a_running_container)
+STOP = call("StopContainer").where(lambda m: m.container is not None and m.container.state == "running")
 
 
 def _timeout(m: Moment) -> int:
