@@ -17,20 +17,15 @@ RuntimeEvent = tuple[str, str, str, str, int | None]
 
 @dataclass
 class Node:
-    """A runtime on its clock, what it did by itself, and what faults it had."""
+    """A runtime on its clock, and what it did by itself."""
 
     settings: RuntimeSettings = field(default_factory=RuntimeSettings)
     happened: list[RuntimeEvent] = field(default_factory=list[RuntimeEvent])
-    faulty: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self.clock = LoopClock()
-        self.runtime = FakeRuntime(
-            RuntimeCore(self.settings),
-            self.clock,
-            on_runtime=self._happens,
-            on_fault=self.faulty.append,
-        )
+        self.runtime = FakeRuntime(RuntimeCore(self.settings), self.clock)
+        self.runtime.core.store.on_runtime = self._happens
 
     def _happens(self, op: str, container_id: str, sandbox_id: str, name: str, exit_code: int | None) -> None:
         self.happened.append((op, container_id, sandbox_id, name, exit_code))

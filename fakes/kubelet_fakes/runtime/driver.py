@@ -13,7 +13,6 @@ from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
 from kubelet_fakes.runtime.faults import Effect, Fault, Faults, subject_of
 from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
-from kubelet_fakes.runtime.store import OnRuntime
 
 _NS = 1_000_000_000
 
@@ -30,8 +29,6 @@ class Shell:
     Args:
         core: The runtime.
         clock: The time it lives in.
-        on_runtime: Called with what happens in the runtime by itself (see `store.OnRuntime`).
-        on_fault: Called with a line on each fault that begins or ends.
         spontaneous_events: What lets things happen by themselves.
     """
 
@@ -40,12 +37,10 @@ class Shell:
         core: RuntimeCore,
         clock: Clock,
         *,
-        on_runtime: OnRuntime | None = None,
-        on_fault: Callable[[str], None] | None = None,
         spontaneous_events: type[SpontaneousEvents] = SpontaneousEvents,
     ) -> None:
         self.core = core
-        self.faults = Faults(on_fault)
+        self.faults = Faults()
         self._clock = clock
         self._begun = False
         happens = self._spontaneous_events = spontaneous_events(core)
@@ -63,8 +58,6 @@ class Shell:
         self._streams: dict[asyncio.Queue[cri.ContainerEventResponse | None], None] = {}
         core.store.on_exit = self._on_exit
         core.store.events.later = _later
-        if on_runtime is not None:
-            core.store.on_runtime = on_runtime
 
     # Time.
 

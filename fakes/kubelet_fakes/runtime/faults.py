@@ -101,10 +101,9 @@ class Fault:
 
 
 class Faults:
-    """The faults in force, oldest first; `on_fault` gets a line on each that begins or ends."""
+    """The faults in force, oldest first."""
 
-    def __init__(self, on_fault: Callable[[str], None] | None = None) -> None:
-        self._on_fault = on_fault
+    def __init__(self) -> None:
         self._faults: list[Fault] = []
 
     def __bool__(self) -> bool:
@@ -143,11 +142,9 @@ class Faults:
             raise ValueError(f"no call is named {rpc!r}: expected {ANY_RPC} or one of {', '.join(CALLS)}")
         status = code if isinstance(code, grpc.StatusCode) else _status(code)
         fault = Fault(
-            rpc, Effect(effect), status, message, delay, times, where, asyncio.Event(), self._healed
+            rpc, Effect(effect), status, message, delay, times, where, asyncio.Event(), self._faults.remove
         )
         self._faults.append(fault)
-        if self._on_fault is not None:
-            self._on_fault(str(fault))
         return fault
 
     def delay(self, rpc: str, seconds: float) -> Fault:
@@ -180,11 +177,6 @@ class Faults:
             and fault.times != 0
             and (fault.where is None or fault.where(subject))
         ]
-
-    def _healed(self, fault: Fault) -> None:
-        self._faults.remove(fault)
-        if self._on_fault is not None:
-            self._on_fault(f"healed: {fault}")
 
 
 def _status(code: str) -> grpc.StatusCode:

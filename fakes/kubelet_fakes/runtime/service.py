@@ -29,7 +29,7 @@ from kubelet_fakes.runtime.images import Images
 from kubelet_fakes.runtime.node_calls import NodeCalls, Stats
 from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
-from kubelet_fakes.runtime.store import OnRuntime, Store
+from kubelet_fakes.runtime.store import Store
 
 _NS = 1_000_000_000
 
@@ -52,19 +52,15 @@ class FakeRuntime(Shell):
     and while nothing has changed the same list is answered by the same message.
     """
 
-    def __init__(  # noqa: PLR0913 - its parts, and the callbacks
+    def __init__(
         self,
         core: RuntimeCore,
         clock: Clock,
         *,
-        on_runtime: OnRuntime | None = None,
-        on_fault: Callable[[str], None] | None = None,
         spontaneous_events: type[SpontaneousEvents] = SpontaneousEvents,
         node_calls: type[NodeCalls] = NodeCalls,
     ) -> None:
-        super().__init__(
-            core, clock, on_runtime=on_runtime, on_fault=on_fault, spontaneous_events=spontaneous_events
-        )
+        super().__init__(core, clock, spontaneous_events=spontaneous_events)
         self.node_calls = node_calls(core.settings)
         self.stats = Stats(core)
 

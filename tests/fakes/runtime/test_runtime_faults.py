@@ -13,15 +13,13 @@ async def test_error_before_the_effect(node: Node) -> None:
     """A call that fails before its effect leaves nothing, and says so."""
     with node.runtime.faults.add("RunPodSandbox", code="INTERNAL", message="no network"):
         error = await refused(node.sandbox(), "INTERNAL")
+        named = node.runtime.faults.names()
 
     assert (error.effect, error.details()) == (False, "no network")
     assert await node.sandboxes() == []
     await node.sandbox()
 
-    assert node.faulty == [
-        "RunPodSandbox before: INTERNAL no network",
-        "healed: RunPodSandbox before: INTERNAL no network",
-    ]
+    assert (named, node.runtime.faults.names()) == (("RunPodSandbox before: INTERNAL no network",), ())
 
 
 async def test_error_after_the_effect(node: Node) -> None:

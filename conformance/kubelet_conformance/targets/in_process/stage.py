@@ -56,17 +56,12 @@ _LIFE_SECONDS_MAX = 7 * 24 * 3600
 
 
 class InProcessStage:
-    """Plays each scenario on a node of its own; the same choice gives the same traces, byte for byte.
+    """Plays each scenario on a node of its own; the same choice gives the same traces, byte for byte."""
 
-    `parts` and `runtime` are those of another kubelet and another runtime than the chosen ones.
-    """
-
-    def __init__(
-        self, choice: Choice, parts: Parts | None = None, runtime: RuntimeParts | None = None
-    ) -> None:
+    def __init__(self, choice: Choice) -> None:
         behaviour_of(choice.kubernetes or USUAL_VERSION)
-        self._parts = parts or parts_of(choice.kubelet)
-        self._runtime = runtime or runtime_parts_of(choice.runtime)
+        self._parts = parts_of(choice.kubelet)
+        self._runtime = runtime_parts_of(choice.runtime)
         self._choice = choice
 
     @deferred_gc()
