@@ -10,31 +10,25 @@ from kubelet_conformance.cli.interrupts import terminable
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.reports.output import complain, report_internal_error
 from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.trace.format.errors import BadInputError
 
 _COMMANDS = {
-    "check": ("check", "check", "Judge recorded traces."),
-    "explain": (
-        "explain",
-        "explain",
-        "Show a contract, its judge, scenarios and bugs, and the code that keeps it.",
-    ),
-    "image": ("image", "image", "Write the images that scenarios use, to import into a runtime."),
-    "list": ("list", "list_contracts", "List the contracts of the catalogue."),
-    "record": ("record", "record", "Record the calls between a kubelet and its runtime."),
-    "record-writer": ("record_writer", "record_writer", ""),
-    "run": ("run", "run", "Run scenarios on a kubelet and a runtime, and judge them."),
-    "runtime": ("runtime", "runtime", "Call a container runtime directly and judge it."),
-    "serve-fake": ("serve_fake", "serve_fake", "Serve the fake container runtime on a unix socket."),
-    "slice": ("slice", "slice_command", "Cut pods or a span of time out of a trace, without secrets."),
-    "snapshot": (
-        "snapshot",
-        "snapshot",
-        "Write what a kubelet does in each scenario as texts to review and compare.",
-    ),
-    "zoo": ("zoo", "zoo", "Check that seeded bugs of kubelets and runtimes are caught."),
+    "check": "Judge recorded traces.",
+    "explain": "Show a contract, its judge, scenarios and bugs, and the code that keeps it.",
+    "image": "Write the images that scenarios use, to import into a runtime.",
+    "list": "List the contracts of the catalogue.",
+    "record": "Record the calls between a kubelet and its runtime.",
+    "record-writer": "",
+    "run": "Run scenarios on a kubelet and a runtime, and judge them.",
+    "runtime": "Call a container runtime directly and judge it.",
+    "serve-fake": "Serve the fake container runtime on a unix socket.",
+    "slice": "Cut pods or a span of time out of a trace, without secrets.",
+    "snapshot": "Write what a kubelet does in each scenario as texts to review and compare.",
+    "zoo": "Check that seeded bugs of kubelets and runtimes are caught.",
 }
-"""Each command's module, its name there, and its line in the help; empty for one that only the program itself
-starts."""
+"""Each command's line in the help; empty for one that only the program itself starts."""
+_NAMES = {"list": "list_contracts", "slice": "slice_command"}
+"""What a command is called in its module, where that is not the name of the module."""
 
 
 class LazyGroup(click.Group):
@@ -50,15 +44,16 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        module, name, _ = _COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"kubelet_conformance.cli.commands.{module}"), name)
+        name = cmd_name.replace("-", "_")
+        module = import_module(f"kubelet_conformance.cli.commands.{name}")
+        command: click.Command = getattr(module, _NAMES.get(name, name))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One line for each command, and none of them imported."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in sorted(_COMMANDS.items()) if line])
+            formatter.write_dl([(name, line) for name, line in sorted(_COMMANDS.items()) if line])
 
 
 @click.group(
@@ -95,8 +90,8 @@ def run(arguments: Sequence[str] | None) -> int:
     except click.UsageError as error:
         complain(_in_one_line(error))
         return Exit.BAD_INPUT
-    except click.ClickException as error:
-        complain(error.format_message())
+    except (click.ClickException, BadInputError) as error:
+        complain(str(error))
         return Exit.BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted")

@@ -16,14 +16,14 @@ from kubelet_conformance.contract.applicability import USUAL_VERSION, is_require
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
-from kubelet_conformance.histories.history import HistoryError, kept_in, read
+from kubelet_conformance.histories.history import kept_in, read
 from kubelet_conformance.histories.play import NOT_CONVERGED
-from kubelet_conformance.plugin.options import Options, OptionsError
+from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.played_run import HistoriesRun, Played
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.targets.choice import Choice, UnknownTargetError
+from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 
 
@@ -62,10 +62,7 @@ def play_histories(given: dict[str, Any]) -> int:
     """Play what these options of `run` ask for, deliver the report, and say how it ended."""
     options = _options(given)
     request = _wish(given)
-    try:
-        contracts = options.contracts()
-    except OptionsError as error:
-        raise click.ClickException(str(error)) from None
+    contracts = options.contracts()
     baseline = known_deviations(options.baseline)
     choice = options.choice
     record = None if options.record is None else Path(options.record)
@@ -135,10 +132,7 @@ def _options(given: dict[str, Any]) -> Options:
         raise click.ClickException(
             "histories are played on virtual time: on reference or bug:ID, and fake or bug:ID"
         )
-    try:
-        open_stage(choice)
-    except UnknownTargetError as error:
-        raise click.ClickException(str(error)) from None
+    open_stage(choice)
     return replace(Options.given(given), choice=choice, scenarios=())
 
 
@@ -146,8 +140,6 @@ def _wish(given: dict[str, Any]) -> HistoriesRequest:
     named: Sequence[str] = given["history"]
     try:
         kept = read(map(Path, named)) if named else kept_in(Path(given["histories_folder"]))
-    except HistoryError as error:
-        raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be read: {error.strerror}") from None
     part, parts = given["shard"] or (1, 1)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import click
 
-from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contracts import every_contract
@@ -30,10 +30,5 @@ def chosen(patterns: Iterable[str], every: Mapping[str, Contract], otherwise: st
 
 
 def known_deviations(path: str | None) -> Baseline | None:
-    """The baseline in that file; one that cannot be read is bad input."""
-    if path is None:
-        return None
-    try:
-        return Baseline.read(path, every_contract())
-    except BaselineError as error:
-        raise click.ClickException(str(error)) from None
+    """The baseline in that file; raises `BaselineError` for one that cannot be read."""
+    return None if path is None else Baseline.read(path, every_contract())

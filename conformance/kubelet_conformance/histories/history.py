@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kubelet_conformance.histories.steps import Step
+from kubelet_conformance.trace.format.errors import BadInputError
 
 SCHEMA = 1
 """The version of the form in which histories are kept."""
@@ -36,7 +37,7 @@ class History(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schema: int = SCHEMA
 
 
-class HistoryError(ValueError):
+class HistoryError(BadInputError):
     """What was read is no history of this version."""
 
 

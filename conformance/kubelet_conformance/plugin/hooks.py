@@ -16,7 +16,7 @@ from kubelet_conformance.contract.catalogue import UnknownContract, row
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.live_run import LiveRun, LiveScenario
 from kubelet_conformance.plugin.naming import Named, in_order, named
-from kubelet_conformance.plugin.options import Options, OptionsError
+from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
@@ -27,6 +27,7 @@ from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.stage import processors
+from kubelet_conformance.trace.format.errors import BadInputError
 
 _FUNCTION = pytest.StashKey[Callable[..., Awaitable[None]]]()
 _PLAYED = pytest.StashKey["Played | str"]()
@@ -66,7 +67,7 @@ class Scenarios:
             given: dict[str, Any] = getattr(self._config, "workerinput", {})
             try:
                 self._session = Session(Options.of(self._config), given.get("kc_folder"))
-            except OptionsError as error:
+            except BadInputError as error:
                 self._refuse(str(error))
         return self._session
 
@@ -157,7 +158,8 @@ class Scenarios:
             if live is not None:
                 played = self._live(live, this.name, arguments)
             else:
-                self._began(this.name)
+                if self._progress is not None:
+                    self._progress.begin(this.name)
                 if self._ahead is not None:
                     played = self._taken(self._ahead, pyfuncitem.nodeid)
                 else:
@@ -178,10 +180,6 @@ class Scenarios:
             return ahead.take(key)
         except ProcessDiedError as error:
             self._stop(f"{error}; play again, with less beside it if memory was short", Exit.INTERNAL_ERROR)
-
-    def _began(self, name: str) -> None:
-        if self._progress is not None:
-            self._progress.begin(name)
 
     def _live(self, live: LiveRun, name: str, arguments: dict[str, Any]) -> Played:
         """What came of a scenario on a real runtime; the test is skipped if it is not applicable."""
@@ -231,9 +229,9 @@ class Scenarios:
             asked = " ".join(options.ids or options.scenarios)
             version = options.choice.kubernetes or USUAL_VERSION
             complain(f"no scenario puts {asked} to the test as Kubernetes {version}")
-        self._progress = Steps(count if live is None else live.count, "scenarios played")
-        if live is not None and live.count:
-            self._progress.announce(live.estimate)
+        self._progress = Steps(count if live is None else len(live.plan.to_play), "scenarios played")
+        if live is not None and live.plan.to_play:
+            self._progress.announce(live.plan.estimate)
         if live is None and count >= _WORTH_PROCESSES and processors() > 1:
             self._play_ahead(self._session, filter(is_scenario, session.items))
 
@@ -259,7 +257,7 @@ class Scenarios:
         progress = None if self._has_terminal() else Steps(len(planned), "scenarios tried")
         try:
             live.prepare(planned, self.session().folder, _ignore if progress is None else progress.begin)
-        except OptionsError as error:
+        except BadInputError as error:
             self._refuse(str(error))
         finally:
             if progress is not None:

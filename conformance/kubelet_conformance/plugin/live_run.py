@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,13 +25,13 @@ from kubelet_conformance.plugin.forecast import Forecast
 from kubelet_conformance.plugin.lives import Life, shared_out
 from kubelet_conformance.plugin.log_moments import with_log
 from kubelet_conformance.plugin.naming import Named
-from kubelet_conformance.plugin.options import Options, OptionsError
+from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.plan import Plan
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.played_run import LOGS, LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
+from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
 from kubelet_conformance.targets.stage import Act, Ended, processors
@@ -56,9 +56,11 @@ class LiveScenario:
 
 
 class LiveRun:
-    """Plays the scenarios of one run on a real runtime; raises OptionsError for what cannot be chosen.
+    """Plays the scenarios of one run on a real runtime; raises BadInputError for what cannot be chosen.
 
     Attributes:
+        stage: what is played on.
+        plan: what is played, and when.
         lives: the verdicts on each life of a node, with the breaks laid at the scenarios' doors.
         left_out: the scenarios that are not applicable.
     """
@@ -68,10 +70,7 @@ class LiveRun:
     def __init__(
         self, options: Options, contracts: Sequence[Contract], counts: Callable[[Contract, Evidence], bool]
     ) -> None:
-        try:
-            self._stage = open_live_stage(options.choice)
-        except UnknownTargetError as error:
-            raise OptionsError(str(error)) from None
+        self.stage = open_live_stage(options.choice)
         self._options = options
         self._contracts = contracts
         self._first_break = FirstBreak(counts)
@@ -80,7 +79,7 @@ class LiveRun:
         self._interrupted = False
         self._deaths = 0
         self._runner = asyncio.Runner()
-        self._plan = Plan(cheapest_first=options.fail_fast)
+        self.plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
         self._played: dict[str, Played] = {}
         self._missing: dict[str, str] = {}
@@ -91,13 +90,13 @@ class LiveRun:
         """Dry-run and place all, and connect to the runtime; traces will go into `folder`.
 
         Raises:
-            OptionsError: The runtime cannot be played on.
+            TargetError: The runtime cannot be played on.
         """
         self._folder = folder
         scenarios = list(scenarios)
-        self._awaited(self._stage.try_kubelet())
+        self._runner.run(self.stage.try_kubelet())
         if len(scenarios) > _FEW:
-            self._awaited(self._stage.look())
+            self._runner.run(self.stage.look())
         images: set[str] = set()
         for scenario in scenarios:
             name = scenario.named.name
@@ -106,26 +105,20 @@ class LiveRun:
             declared = scenario_of(scenario.function)
             if scenario.arguments is None:
                 budget = self._options.budget
-                self._plan.placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
+                self.plan.placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
                 continue
             found = dry_run(scenario.function, name, self._options.choice, scenario.arguments)
-            self._plan.placements[name] = placed(declared, found, self._options.budget, self._stage.controls)
-            if self._plan.placements[name].place is not Place.NOWHERE:
+            self.plan.placements[name] = placed(declared, found, self._options.budget, self.stage.controls)
+            if self.plan.placements[name].place is not Place.NOWHERE:
                 images |= found.images
-        if not self._plan.to_play:
+        if not self.plan.to_play:
             return
-        self._awaited(self._stage.open(images))
-        for note in self._runner.run(self._stage.isolate()):
+        self._runner.run(self.stage.open(images))
+        for note in self._runner.run(self.stage.isolate()):
             complain(note, note=True)
-        self._plan.forecast = Forecast(self._stage.nodes, self._options.concurrency, processors())
+        self.plan.forecast = Forecast(self.stage.nodes, self._options.concurrency, processors())
         if self._options.quick:
-            self._plan.leave_out_what_is_long()
-
-    def _awaited(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            self._runner.run(work)
-        except TargetError as error:
-            raise OptionsError(str(error)) from None
+            self.plan.leave_out_what_is_long()
 
     def play(
         self, name: str, arguments: Mapping[str, Any], progress: Steps | None
@@ -134,13 +127,13 @@ class LiveRun:
 
         With the first one all are played, save those that take fixtures.
         """
-        if self._plan.placements[name].place is Place.NOWHERE:
-            return self._leave_out(name, self._plan.placements[name].reason)
-        if name in self._plan.long:
+        if self.plan.placements[name].place is Place.NOWHERE:
+            return self._leave_out(name, self.plan.placements[name].reason)
+        if name in self.plan.long:
             return None
         if name not in self._played and not self._stop.is_set():
             given = self._scenarios[name].arguments
-            lives = self._lives_to_play() if given is not None else [Life(self._acts([name], arguments))]
+            lives = self._lives_to_play() if given is not None else [Life([self._act(name, arguments)])]
             with suppress(asyncio.CancelledError):
                 self._runner.run(self._live(lives, progress))
             lives = [life for life in lives if life.error is not None or life.path.name]
@@ -157,7 +150,7 @@ class LiveRun:
     def rest(self) -> list[Played]:
         """What came of the scenarios, also of those whose turn has not come; the others are left out."""
         known = {each.scenario for each in self.left_out}
-        for name, placement in self._plan.placements.items():
+        for name, placement in self.plan.placements.items():
             if name not in known and (name in self._missing or placement.place is Place.NOWHERE):
                 self._leave_out(name, self._missing.get(name, placement.reason))
         return [played for name, played in self._played.items() if name not in self._missing]
@@ -169,17 +162,17 @@ class LiveRun:
 
     def _lives_to_play(self) -> list[Life]:
         """The life of the node that is shared, and one for each scenario that needs a node of its own."""
-        known = [name for name in self._plan.to_play if self._scenarios[name].arguments is not None]
+        known = [name for name in self.plan.to_play if self._scenarios[name].arguments is not None]
         return [
-            Life(self._acts(names), shared=self._plan.placements[names[0]].place is Place.SHARED)
-            for names in self._plan.by_node(known)
+            Life([*map(self._act, names)], shared=self.plan.placements[names[0]].place is Place.SHARED)
+            for names in self.plan.by_node(known)
         ]
 
     async def _live(self, lives: list[Life], progress: Steps | None) -> None:
         """Play lives of nodes, as many at a time as the stage has runtimes for."""
 
         def ended(name: str) -> None:
-            self._plan.end(name)
+            self.plan.end(name)
             if progress is not None:
                 progress.advance(self._time_left())
 
@@ -210,11 +203,11 @@ class LiveRun:
 
     async def _report_each_minute(self, progress: Steps | None) -> None:
         while progress is not None:
-            await self._stage.clock.sleep(_MINUTE)
+            await self.stage.clock.sleep(_MINUTE)
             progress.log(self._time_left())
 
     def _time_left(self) -> str:
-        return self._plan.time_left(self._stage.clock.monotonic())
+        return self.plan.time_left(self.stage.clock.monotonic())
 
     async def _live_and_go_on(self, life: Life, lives: list[Life], ended: Callable[[str], None]) -> None:
         """Play a life of a node, and where its kubelet ended by itself what is left, on new nodes.
@@ -248,14 +241,14 @@ class LiveRun:
             if not replays:
                 return False
             replay = replace(act, scenario=written(manifests))
-            return bool((await self._stage.play([replay], shared=False, stop=self._stop)).died)
+            return bool((await self.stage.play([replay], shared=False, stop=self._stop)).died)
 
         shown = await smallest(manifests_before(life.path, life.died_seq), ends)
         life.ended = {act.number: Ended(KubeletEndedError(f"{life.died}\n{shown}"))}
 
     async def _live_one(self, life: Life, ended: Callable[[str], None]) -> None:
         try:
-            played = await self._stage.play(
+            played = await self.stage.play(
                 life.acts,
                 shared=life.shared,
                 concurrency=self._options.concurrency,
@@ -341,49 +334,21 @@ class LiveRun:
             act.name, judged, unmet, wrong or failed, scenario.named.place, scenario.named.file, died
         )
 
-    def _acts(self, names: Iterable[str], arguments: Mapping[str, Any] | None = None) -> list[Act]:
-        return [self._act(name, arguments) for name in names]
-
-    def _act(self, name: str, arguments: Mapping[str, Any] | None) -> Act:
+    def _act(self, name: str, arguments: Mapping[str, Any] | None = None) -> Act:
         scenario = self._scenarios[name]
         given = {**(scenario.arguments or {}), **(arguments or {})}
 
         async def on(target: Target) -> None:
-            self._plan.begin(name, self._stage.clock.monotonic())
+            self.plan.begin(name, self.stage.clock.monotonic())
             await scenario.function(**{**given, "node": Node(target)})
 
-        declared, placement = scenario_of(scenario.function), self._plan.placements[name]
+        declared, placement = scenario_of(scenario.function), self.plan.placements[name]
         settings = dict(declared.settings)
         return Act(scenario.named.place, name, on, settings, placement.wait_seconds_max, declared.exempt)
-
-    @property
-    def is_shortened(self) -> bool:
-        """Whether scenarios are left out to save time."""
-        return bool(self._plan.long)
-
-    @property
-    def count(self) -> int:
-        """How many scenarios are to be played."""
-        return len(self._plan.to_play)
-
-    @property
-    def estimate(self) -> str:
-        """How much is to be played and how long that takes, in words."""
-        return self._plan.estimate
-
-    @property
-    def runtime(self) -> str:
-        """The runtime's own name and version."""
-        return self._stage.runtime
-
-    @property
-    def baselines(self) -> Sequence[str]:
-        """Files of what this kubelet and this runtime are known to do otherwise."""
-        return self._stage.baselines
 
     def close(self) -> None:
         """Leave nothing behind."""
         try:
-            self._runner.run(self._stage.close())
+            self._runner.run(self.stage.close())
         finally:
             self._runner.close()

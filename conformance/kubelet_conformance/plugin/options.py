@@ -15,9 +15,10 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.trace.format.errors import BadInputError
 
 
-class OptionsError(ValueError):
+class OptionsError(BadInputError):
     """A choice that cannot be made; the message says what can."""
 
 

@@ -10,42 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_version
-from kubelet_conformance.contract.baseline import Baseline, BaselineError
+from kubelet_conformance.contract.baseline import Baseline
 from kubelet_conformance.contract.checking import Check, Judged, Trace
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
-from kubelet_conformance.plugin.options import Options, OptionsError
+from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.reports.baseline_file import baseline_text
 from kubelet_conformance.reports.output import record_folder, write_whole
 from kubelet_conformance.reports.played_run import ENDS, LOGS, NotPlayed, Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
-from kubelet_conformance.targets.choice import UnknownTargetError
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.targets.process.target_file import resolved
 
 
 class Session:
-    """Plays scenarios and gathers their verdicts; raises OptionsError for what cannot be chosen.
+    """Plays scenarios and gathers their verdicts; raises BadInputError for what cannot be chosen.
 
     `folder` is where the traces go, if another process has made it.
     """
 
     def __init__(self, options: Options, folder: str | None = None) -> None:
-        try:
-            options = replace(options, choice=resolved(options.choice))
-        except UnknownTargetError as error:
-            raise OptionsError(str(error)) from None
-        self.options = options
+        self.options = options = replace(options, choice=resolved(options.choice))
         self.contracts = options.contracts()
         self._deviations = self._known([] if options.baseline is None else [options.baseline])
-        try:
-            self._stage = None if options.choice.is_live else open_stage(options.choice)
-        except UnknownTargetError as error:
-            raise OptionsError(str(error)) from None
+        self._stage = None if options.choice.is_live else open_stage(options.choice)
         self.live = LiveRun(options, self.contracts, self._counts) if self._stage is None else None
         self.played: list[Played] = []
         self.interrupted = False
@@ -55,13 +47,10 @@ class Session:
         self.folder = self._traces() if folder is None else Path(folder)
 
     def _known(self, paths: Sequence[str]) -> Baseline | None:
-        """The deviations in these files; raises OptionsError."""
+        """The deviations in these files; raises BaselineError."""
         if not paths:
             return None
-        try:
-            read = [Baseline.read(path, every_contract()) for path in paths]
-        except BaselineError as error:
-            raise OptionsError(str(error)) from None
+        read = [Baseline.read(path, every_contract()) for path in paths]
         return Baseline(", ".join(paths), [each for one in read for each in one.deviations])
 
     def _check(self) -> Check:
@@ -69,18 +58,15 @@ class Session:
         if self.options.baseline is not None:
             known = self._deviations
         else:
-            known = None if self.live is None else self._known(self.live.baselines)
+            known = None if self.live is None else self._known(self.live.stage.baselines)
         return Check(self.contracts, None if known is None else Baseline(known.path, known.deviations))
 
     def _traces(self) -> Path:
         """The folder for the traces, without those of a record that was there before."""
-        if self.options.record is None:
-            return Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
         record = self.options.record
-        try:
-            return record_folder(record)
-        except OSError as error:
-            raise OptionsError(f"{record}: cannot hold a record: {error.strerror}; name a folder") from None
+        if record is None:
+            return Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
+        return record_folder(record)
 
     def play(
         self, function: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
@@ -148,7 +134,7 @@ class Session:
             return None
         exercised = {each for name in over for each in self.exercised.get(name, ())}
         missed = {each for name in rest for each in self.exercised[name]} - exercised
-        option = "--quick" if self.live is not None and self.live.is_shortened else "--fail-fast"
+        option = "--quick" if self.live is not None and self.live.plan.long else "--fail-fast"
         option = "the interrupt" if self.interrupted else option
         contracts = (each.id for each in self.contracts if each.id in missed)
         return NotPlayed(option, tuple(rest), tuple(contracts))
@@ -166,7 +152,7 @@ class Session:
             check,
             tuple(scenarios),
             kubelet=options.choice.kubelet,
-            runtime=options.choice.runtime if self.live is None else self.live.runtime,
+            runtime=options.choice.runtime if self.live is None else self.live.stage.runtime,
             kubernetes=options.choice.kubernetes or USUAL_VERSION,
             seed=options.choice.seed,
             commands=options,

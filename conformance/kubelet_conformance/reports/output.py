@@ -15,6 +15,7 @@ from rich.console import Console
 from kubelet_conformance.contract.definition import BrokenModuleError
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.trace.format.errors import BadInputError
 
 _MESSAGE_CHARS_MAX = 2000
 
@@ -137,12 +138,15 @@ def _silence() -> None:
 
 
 def record_folder(record: str) -> Path:
-    """The folder for the traces of a record, without those of an earlier one; raises OSError."""
+    """The folder for the traces of a record, without those of an earlier one."""
     folder = Path(record, "traces")
-    folder.mkdir(parents=True, exist_ok=True)
-    if Path(record, "run.json").exists():
-        for old in (*folder.glob("*.jsonl"), *Path(record, "logs").glob("*.log")):
-            old.unlink()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if Path(record, "run.json").exists():
+            for old in (*folder.glob("*.jsonl"), *Path(record, "logs").glob("*.log")):
+                old.unlink()
+    except OSError as error:
+        raise BadInputError(f"{record}: cannot hold a record: {error.strerror}; name a folder") from None
     return folder
 
 

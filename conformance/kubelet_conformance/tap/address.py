@@ -8,6 +8,8 @@ import stat
 from collections.abc import Generator
 from pathlib import Path
 
+from kubelet_conformance.trace.format.errors import BadInputError
+
 _PATH_BYTES_MAX = 107
 """What fits into an address of a unix socket on Linux."""
 _ADDRESS = re.compile(r"(?:unix:)?(?:/|///+)([^/].*)", re.DOTALL)
@@ -18,7 +20,7 @@ _NOT_FOR_OTHERS = 0o177
 _BACKLOG = 128
 
 
-class AddressError(Exception):
+class AddressError(BadInputError):
     """The tap cannot listen there; the text says why and what to do."""
 
 

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 
+from kubelet_conformance.trace.format.errors import BadInputError
+
 _PROCESS = "reference-process"
 _TARGET_FILE = ".toml"
 
 
-class TargetError(Exception):
+class TargetError(BadInputError):
     """The target cannot be played on; the message says why and what to do."""
 
 
-class UnknownTargetError(LookupError):
+class UnknownTargetError(BadInputError, LookupError):
     """No kubelet, runtime or version of that name can be chosen; the message says which can."""
 
 

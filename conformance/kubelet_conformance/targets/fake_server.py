@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from kubelet_conformance.trace.format.errors import BadInputError
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.service import FakeRuntime
@@ -13,7 +14,7 @@ from kubelet_fakes.runtime.serving.server import AddressError, RuntimeServer, so
 from kubelet_fakes.runtime.settings import RuntimeSettings
 
 
-class CannotServeError(Exception):
+class CannotServeError(BadInputError):
     """Nothing can be served at that address; the message says why and what to do."""
 
 

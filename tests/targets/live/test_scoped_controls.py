@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from kubelet_conformance.targets.controls import Manifests
-from kubelet_conformance.targets.live.namespaces import Scope, is_ours, scope_of
+from kubelet_conformance.targets.live.namespaces import Scope, scope_of
 from kubelet_conformance.targets.live.scoped_controls import ScopedManifests
 from kubelet_conformance.targets.live.scoped_recorder import Router
 from kubelet_conformance.trace.format.recorder import Recorder
@@ -41,7 +41,7 @@ def test_namespaces_are_distinguished(name: str) -> None:
     namespaces = [scope.namespace(name) for scope in (FIRST, SECOND, Scope(3, "x" * 200))]
 
     assert len(set(namespaces)) == 3
-    assert all(is_ours(each) and len(each) <= 63 for each in namespaces)
+    assert all(scope_of(each) and len(each) <= 63 for each in namespaces)
     assert [scope_of(each) for each in namespaces] == [FIRST.id, SECOND.id, "kcrun-3"]
     assert [FIRST.holds(each) for each in namespaces] == [True, False, False]
 
@@ -51,8 +51,8 @@ def test_namespace_of_a_scope_stands_for_itself() -> None:
     own = FIRST.namespace("shop")
 
     assert FIRST.namespace(own) == own
-    assert not is_ours("kube-system")
-    assert not is_ours("kcrun-like-but-not-ours")
+    assert not scope_of("kube-system")
+    assert not scope_of("kcrun-like-but-not-ours")
 
 
 def test_manifest_moves_into_its_scope() -> None:

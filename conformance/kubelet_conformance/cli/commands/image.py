@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kubelet_conformance.cli.options import DEBUG, ending
-from kubelet_conformance.targets.containerd.image_export import ImagesError, write_images
+from kubelet_conformance.targets.containerd.image_export import write_images
 from kubelet_conformance.targets.containerd.private_containerd import IMAGES
 
 
@@ -19,8 +19,5 @@ def image(*, names: tuple[str, ...], output: str) -> None:
     They hold busybox and a few scripts. Import them into a runtime with `ctr --namespace k8s.io images import
     FILE` or `podman load -i FILE`.
     """
-    try:
-        written = write_images(Path(output), names or IMAGES)
-    except ImagesError as error:
-        raise click.ClickException(str(error)) from None
+    written = write_images(Path(output), names or IMAGES)
     click.echo(f"{', '.join(written)} written to {output}")

@@ -20,7 +20,7 @@ from kubelet_conformance.recording.writer_process import source_of
 from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.tap.address import AddressError, connection_error, socket_path
+from kubelet_conformance.tap.address import connection_error, socket_path
 
 _MIB = 1024 * 1024
 
@@ -105,13 +105,9 @@ def record(  # noqa: PLR0913 - one parameter an option
     _check_output(output_file)
     check_writable(output, output_file)
     _check_pods(pods)
-    try:
-        paths = str(socket_path(listen)), str(socket_path(upstream))
-    except AddressError as error:
-        raise click.ClickException(str(error)) from None
     plan = Plan(
-        listen=paths[0],
-        upstream=paths[1],
+        listen=str(socket_path(listen)),
+        upstream=str(socket_path(upstream)),
         output=output_file,
         started=rfc3339(system_time_ns()),
         started_ns=monotonic_ns(),
@@ -206,8 +202,6 @@ def _tapped(plan: Plan) -> int:
 
     try:
         status = asyncio.run(tap(plan, command, say))
-    except AddressError as error:
-        raise click.ClickException(str(error)) from None
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except OSError as error:

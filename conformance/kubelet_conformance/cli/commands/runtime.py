@@ -33,7 +33,6 @@ from kubelet_conformance.runtime_checks import baselines
 from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
 from kubelet_conformance.runtime_checks.running import left_behind, run_scenarios
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
-from kubelet_conformance.targets.choice import TargetError, UnknownTargetError
 from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 from kubelet_conformance.targets.runtime import Wanted
 
@@ -140,10 +139,7 @@ def _run(asked: _Asked, contracts: list[Contract]) -> int:
         now = system_time_ns()
         wanted = Wanted(asked.target, asked.image, f"run-{now:x}", now)
         scenarios = scenarios_for(every_runtime_scenario(), [each.id for each in contracts])
-        try:
-            run = run_scenarios(wanted, scenarios, asked.version, asked.concurrency)
-        except (TargetError, UnknownTargetError) as error:
-            raise click.ClickException(str(error)) from None
+        run = run_scenarios(wanted, scenarios, asked.version, asked.concurrency)
         if run.interrupted:
             complain("interrupted")
         shipped = shipped_baseline(baselines, run.name, run.version) if asked.baseline is None else None
@@ -179,14 +175,8 @@ def _folder(record: str | None) -> Generator[Path]:
     if record is None:
         with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as temporary:
             yield Path(temporary)
-        return
-    try:
-        folder = record_folder(record)
-    except OSError as error:
-        raise click.ClickException(
-            f"{record}: cannot hold a record: {error.strerror}; name a folder"
-        ) from None
-    yield folder
+    else:
+        yield record_folder(record)
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,7 +5,7 @@ import click
 from kubelet_conformance.cli.options import DEBUG, ending
 from kubelet_conformance.cli.system_clock import system_time_ns
 from kubelet_conformance.reports.output import deliver
-from kubelet_conformance.targets.fake_server import CannotServeError, serve
+from kubelet_conformance.targets.fake_server import serve
 
 
 @click.command(
@@ -26,7 +26,4 @@ def serve_fake(*, address: str) -> None:
     The command of a container says what the container does: `run [stopdelay=S] [stopcode=N]`, `exit CODE
     AFTER` or `seq CODE@AFTER ...`. A command executed in it is `x CODE SECONDS` or `xf FILE`.
     """
-    try:
-        serve(address, system_time_ns(), lambda line: deliver(f"{line}\n", None))
-    except CannotServeError as error:
-        raise click.ClickException(str(error)) from None
+    serve(address, system_time_ns(), lambda line: deliver(f"{line}\n", None))

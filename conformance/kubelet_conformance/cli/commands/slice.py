@@ -13,7 +13,6 @@ from kubelet_conformance.cli.options import DEBUG, REDACTS, ending
 from kubelet_conformance.cli.system_clock import fresh_key
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.trace.format.errors import TraceError
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 
@@ -70,8 +69,6 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
         raise click.ClickException(
             f"{path}: knows no pod {safe(str(error))}: name it as NAMESPACE/NAME or by its UID{others}"
         ) from None
-    except TraceError as error:
-        raise click.ClickException(str(error)) from None
     except (RecursionError, ValueError) as error:
         reason = "a record is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise click.ClickException(f"{path}: cannot be cut: {reason}") from None

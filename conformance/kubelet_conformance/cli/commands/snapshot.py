@@ -13,7 +13,7 @@ from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import counted
-from kubelet_conformance.targets.choice import Choice, UnknownTargetError
+from kubelet_conformance.targets.choice import Choice
 
 
 @click.command(
@@ -68,8 +68,6 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
             taken = take(each, choice)
             _write(Path(output, taken.file), taken.text)
             incomplete += [each] * taken.incomplete
-    except UnknownTargetError as error:
-        raise click.ClickException(str(error)) from None
     finally:
         progress.clear()
     click.echo(f"{counted(len(scenarios), 'scenario')} written to {output}")

@@ -49,11 +49,8 @@ def marked_processes(mark: str) -> tuple[int, ...]:
 
 def container_processes(folder: Path) -> tuple[int, ...]:
     """The processes whose root file system is in this folder."""
-    return tuple(pid for pid in _pids() if _is_rooted_in(pid, f"{folder}/"))
-
-
-def _is_rooted_in(pid: int, folder: str) -> bool:
-    return any(each.point == "/" and folder in each.line for each in mounts(str(pid)))
+    roots = ((pid, each) for pid in _pids() for each in mounts(str(pid)) if each.point == "/")
+    return tuple(dict.fromkeys(pid for pid, root in roots if f"{folder}/" in root.line))
 
 
 def words_of(pid: int) -> str:

@@ -7,9 +7,10 @@ from kubelet_conformance.targets.containerd.archive import archive, full_name, i
 from kubelet_conformance.targets.containerd.host_commands import ToolError
 from kubelet_conformance.targets.containerd.private_containerd import IMAGES
 from kubelet_conformance.targets.containerd.requirements import BUSYBOX
+from kubelet_conformance.trace.format.errors import BadInputError
 
 
-class ImagesError(Exception):
+class ImagesError(BadInputError):
     """The archive cannot be written; the text says why and what to do."""
 
 

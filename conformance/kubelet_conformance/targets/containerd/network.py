@@ -6,7 +6,7 @@ stays as it is, and pods have no route but the one to each other and to this mac
 
 import ipaddress
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from kubelet_conformance.targets.containerd.host_commands import said_by
 from kubelet_conformance.targets.containerd.requirements import CannotRunError
@@ -26,15 +26,12 @@ def routed() -> tuple[Subnet, ...]:
 def choose_subnet(taken: Iterable[Subnet]) -> Subnet:
     """The first subnet that touches none of these; raises `CannotRunError` if there is none."""
     used = tuple(taken)
-    free = (each for each in _candidates() if not any(each.overlaps(other) for other in used))
+    subnets = _CANDIDATES.subnets(new_prefix=_PREFIX)
+    free = (each for each in subnets if not any(map(each.overlaps, used)))
     try:
         return next(free)
     except StopIteration:
         raise CannotRunError(f"no subnet of {_CANDIDATES} is free: all are routed on this machine") from None
-
-
-def _candidates() -> Iterator[Subnet]:
-    return _CANDIDATES.subnets(new_prefix=_PREFIX)
 
 
 def make_bridge(name: str, subnet: Subnet) -> None:

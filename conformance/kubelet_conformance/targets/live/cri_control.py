@@ -29,10 +29,7 @@ _RECHECK_SECONDS = 0.05
 
 
 class RuntimeState:
-    """What the runtime has, looked at over a channel of its own, five times a second and after each call.
-
-    `errors` are those of actions that were begun by a scenario and failed.
-    """
+    """What the runtime has, looked at over a channel of its own, five times a second and after each call."""
 
     def __init__(self, services: Services) -> None:
         self.services = services

@@ -9,7 +9,7 @@ from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.cri_endpoint import Endpoint, Services
-from kubelet_conformance.targets.live.namespaces import is_ours
+from kubelet_conformance.targets.live.namespaces import scope_of
 from kubelet_reference.util.clock import LoopClock
 
 _SHOWN = 3
@@ -22,7 +22,7 @@ _LOOKS = 2
 async def check_foreign_pods(endpoint: Endpoint) -> None:
     """Raise `TargetError` if there are pods that the kubelet would kill, as they are not in its sources."""
     found = await endpoint.services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
-    metadata = [each.metadata for each in found.items if not is_ours(each.metadata.namespace)]
+    metadata = [each.metadata for each in found.items if not scope_of(each.metadata.namespace)]
     if not metadata:
         return
     names = sorted({f"{each.namespace}/{each.name}" for each in metadata})
@@ -60,7 +60,7 @@ async def remove_ours(services: Services) -> list[str]:
     deadline = clock.monotonic() + _SWEEP_SECONDS
     while empty < _LOOKS and clock.monotonic() < deadline:
         found = await services.ListPodSandbox(cri.ListPodSandboxRequest(), timeout=_CALL_SECONDS)
-        ours = [each.id for each in found.items if is_ours(each.metadata.namespace)]
+        ours = [each.id for each in found.items if scope_of(each.metadata.namespace)]
         empty = 0 if ours else empty + 1
         failures = [
             said for said in await asyncio.gather(*(_removed(services, each) for each in ours)) if said

@@ -9,13 +9,8 @@ _NAME_CHARS_MAX = 63
 _ROOM_FOR_OTHERS = 20
 
 
-def is_ours(namespace: str) -> bool:
-    """Whether a scenario made it, in this run or in an earlier one."""
-    return _OURS.fullmatch(namespace) is not None
-
-
 def scope_of(namespace: str) -> str:
-    """What the namespaces of one scenario have in common; "" for one that is not ours."""
+    """What the namespaces of one scenario of any run have in common; "" for one that is not ours."""
     found = _OURS.fullmatch(namespace)
     return "" if found is None else found[1]
 

@@ -19,6 +19,7 @@ from kubelet_conformance.targets.in_process.api_server import (
 from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
 from kubelet_conformance.targets.in_process.machine import configuration
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
+from kubelet_conformance.targets.process.kubelet_paths import CONFIGURATION
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import ApiCore
@@ -31,9 +32,6 @@ from kubelet_reference.util.clock import SeededRandom
 from kubelet_reference.util.ports import Clock, FetchError, ImageService, PodEvent, Ports, RuntimeService
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
-
-_CONFIGURATION = "/etc/kubernetes/"
-"""Paths of scenarios below this are in the private folder."""
 
 
 class ReferenceNode:
@@ -142,7 +140,7 @@ def _settings(folder: Path, node_name: str, given: Mapping[str, object]) -> Sett
     path = settings.static_pod_path
     return replace(
         settings,
-        static_pod_path=f"{folder}{path}" if path.startswith(_CONFIGURATION) else path,
+        static_pod_path=f"{folder}{path}" if path.startswith(CONFIGURATION) else path,
         root_dir=f"{folder}/kubelet",
         pod_logs_dir=f"{folder}/pods",
     )

@@ -62,7 +62,8 @@ class WallStage:
             path_of(choice.runtime)
         self._choice = choice
         self._opened = AsyncExitStack()
-        self._runtime = choice.runtime
+        self.runtime = choice.runtime
+        """The runtime's own name and version, once it is open."""
         self._idle: list[LiveEnvironment] = []
         """Runtimes on which no life is played at the moment."""
         self.clock = LoopClock(0)
@@ -76,15 +77,10 @@ class WallStage:
         self._lanes = asyncio.Semaphore(self.nodes)
 
     @property
-    def runtime(self) -> str:
-        """The runtime's own name and version, once it is open."""
-        return self._runtime
-
-    @property
     def baselines(self) -> list[str]:
         """The target file's baseline, and the one that comes along for this version of the runtime."""
         kubelet = "" if self._process is None else self._process.baseline
-        name, _, version = self._runtime.partition(" ")
+        name, _, version = self.runtime.partition(" ")
         runtime = shipped_baseline(baselines, name, version) or ""
         return [str(each) for each in (kubelet, runtime) if each]
 
@@ -146,7 +142,7 @@ class WallStage:
 
     async def _prepared(self, around: LiveEnvironment) -> LiveEnvironment:
         """A runtime without what an earlier run may have left there."""
-        self._runtime = f"{around.endpoint.name} {around.endpoint.version}"
+        self.runtime = f"{around.endpoint.name} {around.endpoint.version}"
         await _sweep(around)
         return around
 

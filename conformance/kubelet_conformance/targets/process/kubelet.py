@@ -75,11 +75,12 @@ class ProcessKubelet(KubeletControl):
             raise NotPossibleError("a kubelet that may be restarted")
         self._starts += 1
         self._write_config()
-        self._spawn()
+        child = self._child = self._spawned()
+        self._watching = asyncio.create_task(self._watch(child), name="watching the kubelet")
         self._recorder.record("kubelet", op="started")
         try:
             async with asyncio.timeout(self._target.start_seconds):
-                await self._until_ready()
+                await self._until_ready(child)
         except TimeoutError:
             self._end("killed")
             seconds = f"{self._target.start_seconds:g} s"
@@ -98,7 +99,7 @@ class ProcessKubelet(KubeletControl):
         if self._config:
             places.config.write_text(self._config, encoding="utf-8")
 
-    def _spawn(self) -> None:
+    def _spawned(self) -> Child:
         command = [self._places.filled(each) for each in self._target.command]
         environment = {key: self._places.filled(each) for key, each in self._target.environment.items()}
         if shutil.which(command[0]) is None:
@@ -108,13 +109,13 @@ class ProcessKubelet(KubeletControl):
         self._log = self._places.log.open("ab")
         self._stopping = False
         try:
-            self._child = Child([*self.prefix, *command], environment, self._hear)
+            child = Child([*self.prefix, *command], environment, self._hear)
         except OSError as error:
             self._log.close()
             why = error.strerror or str(error)
             raise TargetError(f"{self._target.name}: {command[0]}: cannot be started: {why}") from None
-        atexit.register(self._child.kill)
-        self._watching = asyncio.create_task(self._watch(self._child), name="watching the kubelet")
+        atexit.register(child.kill)
+        return child
 
     async def _watch(self, child: Child) -> None:
         """Notice its end, if it ends by itself."""
@@ -144,8 +145,8 @@ class ProcessKubelet(KubeletControl):
         for listener in self.on_line:
             listener(line)
 
-    async def _until_ready(self) -> None:
-        clock, child = LoopClock(0), self._the_child()
+    async def _until_ready(self, child: Child) -> None:
+        clock = LoopClock(0)
         while not await asyncio.to_thread(self.healthy):
             if child.code is not None:
                 text = self._with_output(f"ended with {_ending(child.code)} before it was ready")
@@ -215,11 +216,6 @@ class ProcessKubelet(KubeletControl):
             return error.code, ""
         except (OSError, ValueError):
             return 0, ""
-
-    def _the_child(self) -> Child:
-        if self._child is None:
-            raise RuntimeError("the kubelet does not run")
-        return self._child
 
     def _with_output(self, what: str) -> str:
         """What happened, and what it wrote last."""

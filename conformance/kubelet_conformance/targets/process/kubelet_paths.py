@@ -20,7 +20,7 @@ ENTRIES = ("etc", "hosts", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
 _FIRST_PORT, _LAST_PORT = 20_000, 32_768
 """Above what services have, below what connections are given."""
 _GATES = "featureGates"
-_CONFIGURATION = "/etc/kubernetes/"
+CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 
 
@@ -142,7 +142,7 @@ def _duration(value: Any, _: Places) -> str:  # noqa: ANN401 - a number of secon
 
 
 def _path(value: Any, places: Places) -> str:  # noqa: ANN401 - a path
-    return str(places.inside(value)) if str(value).startswith(_CONFIGURATION) else str(value)
+    return str(places.inside(value)) if str(value).startswith(CONFIGURATION) else str(value)
 
 
 def _url(value: Any, places: Places) -> str:  # noqa: ANN401 - a URL

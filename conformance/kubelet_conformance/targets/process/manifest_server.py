@@ -1,24 +1,16 @@
 """The manifest URL for a kubelet in another process: served on loopback, with answers that can be set."""
 
-from dataclasses import dataclass
-
 from aiohttp import web
 
 _NOT_FOUND = 404
 _GOODBYE_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int = _NOT_FOUND
-    body: bytes = b"404 page not found\n"
-
-
 class ManifestServer:
     """Serves one URL, by whatever name its answer is set; a refusal breaks the connection off."""
 
     def __init__(self) -> None:
-        self._answer: _Answer | None = _Answer()
+        self._answer: tuple[int, bytes] | None = _NOT_FOUND, b"404 page not found\n"
         self._runner: web.AppRunner | None = None
         self.url = ""
         """The URL for the kubelet; "" before it is started."""
@@ -26,7 +18,7 @@ class ManifestServer:
     def serve(self, url: str, body: bytes, status: int = 200) -> None:
         """From now on answer with this."""
         del url
-        self._answer = _Answer(status, body)
+        self._answer = status, body
 
     def refuse(self, url: str, trouble: str = "") -> None:
         """From now on answer nothing."""
@@ -48,9 +40,9 @@ class ManifestServer:
             await self._runner.cleanup()
 
     async def _get(self, request: web.Request) -> web.Response:
-        answer = self._answer
-        if answer is None:
+        if self._answer is None:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response()
-        return web.Response(status=answer.status, body=answer.body)
+        status, body = self._answer
+        return web.Response(status=status, body=body)

@@ -3,7 +3,11 @@
 from pathlib import Path
 
 
-class InputError(Exception):
+class BadInputError(Exception):
+    """What the user gave cannot be used; the message says why and what to do. It ends a command."""
+
+
+class InputError(BadInputError):
     """A file that cannot be used: names the file, the line where known, the problem and the remedy."""
 
     def __init__(self, path: Path | str, line: int | None, problem: str, remedy: str) -> None:
