@@ -5,7 +5,6 @@ import io
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
@@ -13,7 +12,7 @@ from on_loop import on_loop
 
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.runtime_checks.judging import judged, the_runtimes
-from kubelet_conformance.runtime_checks.running import run_all, run_and_remove, run_one
+from kubelet_conformance.runtime_checks.running import RuntimeRun, run_and_remove, run_one
 from kubelet_conformance.runtime_checks.runtime import Runtime
 from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
@@ -63,10 +62,10 @@ async def run_foreign_sandbox(target: DirectRuntime) -> None:
 @on_loop
 async def test_scenarios_side_by_side_keep_every_contract(tmp_path: Path) -> None:
     """Run at the same time on one runtime, scenarios do not disturb each other's verdicts."""
-    scenarios = [scenario(name) for name in QUICK]
+    run, scenarios = RuntimeRun(), [scenario(name) for name in QUICK]
 
     async with a_fake() as target:
-        run = await run_and_remove(target, "run-1", lambda: run_all(target, scenarios, "run-1", "1.32", 4))
+        await run_and_remove(run, target, scenarios, "run-1", "1.32")
     check, played = judged(run.outcomes, list(the_runtimes().values()), None, tmp_path)
     verdicts = {one.outcome.verdict for one in check.results.values()}
 
@@ -95,14 +94,10 @@ async def test_what_others_made_stays() -> None:
     """A run removes what it made, by its own label, and nothing else."""
     async with a_fake() as target:
         await run_foreign_sandbox(target)
-        await run_and_remove(target, "run-1", lambda: _nothing([]))
+        await run_and_remove(RuntimeRun(), target, [], "run-1", "1.32")
         listed = await target.services.ListPodSandbox(cri.ListPodSandboxRequest())
 
     assert [one.metadata.name for one in listed.items] == ["foreign"]
-
-
-async def _nothing(outcomes: list[Any]) -> list[Any]:
-    return outcomes
 
 
 def test_a_run_that_is_broken_off_leaves_nothing() -> None:
@@ -118,9 +113,7 @@ def test_a_run_that_is_broken_off_leaves_nothing() -> None:
             await asyncio.Event().wait()
 
         scenarios = [RuntimeScenario("without_end", without_end, ())]
-        run = asyncio.ensure_future(
-            run_and_remove(target, "run-1", lambda: run_all(target, scenarios, "run-1", "1.32", 1))
-        )
+        run = asyncio.ensure_future(run_and_remove(RuntimeRun(), target, scenarios, "run-1", "1.32"))
         await begun.wait()
         run.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -21,7 +21,10 @@ def check_report(check: Check, run: Run) -> dict[str, Any]:
         "totals": {verdict.value: count for verdict, count in check.totals().items()},
         "contracts": [_contract(result) for result in check.results.values()],
         "exit_code": int(concluded(check, run)),
-        "unreadable": [_unreadable(str(e.path), e.line, e.problem, e.remedy) for e in check.errors],
+        "unreadable": [
+            {"path": str(e.path), "line": e.line, "problem": e.problem, "remedy": e.remedy}
+            for e in check.errors
+        ],
         "baseline": None if check.baseline is None else _baseline(check.baseline),
         "waits": [
             {"trace": wait.trace, "seq": wait.seq, "contract": wait.contract, "awaited": wait.awaited}
@@ -80,10 +83,6 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
         "deviation": evidence.deviation or None,
         "log": list(evidence.log),
     }
-
-
-def _unreadable(path: str, line: int | None, problem: str, remedy: str) -> dict[str, Any]:
-    return {"path": path, "line": line, "problem": problem, "remedy": remedy}
 
 
 def _baseline(baseline: Baseline) -> dict[str, Any]:

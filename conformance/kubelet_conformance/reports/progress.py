@@ -16,7 +16,7 @@ _LOGGED_STEPS = 10
 """How many lines a log gets at most, and how many steps pass between two at least."""
 
 
-class _Line:
+class Line:
     """One changing line on a terminal, or lines in a log; nothing where standard error is closed."""
 
     def __init__(self) -> None:
@@ -28,7 +28,8 @@ class _Line:
         if self._live:
             self._write("\r\x1b[2K", newline=False)
 
-    def _show(self, text: str, *, log: bool) -> None:
+    def show(self, text: str, *, log: bool = False) -> None:
+        """Show a text on a terminal, or where there is none in the log, if it is to be there."""
         if self._live:
             self._write(f"\r\x1b[2K{text[: shutil.get_terminal_size().columns - 1]}", newline=False)
         elif log:
@@ -39,7 +40,7 @@ class _Line:
             click.echo(text, err=True, nl=newline)
 
 
-class Steps(_Line):
+class Steps(Line):
     """Counts the things that are `done`, such as scenarios played, up to `total`."""
 
     def __init__(self, total: int, done: str) -> None:
@@ -51,7 +52,7 @@ class Steps(_Line):
     def begin(self, name: str) -> None:
         """The next one."""
         every = max(self._total // _LOGGED_STEPS, _LOGGED_STEPS)
-        self._show(
+        self.show(
             f"{self._number} of {self._total} {self._done}, now {safe(name)}",
             log=self._number % every == 0 and self._number > 0,
         )
@@ -60,11 +61,11 @@ class Steps(_Line):
     def advance(self, left: str) -> None:
         """One more is done; `left` is what is left."""
         self._number += 1
-        self._show(self._so_far(left), log=False)
+        self.show(self._so_far(left))
 
     def log(self, left: str) -> None:
         """A line of its own in a log: nothing may have been done for a while."""
-        self._show(self._so_far(left), log=True)
+        self.show(self._so_far(left), log=True)
 
     def _so_far(self, left: str) -> str:
         return f"{self._number} of {self._total} {self._done}, {left}"
@@ -75,15 +76,7 @@ class Steps(_Line):
         self._write(text, newline=True)
 
 
-class Recording(_Line):
-    """Shows the progress of a recording, on a terminal only."""
-
-    def update(self, text: str) -> None:
-        """Show this text."""
-        self._show(text, log=False)
-
-
-class Progress(_Line):
+class Progress(Line):
     """Counts traces and the records within them; clears its line at the end."""
 
     def __init__(self, traces: int) -> None:
@@ -113,6 +106,6 @@ class Progress(_Line):
         path = self._path if len(self._path) <= _PATH_CHARS else f"…{self._path[1 - _PATH_CHARS :]}"
         text = f"judging {safe(path)} ({self._number} of {self._traces}), {every:,} records so far"
         due = every - self._logged >= LOGGED_RECORDS
-        self._show(text, log=due)
+        self.show(text, log=due)
         if due and not self._live:
             self._logged = every

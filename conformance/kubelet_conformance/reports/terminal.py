@@ -68,8 +68,10 @@ class TerminalReport:
             self._line(indent + line, style)
 
     def _heading(self, title: str, count: int, style: str = "bold") -> None:
-        self._line()
-        self._line(f"{title} ({count})", style)
+        """The heading of a list, if anything is in it."""
+        if count:
+            self._line()
+            self._line(f"{title} ({count})", style)
 
     def _having(self, verdict: Verdict) -> list[Result]:
         return [result for result in self._check.results.values() if result.outcome.verdict is verdict]
@@ -175,8 +177,7 @@ class TerminalReport:
 
     def _known(self) -> None:
         known = self._having(Verdict.KNOWN_DEVIATION)
-        if known:
-            self._heading("known deviations", len(known), "yellow")
+        self._heading("known deviations", len(known), "yellow")
         for result in known:
             reasons = dict.fromkeys(each.deviation for each in result.outcome.evidence if each.deviation)
             self._wrapped(f"{result.contract.id}  {safe('; '.join(reasons))}", "    ")
@@ -194,8 +195,7 @@ class TerminalReport:
 
     def _waits(self) -> None:
         waits = self._check.unexplained()
-        if waits:
-            self._heading("waits that timed out, explained by no broken contract", len(waits), "bold yellow")
+        self._heading("waits that timed out, explained by no broken contract", len(waits), "bold yellow")
         for wait in waits:
             what = safe(wait.awaited or wait.contract)
             self._line(f"    {safe(wait.trace)} #{wait.seq}: {what} ({safe(wait.contract)})")
@@ -211,16 +211,18 @@ class TerminalReport:
             for result in self._check.results.values()
             if result.outcome.inconclusive
         }
-        self._heading("inconclusive: a stall of the machine may be why it seemed broken", len(excused))
+        self._line()
+        self._line(
+            f"inconclusive: a stall of the machine may be why it seemed broken ({len(excused)})", "bold"
+        )
         self._line(f"    {count} of the machine, {seconds:.1f} s in {counted(len(stalled), 'trace')}", "dim")
         self._wrapped(" ".join(f"{name} ({times})" for name, times in excused.items()), "    ")
 
     def _not_exercised(self) -> None:
         idle = self._having(Verdict.NOT_EXERCISED)
-        if idle:
-            fails = ", and --require-exercised is given" if self._run.require_exercised else ""
-            self._heading(f"not exercised{fails}", len(idle))
-            self._wrapped(" ".join(result.contract.id for result in idle), "    ")
+        fails = ", and --require-exercised is given" if self._run.require_exercised else ""
+        self._heading(f"not exercised{fails}", len(idle))
+        self._wrapped(" ".join(result.contract.id for result in idle), "    ")
 
     def _not_applicable(self) -> None:
         without = self._having(Verdict.NOT_APPLICABLE)
@@ -229,15 +231,13 @@ class TerminalReport:
             by_reason.setdefault("; ".join(result.reasons) or "no trace was judged", []).append(
                 result.contract.id
             )
-        if without:
-            self._heading("not applicable", len(without))
+        self._heading("not applicable", len(without))
         for reason, ids in by_reason.items():
             self._wrapped(f"{safe(reason)}: {' '.join(ids)}", "    ")
 
     def _unreadable(self) -> None:
         errors = self._check.errors
-        if errors:
-            self._heading("not judged, bad input", len(errors), "bold red")
+        self._heading("not judged, bad input", len(errors), "bold red")
         for error in errors:
             self._line(f"    {safe(str(error))}")
 
@@ -298,8 +298,7 @@ class RunReport(TerminalReport):
         endings: dict[str, list[str]] = {}
         for played in died:
             endings.setdefault(played.died, []).append(played.scenario)
-        if endings:
-            self._heading("the kubelet ended by itself", len(endings), "bold red")
+        self._heading("the kubelet ended by itself", len(endings), "bold red")
         for text, scenarios in endings.items():
             self._wrapped(" ".join(map(safe, scenarios)), "    ", "bold")
             for line in text.splitlines():
@@ -322,11 +321,8 @@ class RunReport(TerminalReport):
         if rest is not None:
             self._heading(f"scenarios that were not played, because of {rest.option}", len(rest.scenarios))
             self._wrapped(" ".join(map(safe, rest.scenarios)), "    ", "dim")
-        if rest is not None and rest.contracts:
             self._heading("contracts that only these exercise", len(rest.contracts))
             self._wrapped(" ".join(rest.contracts), "    ")
-        if not self._played.left_out:
-            return
         self._heading("scenarios that are not applicable here", len(self._played.left_out))
         for reason, scenarios in self._played.reasons().items():
             self._line(f"    {safe(reason)} ({len(scenarios)})", "dim")
@@ -337,8 +333,6 @@ class RunReport(TerminalReport):
         return played.failed if self._run.debug else played.failed.splitlines()[0]
 
     def _scenarios(self, title: str, scenarios: list[tuple[str, str]]) -> None:
-        if not scenarios:
-            return
         self._heading(title, len(scenarios), "bold yellow")
         for name, reason in scenarios:
             self._line(f"    {safe(name)}", "bold")

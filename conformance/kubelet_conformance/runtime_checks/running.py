@@ -5,7 +5,6 @@ import io
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,28 +127,27 @@ async def _over_socket(
     run: RuntimeRun, wanted: Wanted, scenarios: Iterable[RuntimeScenario], kubernetes: str, concurrency: int
 ) -> None:
     async with opened(wanted) as target:
-        run.name, run.version = target.name, target.version
-        ended = partial(
-            run_all, target, scenarios, wanted.run_id, kubernetes, concurrency, run.outcomes.append
-        )
-        whole = await run_and_remove(target, wanted.run_id, ended)
-        run.outcomes, run.left = whole.outcomes, whole.left
+        await run_and_remove(run, target, scenarios, wanted.run_id, kubernetes, concurrency)
 
 
-async def run_and_remove(
-    target: DirectRuntime, run_id: str, outcomes: Callable[[], Awaitable[list[CheckResult]]]
-) -> RuntimeRun:
+async def run_and_remove(  # noqa: PLR0913, PLR0917 - what is played, where, and what it leaves
+    run: RuntimeRun,
+    target: DirectRuntime,
+    scenarios: Iterable[RuntimeScenario],
+    run_id: str,
+    kubernetes: str,
+    concurrency: int = CONCURRENCY,
+) -> None:
     """Play runtime scenarios and remove what they left at the runtime, also when the run is broken off."""
-    run = RuntimeRun(target.name, target.version)
+    run.name, run.version = target.name, target.version
     try:
         await _see_that_containers_run(target, run_id)
-        run.outcomes = await outcomes()
+        await _run_all(run.outcomes, target, scenarios, run_id, kubernetes, concurrency)
     except BaseException:
         for each in await _sweep(target, run_id, in_haste=True):
             complain(left_behind(each))
         raise
     run.left = await _sweep(target, run_id)
-    return run
 
 
 def left_behind(what: str) -> str:
@@ -202,37 +200,33 @@ async def run_one(
     return CheckResult(scenario, file.getvalue(), unmet, failed, impossible)
 
 
-async def run_all(  # noqa: PLR0913, PLR0917 - what is played, where, and who follows it
+async def _run_all(  # noqa: PLR0913, PLR0917 - what is played, where, and what comes of it
+    outcomes: list[CheckResult],
     target: DirectRuntime,
     scenarios: Iterable[RuntimeScenario],
     run_id: str,
     kubernetes: str,
     concurrency: int,
-    ended: Callable[[CheckResult], None] | None = None,
-) -> list[CheckResult]:
+) -> None:
     """Play scenarios, at most `concurrency` in parallel; those that must be alone are played afterwards.
 
-    Calls `ended` with each that is over.
+    Adds the outcome of each that is over, and puts all in the order of the scenarios in the end.
     """
     every = list(scenarios)
     places = asyncio.Semaphore(concurrency)
 
-    async def in_turn(scenario: RuntimeScenario) -> CheckResult:
+    async def in_turn(scenario: RuntimeScenario) -> None:
         async with places:
-            outcome = await run_one(target, scenario, run_id, kubernetes)
-        if ended is not None:
-            ended(outcome)
-        return outcome
+            outcomes.append(await run_one(target, scenario, run_id, kubernetes))
 
     async with asyncio.TaskGroup() as group:
-        tasks = {
-            scenario.name: group.create_task(in_turn(scenario)) for scenario in every if not scenario.alone
-        }
-    outcomes = {name: task.result() for name, task in tasks.items()}
+        for scenario in every:
+            if not scenario.alone:
+                group.create_task(in_turn(scenario))
     for scenario in every:
         if scenario.alone:
-            outcomes[scenario.name] = await in_turn(scenario)
-    return [outcomes[scenario.name] for scenario in every]
+            await in_turn(scenario)
+    outcomes.sort(key=lambda outcome: every.index(outcome.scenario))
 
 
 def _said(error: Any) -> str:  # noqa: ANN401 - the methods of grpc's errors are those of their kind
@@ -254,7 +248,7 @@ async def _see_that_containers_run(target: DirectRuntime, run_id: str) -> None:
     recorder = Recorder(target.now)
     runtime = Runtime(target, recorder, "trial", run_id)
     try:
-        container = await (await runtime.sandbox()).running(target.commands.exit(0))
+        container = await runtime.running(target.commands.exit(0))
         status = await container.end()
     except grpc.RpcError as error:
         failed: Any = error

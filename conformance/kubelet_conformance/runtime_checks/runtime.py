@@ -98,6 +98,10 @@ class Runtime:
         reply = await self.call("RunPodSandbox", cri.RunPodSandboxRequest(config=asked))
         return self.adopted(reply.pod_sandbox_id, asked)
 
+    async def running(self, command: Sequence[str] | None = None, name: str = "web") -> MadeContainer:
+        """Run a container in a sandbox of its own."""
+        return await (await self.sandbox(name)).running(command)
+
     def adopted(self, sandbox_id: str, config: cri.PodSandboxConfig) -> MadeSandbox:
         """A sandbox that was run, to be cleaned up too."""
         made = MadeSandbox(self, sandbox_id, config)

@@ -17,10 +17,11 @@ from kubelet_command import Machine, on_machine
 from on_loop import on_loop
 
 from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.containerd.host import mounts_below
 from kubelet_conformance.targets.controls import MANIFEST_URL, KubeletEndedError, NotPossibleError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk
 from kubelet_conformance.targets.process.child import Child
-from kubelet_conformance.targets.process.cleanup import clear, mounts_below
+from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.pod_watch import event_fields
@@ -322,7 +323,7 @@ def test_clearing_an_empty_folder(tmp_path: Path) -> None:
     assert clear(tmp_path, ("link", "absent")) == []
     assert [each.name for each in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept" / "file").exists()
-    assert mounts_below(tmp_path) == []
+    assert mounts_below(tmp_path) == ()
 
 
 @on_loop

@@ -15,7 +15,7 @@ from kubelet_conformance.recording.transcript import Counts
 from kubelet_conformance.recording.writer_process import Recorded, write
 from kubelet_conformance.reports.jsonreport import check_report
 from kubelet_conformance.reports.output import as_json, complain, deliver, drawn
-from kubelet_conformance.reports.progress import Recording
+from kubelet_conformance.reports.progress import Line
 from kubelet_conformance.reports.run import Exit, Run, concluded
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.terminal import print_check
@@ -84,7 +84,7 @@ class _ProgressReporter:
     """Reports its progress on standard error."""
 
     def __init__(self) -> None:
-        self._line = Recording()
+        self._line = Line()
         self._broken = 0
 
     def complain(self, problem: str) -> None:
@@ -105,7 +105,7 @@ class _ProgressReporter:
         """A second has passed."""
         broken = f", {self._broken} broken" if self._broken else ""
         minutes, seconds = divmod(int(counts.t), 60)
-        self._line.update(
+        self._line.show(
             f"{minutes:02}:{seconds:02} {safe(path)}: {counts.records:,} records, {counts.calls:,} calls, "
             f"{counts.clients} connected{broken}"
         )

@@ -20,7 +20,7 @@ _HASTE = 0.01
 @runtime_scenario("CRI-33")
 async def a_slow_stop_delays_no_other_pod(runtime: Runtime) -> None:
     """While a container of one pod takes its time to stop, do everything that a pod needs in another."""
-    slow = await (await runtime.sandbox("slow")).running(runtime.target.commands.run(stop_delay=_LONG))
+    slow = await runtime.running(runtime.target.commands.run(stop_delay=_LONG), name="slow")
     await runtime.wait(_BEGUN_SECONDS)
     async with runtime.meanwhile(slow.stop(_GRACE)) as stopping:
         await runtime.wait(_BEGUN_SECONDS)
@@ -38,12 +38,12 @@ async def a_slow_stop_delays_no_other_pod(runtime: Runtime) -> None:
 @runtime_scenario("CRI-33")
 async def a_slow_command_delays_no_other_call(runtime: Runtime) -> None:
     """While a command runs in one pod, and another in the same container, start a second pod."""
-    busy = await (await runtime.sandbox("busy")).running()
+    busy = await runtime.running(name="busy")
     lasting = busy.execute(runtime.target.commands.execute(0, seconds=_GRACE))
     async with runtime.meanwhile(lasting) as command:
         await runtime.wait(_BEGUN_SECONDS)
         await busy.execute(runtime.target.commands.execute(0))
-        await (await runtime.sandbox("other")).running()
+        await runtime.running(name="other")
         met = not command.done()
         runtime.expect("CRI-33", "calls are answered while a command runs in a container", met=met)
 
@@ -51,7 +51,7 @@ async def a_slow_command_delays_no_other_call(runtime: Runtime) -> None:
 @runtime_scenario("CRI-32")
 async def a_stop_goes_on_without_its_caller(runtime: Runtime) -> None:
     """Leave a StopContainer before its timeout is over; the container ends all the same."""
-    container = await (await runtime.sandbox()).running(runtime.target.commands.run(stop_delay=_LONG))
+    container = await runtime.running(runtime.target.commands.run(stop_delay=_LONG))
     await runtime.wait(_BEGUN_SECONDS)
     await runtime.ended(container.stop(_GRACE, timeout=_LEAVES))
     met = await runtime.until(container.has_ended, _GRACE + _SOON / 2)
@@ -61,7 +61,7 @@ async def a_stop_goes_on_without_its_caller(runtime: Runtime) -> None:
 @runtime_scenario("CRI-32")
 async def a_stop_can_be_made_again(runtime: Runtime) -> None:
     """Leave a StopContainer with a very long timeout, and make another, as a restarted kubelet does."""
-    container = await (await runtime.sandbox()).running(runtime.target.commands.run(stop_delay=_LONG))
+    container = await runtime.running(runtime.target.commands.run(stop_delay=_LONG))
     await runtime.wait(_BEGUN_SECONDS)
     await runtime.ended(container.stop(_LONG, timeout=_LEAVES))
     again = cri.StopContainerRequest(container_id=container.id, timeout=1)

@@ -73,8 +73,7 @@ async def a_process_may_end_at_once(runtime: Runtime) -> None:
 @runtime_scenario("CRI-16")
 async def a_killed_process_has_the_code_of_its_signal(runtime: Runtime) -> None:
     """Stop a container without a grace period."""
-    sandbox = await runtime.sandbox()
-    container = await sandbox.running(runtime.target.commands.run(stop_delay=60))
+    container = await runtime.running(runtime.target.commands.run(stop_delay=60))
     await container.stop(0)
     code = (await container.status()).exit_code
     runtime.expect("CRI-16", f"a process that was killed has exit code {_KILLED}", met=code == _KILLED)
@@ -113,8 +112,7 @@ async def dead_containers_stay(runtime: Runtime) -> None:
 @runtime_scenario("CRI-15")
 async def a_container_is_removed_by_force(runtime: Runtime) -> None:
     """Remove a container that runs, look for it, and remove it again."""
-    sandbox = await runtime.sandbox()
-    container = await sandbox.running()
+    container = await runtime.running()
     request = cri.RemoveContainerRequest(container_id=container.id)
     await runtime.attempt("RemoveContainer", request)
     await runtime.look()

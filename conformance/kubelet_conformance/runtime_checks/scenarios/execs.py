@@ -15,7 +15,7 @@ _OUTPUT_BYTES_MAX = 16 << 20
 @runtime_scenario("CRI-26")
 async def an_exit_code_is_an_answer(runtime: Runtime) -> None:
     """Execute commands that end with 0 and otherwise, and one that takes a while without a limit."""
-    container = await (await runtime.sandbox()).running()
+    container = await runtime.running()
     commands = runtime.target.commands
     for code in (0, 3):
         request = cri.ExecSyncRequest(container_id=container.id, cmd=commands.execute(code), timeout=10)
@@ -39,7 +39,7 @@ async def a_command_is_killed_with_what_it_began(runtime: Runtime) -> None:
 
 
 async def _outlast(runtime: Runtime, command: list[str]) -> None:
-    container = await (await runtime.sandbox()).running()
+    container = await runtime.running()
     request = cri.ExecSyncRequest(container_id=container.id, cmd=command, timeout=1)
     ended = await runtime.attempt("ExecSync", request)
     runtime.expect("CRI-26", "a command at its limit is DEADLINE_EXCEEDED", met=ended == "DEADLINE_EXCEEDED")
@@ -51,7 +51,7 @@ async def _outlast(runtime: Runtime, command: list[str]) -> None:
 @runtime_scenario("CRI-26")
 async def output_has_a_limit(runtime: Runtime) -> None:
     """Execute a command that prints more than 16 MiB."""
-    container = await (await runtime.sandbox()).running()
+    container = await runtime.running()
     command = runtime.target.commands.execute(0, output_bytes=_OUTPUT_BYTES_MAX + (1 << 20))
     request = cri.ExecSyncRequest(container_id=container.id, cmd=command, timeout=_LONG)
     size = 0

@@ -12,7 +12,7 @@ _WRITTEN_SECONDS = 5.0
 @runtime_scenario("CRI-36", needs=("files",))
 async def what_is_printed_is_in_the_log(runtime: Runtime) -> None:
     """Start a container that prints a line, look for its log at once, and for the line soon."""
-    container = await (await runtime.sandbox()).running(runtime.target.commands.run(says=_PRINTED))
+    container = await runtime.running(runtime.target.commands.run(says=_PRINTED))
     runtime.look_at_log(container.log)
 
     async def is_written() -> bool:

@@ -38,7 +38,7 @@ async def a_restart_changes_nothing(runtime: Runtime) -> None:
 async def what_is_unknown_can_be_stopped(runtime: Runtime) -> None:
     """Let the runtime lose track of a container, list everything, stop that container, and remove it."""
     state_loss = _state_loss(runtime)
-    container = await (await runtime.sandbox()).running()
+    container = await runtime.running()
     state_loss.lose_track(container.id)
     await runtime.ended(runtime.look())
     await container.status()

@@ -15,8 +15,7 @@ _BEGUN_SECONDS = 0.5
 @runtime_scenario("CRI-13", "CRI-14", "CRI-16")
 async def a_stop_waits_for_its_timeout(runtime: Runtime) -> None:
     """Stop a container whose process does not end when it is asked to."""
-    sandbox = await runtime.sandbox()
-    container = await sandbox.running(runtime.target.commands.run(stop_delay=_LONG))
+    container = await runtime.running(runtime.target.commands.run(stop_delay=_LONG))
     await runtime.wait(_BEGUN_SECONDS)
     took = await container.stop(_GRACE)
     await container.status()
@@ -27,8 +26,7 @@ async def a_stop_waits_for_its_timeout(runtime: Runtime) -> None:
 @runtime_scenario("CRI-13", "CRI-16")
 async def a_stop_ends_with_the_process(runtime: Runtime) -> None:
     """Stop a container whose process ends when it is asked to, with a code of its own."""
-    sandbox = await runtime.sandbox()
-    container = await sandbox.running(runtime.target.commands.run(stop_code=5))
+    container = await runtime.running(runtime.target.commands.run(stop_code=5))
     await runtime.wait(_BEGUN_SECONDS)
     took = await container.stop(_LONG // 2)
     code = (await container.status()).exit_code
@@ -39,8 +37,7 @@ async def a_stop_ends_with_the_process(runtime: Runtime) -> None:
 @runtime_scenario("CRI-13", "CRI-14")
 async def no_timeout_kills_at_once(runtime: Runtime) -> None:
     """Stop a container with a timeout of 0."""
-    sandbox = await runtime.sandbox()
-    container = await sandbox.running(runtime.target.commands.run(stop_delay=_LONG))
+    container = await runtime.running(runtime.target.commands.run(stop_delay=_LONG))
     await container.stop(0)
     await container.status()
     await runtime.look()
@@ -49,8 +46,7 @@ async def no_timeout_kills_at_once(runtime: Runtime) -> None:
 @runtime_scenario("CRI-13")
 async def a_later_stop_may_be_shorter(runtime: Runtime) -> None:
     """Stop a container with a long timeout, and while that lasts with none."""
-    sandbox = await runtime.sandbox()
-    container = await sandbox.running(runtime.target.commands.run(stop_delay=_LONG))
+    container = await runtime.running(runtime.target.commands.run(stop_delay=_LONG))
     await runtime.wait(_BEGUN_SECONDS)
     began = runtime.now
     async with runtime.meanwhile(container.stop(_LONG // 3)):

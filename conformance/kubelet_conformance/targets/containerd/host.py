@@ -1,5 +1,6 @@
 """What is read of the machine: processes, mounts, cgroups, network links."""
 
+import os
 import re
 import struct
 from collections.abc import Iterator
@@ -28,6 +29,13 @@ def mounts(pid: str = "self") -> tuple[Mount, ...]:
     """The mounts that a process sees, in the order in which they were made; none if it is gone."""
     text = _text(_PROC / pid / "mountinfo")
     return tuple(_mount(line) for line in text.splitlines())
+
+
+def mounts_below(folder: Path) -> tuple[str, ...]:
+    """Where something is mounted in the folder, or on it; the innermost first."""
+    top = os.path.realpath(folder)
+    points = [each.point for each in reversed(mounts())]
+    return tuple(point for point in points if point == top or point.startswith(f"{top}/"))
 
 
 def _mount(line: str) -> Mount:

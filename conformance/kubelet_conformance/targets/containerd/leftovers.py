@@ -23,12 +23,6 @@ def processes(home: Home) -> tuple[int, ...]:
     return (*host.marked_processes(home.mark), *host.container_processes(home.folder))
 
 
-def mount_points(home: Home) -> tuple[str, ...]:
-    """What is mounted in its folder, pinned network namespaces too, in the order to unmount it in."""
-    inside = f"{home.folder}/"
-    return tuple(each.point for each in reversed(host.mounts()) if each.point.startswith(inside))
-
-
 def ids(home: Home) -> frozenset[str]:
     """The ids of its sandboxes and containers, as far as it has not forgotten them."""
     folders = [
@@ -75,7 +69,7 @@ def leftovers(home: Home, known: Iterable[str] = ()) -> tuple[str, ...]:
 def _leftovers(home: Home, known: frozenset[str]) -> Iterator[str]:
     for pid in processes(home):
         yield f"process {pid}: {host.words_of(pid)}"
-    for point in mount_points(home):
+    for point in host.mounts_below(home.folder):
         yield f"mount {point}"
     if home.name in host.links():
         yield f"bridge {home.name}"

@@ -23,7 +23,6 @@ from kubelet_conformance.targets.containerd.leftovers import (
     cgroups,
     ids,
     leftovers,
-    mount_points,
     network_results,
     shim_sockets,
 )
@@ -151,7 +150,7 @@ def _kill_all(pids: Iterable[int]) -> None:
 
 def _unmount(home: Home) -> None:
     for _ in range(_ROUNDS_MAX):
-        points = mount_points(home)
+        points = host.mounts_below(home.folder)
         if not points:
             return
         # One that went by itself meanwhile is no failure: what counts is that none is left.

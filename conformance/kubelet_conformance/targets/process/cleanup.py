@@ -6,16 +6,9 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from kubelet_conformance.targets.containerd.host import mounts
+from kubelet_conformance.targets.containerd.host import mounts_below
 
 _SECONDS_MAX = 30
-
-
-def mounts_below(folder: Path) -> list[str]:
-    """Where something is mounted in the folder, or on it; the innermost first."""
-    points = [each.point for each in mounts()]
-    top = os.path.realpath(folder)
-    return [point for point in reversed(points) if point == top or point.startswith(f"{top}/")]
 
 
 def clear(folder: Path, entries: Iterable[str]) -> list[str]:
