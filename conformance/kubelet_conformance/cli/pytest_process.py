@@ -71,16 +71,11 @@ class _Ending:
             sys.__unraisablehook__(args)
 
     def pytest_collectstart(self) -> None:
-        """End here if the run was interrupted."""
-        self._end_if_interrupted()
-
-    def pytest_runtest_logstart(self) -> None:
-        """End here if the run was interrupted."""
-        self._end_if_interrupted()
-
-    def _end_if_interrupted(self) -> None:
+        """End here if the run was interrupted, and so before each scenario."""
         if self._is_interrupted:
             raise KeyboardInterrupt
+
+    pytest_runtest_logstart = pytest_collectstart
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Say what ended it: Ctrl-C, or a scenario's module that cannot be imported."""

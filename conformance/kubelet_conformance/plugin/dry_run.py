@@ -134,37 +134,28 @@ class _Control:
 
 
 def _look_at(recorder: Recorder, found: DryRun) -> None:
+    request: Any
     for seen in recorder.records:
         match seen:
-            case RecordedCall():
-                _look_at_call(seen, found)
+            case RecordedCall(rpc="RunPodSandbox"):
+                request = seen.request
+                found.handlers.update(filter(None, [request.runtime_handler]))
+            case RecordedCall(rpc="CreateContainer"):
+                request = seen.request
+                image = request.config.image
+                found.images.add(image.user_specified_image or image.image)
             case RecordedReply() if seen.call.rpc == "PullImage" and not isinstance(seen.outcome, Failed):
-                request: Any = seen.call.request
+                request = seen.call.request
                 found.pulled.add(request.image.image)
-            case Item():
-                _look_at_item(seen, found)
+            case Item(kind="probe"):
+                found.servers = True
+            case Item(kind="pod", fields={"op": "set", "pod": pod}):
+                spec: Mapping[str, Any] = pod.get("spec") or {}
+                containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+                ports = [port for each in containers for port in each.get("ports") or ()]
+                found.host_ports |= any(port.get("hostPort") for port in ports)
             case _:
                 pass
-
-
-def _look_at_call(call: RecordedCall, found: DryRun) -> None:
-    request: Any = call.request
-    if call.rpc == "RunPodSandbox":
-        if request.runtime_handler:
-            found.handlers.add(request.runtime_handler)
-    elif call.rpc == "CreateContainer":
-        image = request.config.image
-        found.images.add(image.user_specified_image or image.image)
-
-
-def _look_at_item(item: Item, found: DryRun) -> None:
-    if item.kind == "probe":
-        found.servers = True
-    elif item.kind == "pod" and item.fields["op"] == "set":
-        spec: Mapping[str, Any] = item.fields["pod"].get("spec") or {}
-        containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-        ports = [port for each in containers for port in each.get("ports") or ()]
-        found.host_ports |= any(port.get("hostPort") for port in ports)
 
 
 class Place(StrEnum):

@@ -210,7 +210,7 @@ class Scenarios:
             self._other_failed |= report.failed
             self._tell(report)
         elif not self._is_worker():
-            self.session().add(unpacked(played) if isinstance(played, str) else played)
+            self.session().played.append(unpacked(played) if isinstance(played, str) else played)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say so if nothing is left to play, and begin to show progress."""

@@ -71,7 +71,7 @@ class Session:
     def play(
         self, function: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
     ) -> Played:
-        """Play one scenario here; `add` takes it where the report is made."""
+        """Play one scenario here; the process that makes the report adds it to `played`."""
         if self._stage is None:
             raise RuntimeError("on a real runtime scenarios are played by LiveRun")
         path, version = self.folder / f"{named.name}.jsonl", self.options.choice.kubernetes
@@ -109,10 +109,6 @@ class Session:
             for result in check.results.values()
             if result.outcome.verdict is Verdict.ERROR or fails(result, run)
         ]
-
-    def add(self, played: Played) -> None:
-        """Take in what came of a scenario, played here or in another process."""
-        self.played.append(played)
 
     def interrupt(self) -> None:
         """Nothing more is played: the report has what was."""

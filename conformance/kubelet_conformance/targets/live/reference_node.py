@@ -1,9 +1,7 @@
 """The reference kubelet in this process, with an API server, a manifest folder and a URL, on wall time."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -20,6 +18,7 @@ from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
 from kubelet_conformance.targets.in_process.machine import configuration
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
 from kubelet_conformance.targets.process.kubelet_paths import CONFIGURATION
+from kubelet_conformance.targets.process.manifest_api import unique_uids
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import ApiCore
@@ -74,7 +73,7 @@ class ReferenceNode:
         self._settings = _settings(folder, node_name, settings)
         self._events = _Events(recorder, know)
         self._lives = 0
-        core = ApiCore(clock.wall_ns, _unique_uids())
+        core = ApiCore(clock.wall_ns, unique_uids())
         record_pods(core, recorder, node_name)
         self._kubelet_api = KubeletApi(core, recorder)
         self.api = WorldApi(core, self._kubelet_api.connection, node_name)
@@ -144,9 +143,3 @@ def _settings(folder: Path, node_name: str, given: Mapping[str, object]) -> Sett
         root_dir=f"{folder}/kubelet",
         pod_logs_dir=f"{folder}/pods",
     )
-
-
-def _unique_uids() -> Callable[[], str]:
-    """UIDs that no other life of a node had."""
-    life, numbers = os.urandom(4).hex(), count(1)
-    return lambda: f"{life}-0000-4000-8000-{next(numbers):012x}"

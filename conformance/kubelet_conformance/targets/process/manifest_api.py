@@ -38,13 +38,13 @@ class FolderApi(ApiControl):
         self._shown = shown
         self._wanted: dict[tuple[str, str], Json] = {}
         self._deleted: dict[tuple[str, str], None] = {}
-        self._life, self._numbers = os.urandom(4).hex(), count(1)
+        self._new_uid = unique_uids()
 
     def create(self, manifest: Json) -> Json:
         """Write the pod's manifest; what the kubelet is to make of it comes back."""
         _check_references(manifest, may_refer=self._may_refer)
         given: Json = manifest["metadata"]
-        uid = given.get("uid") or f"{self._life}-0000-4000-8000-{next(self._numbers):012x}"
+        uid = given.get("uid") or self._new_uid()
         metadata: Json = {**given, "namespace": given.get("namespace", "default"), "uid": uid}
         pod: Json = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
         key = metadata["namespace"], metadata["name"] + self._suffix
@@ -147,6 +147,12 @@ class FolderRehearsal:
 
     def _check_get(self, namespace: str, name: str) -> None:
         _check_not_deleted((namespace, name), self._deleted)
+
+
+def unique_uids() -> Callable[[], str]:
+    """UIDs that no other life of a node had."""
+    life, numbers = os.urandom(4).hex(), count(1)
+    return lambda: f"{life}-0000-4000-8000-{next(numbers):012x}"
 
 
 def _check_references(manifest: Json, *, may_refer: bool) -> None:
