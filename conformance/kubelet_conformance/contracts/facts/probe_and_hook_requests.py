@@ -47,16 +47,12 @@ def senders(spec: ContainerSpec) -> Iterator[Asked]:
 
 def asked_by(pod: Pod, record: Probe) -> list[Asked]:
     """The probes and hooks of the pod that would send this request, to whatever host."""
-    return [one for spec in _specs(pod) for one in senders(spec) if _asks(one, record)]
+    return [one for _, spec in pod.entries.values() for one in senders(spec) if _asks(one, record)]
 
 
 def askers_anywhere(m: Moment, record: Probe) -> list[Asked]:
     """The probes and hooks of all pods of the node that would send this request."""
     return [one for pod in m.world.pods.values() for one in asked_by(pod, record)]
-
-
-def _specs(pod: Pod) -> list[ContainerSpec]:
-    return [spec for _, spec in pod.entries.values()]
 
 
 def _asks(asked: Asked, record: Probe) -> bool:

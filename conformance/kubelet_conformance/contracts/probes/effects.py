@@ -181,7 +181,7 @@ def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
         comes_back = pod_set().where(is_sent_for(pod))
         for name, probe in probes.exec_probes(container).items():
             late = probes.runs_probe(container, probe).where(lambda n: n.t - begun > REACTION)
-            if name == "readiness" and _ready_to_go_on(m, container):
+            if name == "readiness" and probes.runs_of(container, "readiness", m).total > 0:
                 yield answered(
                     by=probes.runs_probe(container, probe),
                     within=probe.period_seconds + REACTION,
@@ -195,10 +195,6 @@ def liveness_ends_with_the_deletion(m: Moment, pod: Pod) -> Iterator[Finding]:
                     not_before=late,
                     text=f"container {container.name} ends and is not probed for {name}",
                 )
-
-
-def _ready_to_go_on(m: Moment, container: Container) -> bool:
-    return probes.runs_of(container, "readiness", m).total > 0
 
 
 @contract("PROBE-22", on=probes.PROBED.either(call("ExecSync")), needs=(CRI, PODS, EVERY_EVENT))

@@ -2,16 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from kubelet_conformance.contract import (
-    Answered,
-    Container,
-    Execution,
-    Moment,
-    Pattern,
-    Pod,
-    Predicate,
-    Sandbox,
-)
+from kubelet_conformance.contract import Answered, Container, Moment, Pattern, Pod, Predicate, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, event, exited, status
@@ -208,7 +199,7 @@ def hook_is_delivered_at_least_once(m: Moment, pod: Pod, container: Container) -
     if pod.termination is None or not pod.wanted or container.state != "running":
         return None
     runs = [hook for hook in container.hooks if hook.cmd == command]
-    cut = [hook for hook in runs if _was_cut_short(hook, began)]
+    cut = [hook for hook in runs if hook.call.t < began and hook.exit_code is None and not hook.failed]
     if not cut or any(hook.call.t < began and hook.exit_code is not None for hook in runs):
         return None
     if any(hook.call.t >= began for hook in runs):
@@ -216,7 +207,3 @@ def hook_is_delivered_at_least_once(m: Moment, pod: Pod, container: Container) -
     return broken(
         f"the preStop hook of {container.name} was cut short and is not run again", cut[-1].call.seq
     )
-
-
-def _was_cut_short(hook: Execution, began: float) -> bool:
-    return hook.call.t < began and hook.exit_code is None and not hook.failed

@@ -9,6 +9,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, kubelet, status
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, worker_is_busy
+from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, REACTION, ROUNDING
 from kubelet_conformance.trace.world.in_flight import is_the_workers
 
@@ -62,12 +63,11 @@ _KEEPS_THE_WORKER = call("PullImage", "ExecSync", "StopContainer").where(is_the_
 
 def _is_ended(m: Moment, pod: Pod, deadline: float, slack: float) -> Answered:
     ends = call("StopContainer", "ExecSync", "StopPodSandbox").where(lambda n: n.t >= deadline - ROUNDING)
-    other = status().where(lambda n: n.status is not None and n.status.terminal)
     busy = _KEEPS_THE_WORKER.where(lambda n: n.t < deadline - ROUNDING)
     return answered(
         by=ends.where(of(pod)),
         within=max(deadline + ROUNDING - m.t, 0.0) + slack,
-        unless=other.either(TERMINATION_ASKED, call("RunPodSandbox"), busy).where(of(pod)).either(FAULT),
+        unless=FINISHED.either(TERMINATION_ASKED, call("RunPodSandbox"), busy).where(of(pod)).either(FAULT),
         whole_node=True,
         text=f"pod {pod.name} is ended, whose time was over at {deadline:.1f} s,",
     )
