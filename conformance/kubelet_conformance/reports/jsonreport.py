@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kubelet_conformance.contract.baseline import MAIN_CLAUSE, Baseline, Deviation
+from kubelet_conformance.contract.baseline import MAIN_CLAUSE, Baseline
 from kubelet_conformance.contract.checking import Check, Result, Trace
 from kubelet_conformance.contract.stalls import Stalls
 from kubelet_conformance.contract.verdicts import Evidence, Verdict
@@ -86,14 +86,6 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 
 def _baseline(baseline: Baseline) -> dict[str, Any]:
-    return {"path": baseline.path, "stale": [_deviation(each) for each in baseline.stale()]}
-
-
-def _deviation(deviation: Deviation) -> dict[str, Any]:
-    return {
-        "id": deviation.id,
-        "clause": deviation.clause,
-        "scenario": deviation.scenario,
-        "reason": deviation.reason,
-        "line": deviation.line,
-    }
+    fields = ("id", "clause", "scenario", "reason", "line")
+    stale = [{name: getattr(each, name) for name in fields} for each in baseline.stale()]
+    return {"path": baseline.path, "stale": stale}
