@@ -26,7 +26,7 @@ Outcome: TypeAlias = tuple[tuple[str, ...], str]
 """The contracts that were broken, and what went wrong in the suite itself."""
 
 _OTHER_WAIT_SECONDS = 600.0
-"""How long one wait may take (s, virtual) in a scenario about something else, which may be in vain."""
+"""How long one wait may take (s, virtual) in a scenario about something else, where it may time out."""
 _KNOWN: dict[bytes, Outcome] = {}
 """The outcome of each trace: many bugs leave a trace unchanged, so the same ones recur."""
 

@@ -60,7 +60,7 @@ class LiveEnvironment:
 
     `process` is the kubelet where it is a process of its own, None for the one in this process. `private` is
     the runtime's other side, where it is one of our own; `fake` is there where the runtime is the fake.
-    Kubelets that are `isolated` have mount namespaces; so many start at a time as `starts` lets.
+    Kubelets that are `isolated` have mount namespaces; `starts` limits how many start in parallel.
     """
 
     choice: Choice
