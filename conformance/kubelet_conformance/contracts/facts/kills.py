@@ -280,11 +280,12 @@ def is_killed_already(m: Moment, container: Container) -> bool:
 def was_killed_alone(pod: Pod, container: Container) -> bool:
     """The container was stopped for its own hook or probe, and that ended the pod: none waited for it."""
     sandbox = container.sandbox
-    if pod.termination is not None or sandbox is None or is_of_a_former_instance(container):
+    if pod.termination is not None or sandbox is None:
         return False
     if sandbox.state != "ready":
         last = container.stops[-1].call.t if container.stops else math.inf
-        return sandbox.died_t is not None and last < sandbox.died_t
+        is_alone = sandbox.died_t is not None and last < sandbox.died_t
+        return is_alone and not is_of_a_former_instance(container)
     if _has_unseen_hook(container):
         return True  # The trace does not show what became of it.
     if any(hook.failed for hook in pods.post_starts(container)):
@@ -363,7 +364,8 @@ def _hook_before_stop(container: Container) -> float | None:
 
 
 def _kills_of_siblings(pod: Pod, container: Container, life: float) -> list[float]:
-    since = max(life, pod.termination.t if pod.termination else container.started_t or 0.0)
+    end = pod.former_end if is_of_a_former_instance(container) else pod.termination
+    since = max(life, end.t if end is not None else container.started_t or 0.0)
     others = [c for c in pod.every_container() if c.name != container.name and not was_killed_alone(pod, c)]
     stops = [
         stop.call.t

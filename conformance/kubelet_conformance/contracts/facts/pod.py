@@ -188,9 +188,10 @@ def is_first_of_this_life(m: Moment) -> bool:
 
 def known_to_kubelet(pod: Pod, node: Node) -> bool:
     """Some source has sent this pod to the present kubelet; False only where certainly none has."""
+    is_sent = pod.manifest is not None or not node.born
     if pod.termination is not None and not pod.wanted:
-        return node.started_t is None or node.started_t < pod.termination.t
-    return pod.manifest is not None or not node.born or _was_begun_in_this_life(pod, node)
+        is_sent = node.started_t is None or node.started_t < pod.termination.t
+    return is_sent or _was_begun_in_this_life(pod, node)
 
 
 def may_be_unknown(pod: Pod, node: Node) -> bool:
@@ -203,15 +204,10 @@ def may_be_unknown(pod: Pod, node: Node) -> bool:
     return (is_unnoticed and not _was_begun_in_this_life(pod, node)) or not known_to_kubelet(pod, node)
 
 
-def is_dead_orphan(pod: Pod, sandbox: Sandbox, node: Node) -> bool:
-    """The pod may be unknown, and its sandbox died: nothing runs that could be killed, it is garbage."""
-    return sandbox.died_t is not None and may_be_unknown(pod, node)
-
-
 def _was_begun_in_this_life(pod: Pod, node: Node) -> bool:
-    """The present kubelet has run its sandbox: it knew the pod, though its manifest may be removed."""
-    run = pod.sandbox.run if pod.sandbox is not None else None
-    return run is not None and node.started_t is not None and run.t >= node.started_t
+    """The present kubelet has brought it up: it knew the pod, though its manifest may be removed."""
+    begun = (pod.sandbox.run if pod.sandbox is not None else None, pod.create)
+    return any(one is not None and node.started_t is not None and one.t >= node.started_t for one in begun)
 
 
 def has_ended_for_good(pod: Pod, reported: PodStatus | None = None) -> bool:

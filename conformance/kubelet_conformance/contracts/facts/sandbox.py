@@ -2,9 +2,9 @@
 
 from typing import Literal, NamedTuple
 
-from kubelet_conformance.contract import Metadata, Moment, Pattern, Pod, Sandbox
+from kubelet_conformance.contract import Metadata, Moment, Node, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.patterns import call, done, failed, status
-from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED
+from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, may_be_unknown
 from kubelet_conformance.contracts.tables.table import Row, Table
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
@@ -138,3 +138,8 @@ REPLACEMENTS = Table[StandingSeen, Literal["run another", "use it"]](
 def why_replaced(pod: Pod) -> str | None:
     """Why the pod needs another sandbox than those that stand; None where it needs none."""
     return REPLACEMENTS.row(StandingSeen(pod, standing(pod))).why or None
+
+
+def is_dead_orphan(pod: Pod, sandbox: Sandbox, node: Node) -> bool:
+    """The pod may be unknown, and its sandbox died: nothing runs that could be killed, it is garbage."""
+    return sandbox.died_t is not None and may_be_unknown(pod, node)

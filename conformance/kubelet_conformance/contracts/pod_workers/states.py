@@ -22,7 +22,7 @@ from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.container import REMAKING
 from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itself
-from kubelet_conformance.contracts.facts.sandbox import FINISHED
+from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.status import are_sampled
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, CreateContainerRequest
@@ -145,9 +145,7 @@ def failed_termination_is_tried_again(m: Moment, pod: Pod) -> Findings:
         return None
     if is_left_to_itself(m, pod):
         return None
-    if _was_stopped(pod, m.sandbox) or (
-        m.sandbox is not None and pods.is_dead_orphan(pod, m.sandbox, m.node)
-    ):
+    if _was_stopped(pod, m.sandbox) or (m.sandbox is not None and is_dead_orphan(pod, m.sandbox, m.node)):
         return None
     graceful = pod.termination.cause == "deleted" and bool(pod.termination.grace) and pod.deleted_t is None
     sandbox = m.sandbox

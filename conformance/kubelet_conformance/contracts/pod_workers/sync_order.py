@@ -143,6 +143,8 @@ def deleted_pod_goes_on_terminating(m: Moment, pod: Pod) -> Findings:
     """
     if not _was_to_go(m) or (pod.spec is not None and pod.spec.volumes):
         return None
+    if pod.static and not pod.mirror_uid:
+        return None  # Nothing of it shows its end.
     return answered(
         by=_OVER,
         not_before=event("FailedCreatePodSandBox").either(call("RunPodSandbox")),

@@ -8,8 +8,8 @@ from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, pod_set, status
 from kubelet_conformance.contracts.facts.kills import stops_of_its_pod
-from kubelet_conformance.contracts.facts.pod import goes_on_in, is_dead_orphan, may_be_unknown
-from kubelet_conformance.contracts.facts.sandbox import FINISHED, reported_ips, standing
+from kubelet_conformance.contracts.facts.pod import goes_on_in, may_be_unknown
+from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan, reported_ips, standing
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
 

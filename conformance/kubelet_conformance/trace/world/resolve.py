@@ -357,7 +357,7 @@ def _of_same_content(world: World, source: str, namespace: str, name: str, manif
     key = namespace, name
     static = (pod for pod in world.pods.values() if pod.static and (pod.namespace, pod.name) == key)
     named = [pod for pod in (world.names.get(key),) if pod is not None and pod.wanted and pod.static]
-    alike = (*named, *static, *world.edited.get(key, ()))
+    alike = (*named, *static, *(pod for pod in world.edited.get(key, ()) if not pod.uid))
     return next((pod for pod in alike if pod.source == source and pod.manifest == manifest), None)
 
 

@@ -116,7 +116,7 @@ class World:
 
     def may_yet_run(self, pod: Pod) -> None:
         """The manifest of this static pod is edited or gone, and no sandbox has shown its UID so far."""
-        before = self.edited.get((pod.namespace, pod.name), ())
+        before = (one for one in self.edited.get((pod.namespace, pod.name), ()) if one is not pod)
         self.edited[pod.namespace, pod.name] = (*before, pod)[-_VERSIONS_REMEMBERED:]
 
     def nameless(self, namespace: str, name: str) -> list[Pod]:
