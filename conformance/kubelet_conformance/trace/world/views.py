@@ -345,6 +345,15 @@ class Pod(Entity):
         self.manifest, self.spec = manifest, manifest.spec
         self.traits, self.entries = manifest.spec.traits, manifest.spec.entries
 
+    def adopt(self, stray: Pod) -> None:
+        """Take over the records of this pod that were found before its UID was known: its past is not."""
+        self.born = False
+        self.sandboxes[:0] = stray.sandboxes
+        for name, records in stray.containers.items():
+            self.containers.setdefault(name, [])[:0] = records
+        for one in (*self.sandboxes, *(each for records in self.containers.values() for each in records)):
+            one.pod = self
+
     @property
     def sandbox(self) -> Sandbox | None:
         """The newest sandbox."""

@@ -154,9 +154,13 @@ class World:
         if not metadata.uid:
             return None
         pod = self.pods.get(metadata.uid)
-        if pod is not None:
+        if pod is not None and (pod.manifest is not None or pod.wanted):
             return pod
         waiting = self.waiting(metadata.namespace, metadata.name, metadata.uid, seen_t)
+        if pod is not None:
+            if waiting is None or waiting.set_t is None or seen_t is None or seen_t < waiting.set_t:
+                return pod
+            waiting.adopt(pod)
         if waiting is not None:
             waiting.uid = metadata.uid
             waiting.finished_before = metadata.uid in self._gone
