@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from kubelet_conformance.contract.checking import Check, Trace
+from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.histories.history import History, KeptHistory, keep, name_of
 from kubelet_conformance.histories.play import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
@@ -72,6 +73,7 @@ class Campaign:
     repeated: int = 0
     _records: int = 0
 
+    @deferred_gc()
     def run(self, request: HistoriesRequest) -> None:
         """Play all that was asked for; raises OSError if a find cannot be kept."""
         try:
