@@ -351,8 +351,10 @@ class Pod(Entity):
         self.sandboxes[:0] = stray.sandboxes
         for name, records in stray.containers.items():
             self.containers.setdefault(name, [])[:0] = records
-        for one in (*self.sandboxes, *(each for records in self.containers.values() for each in records)):
-            one.pod = self
+            for container in records:
+                container.pod = self
+        for sandbox in stray.sandboxes:
+            sandbox.pod = self
 
     @property
     def sandbox(self) -> Sandbox | None:
