@@ -272,7 +272,8 @@ class LiveRun:
         life.ended, life.died, life.alive = played.ended, played.died, played.alive
         life.died_seq, life.started = played.died_seq, played.started
         if self._options.fail_fast:
-            whole, _ = judge(life.path, self._contracts, None)
+            only = None if life.shared else life.acts[0].name
+            life.judged = whole, _ = judge(life.path, self._contracts, only)
             self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
         if self._stop.is_set():
             life.acts = [act for act in life.acts if act.number in life.ended]
@@ -288,7 +289,7 @@ class LiveRun:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
                 self._take(act, life.ended[act.number], nothing, "")
             return
-        whole, wrong = judge(life.path, self._contracts, None if life.shared else first)
+        whole, wrong = life.judged or judge(life.path, self._contracts, first or None)
         shares = {first: whole}
         killers = [each.acts[0].name for each in life.again if each.died]
         if killers:

@@ -33,6 +33,8 @@ class Life:
     started: float = 0.0
     alive: frozenset[int] = frozenset()
     """The acts that were being played then."""
+    judged: tuple[Judged, str] | None = None
+    """The verdicts, and what failed in judging, where they were needed while others were played."""
     again: list[Life] = field(default_factory=list["Life"])
     """The lives in which each of these is played alone."""
 

@@ -36,8 +36,8 @@ class Plan:
     def leave_out_what_is_long(self) -> None:
         """Keep the cheapest scenarios, as many as fit into the time of --quick together."""
         names = sorted(self.to_play, key=lambda name: self._seconds([name]))
-        together = [self._seconds(names[:number]) for number in range(1, len(names) + 1)]
-        self.long = frozenset(names[bisect_right(together, QUICK_SECONDS) :])
+        fitting = bisect_right(range(len(names)), QUICK_SECONDS, key=lambda i: self._seconds(names[: i + 1]))
+        self.long = frozenset(names[fitting:])
 
     def by_node(self, names: Iterable[str]) -> list[list[str]]:
         """Scenarios by the node that they are played on, in the order in which nodes and scenarios begin."""
