@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from scenario_files import GOOD, scenario_file
 
-from kubelet_conformance.plugin import culprits, live_run
+from kubelet_conformance.plugin import culprits, forecast, live_run
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.targets.live.stage import WallStage
 
@@ -104,6 +104,12 @@ async def test_beside(node: Node) -> None:
 
 
 @pytest.fixture
+def one_shared_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all scenarios that can share a node share one."""
+    monkeypatch.setattr(forecast, "_NODES_A_SHARED_ONE", 99)
+
+
+@pytest.fixture
 def play(pytester: pytest.Pytester) -> Any:
     """Play a file of scenarios with the plugin, in this process; arguments are pytest's."""
 
@@ -168,6 +174,7 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_shared_node")
 def test_kubelet_that_ends_by_itself_has_failed(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ends it is named with its log's last lines and its manifests; the others are played."""
     monkeypatch.setattr(culprits, "_END_SECONDS", 1.0)
@@ -231,6 +238,7 @@ def test_kubelet_that_ends_with_the_settings_of_a_scenario_has_failed(play: Any)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_shared_node")
 def test_interrupt_reports_what_was_played(play: Any) -> None:
     """Ctrl-C ends what is being played, with its traces; the rest is reported as not played."""
     mortal_kubelet()

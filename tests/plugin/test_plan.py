@@ -29,6 +29,16 @@ def test_longest_come_first() -> None:
     assert cheap.by_node(cheap.to_play) == [["beside-1", "beside-3", "beside-2"], ["alone-1"], ["alone-2"]]
 
 
+def test_scenarios_share_several_nodes_where_there_are_many() -> None:
+    """One node of eight is shared, and no more than are full."""
+    plan = planned()
+    plan.forecast = Forecast(nodes=24, concurrency=1, processors=4)
+
+    assert plan.by_node(plan.to_play)[:3] == [["beside-2"], ["beside-3"], ["beside-1"]]
+    plan.forecast = Forecast(nodes=24, concurrency=2, processors=4)
+    assert plan.by_node(plan.to_play)[:2] == [["beside-2", "beside-1"], ["beside-3"]]
+
+
 def test_estimate() -> None:
     """The shared node takes 33 s, and the shorter of the others follows it: 33 + 53 s."""
     plan = planned()

@@ -219,15 +219,15 @@ class Node(Observer):
             for signal in named:
                 self.target.machine.relieve(signal)
 
-    def scrape(self) -> dict[str, float]:
+    async def scrape(self) -> dict[str, float]:
         """Read the counters of the kubelet's metrics, by name and labels, and put them on the record."""
-        values = counters(self.kubelet.metrics())
+        values = counters(await self.kubelet.metrics())
         self.target.recorder.record("metrics", values=values)
         return values
 
-    def ask_health(self) -> bool:
+    async def ask_health(self) -> bool:
         """Ask the kubelet for the health of its loop, and put the answer on the record."""
-        healthy = self.kubelet.healthy()
+        healthy = await self.kubelet.healthy()
         self.target.recorder.record("metrics", values={HEALTH: float(healthy)})
         return healthy
 

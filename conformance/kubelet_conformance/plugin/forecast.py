@@ -9,15 +9,22 @@ _NODE_SECONDS = 3.0
 """What a node takes beside its scenarios: its kubelet starts, and what it made is removed."""
 _NODE_CPU_SECONDS = 1.5
 """Of a processor, in which nothing else makes progress."""
+_NODES_A_SHARED_ONE = 8
+"""One of so many nodes is shared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Expects that so many `nodes` run side by side, and so many scenarios on one that is shared."""
+    """Expects so many `nodes` side by side, and so many scenarios at a time on one that is shared."""
 
     nodes: int
     concurrency: int
     processors: int
+
+    @property
+    def shared_nodes(self) -> int:
+        """How many of the nodes scenarios share."""
+        return max(1, self.nodes // _NODES_A_SHARED_ONE)
 
     def seconds(self, nodes: Iterable[Sequence[float]]) -> float:
         """How long these nodes take, each by the seconds of its scenarios, in the order of their starts."""

@@ -161,11 +161,11 @@ class LiveRun:
         return left_out
 
     def _lives_to_play(self) -> list[Life]:
-        """The life of the node that is shared, and one for each scenario that needs a node of its own."""
+        """The lives of nodes that are shared, and one for each scenario that needs a node of its own."""
         known = [name for name in self.plan.to_play if self._scenarios[name].arguments is not None]
         return [
-            Life([*map(self._act, names)], shared=self.plan.placements[names[0]].place is Place.SHARED)
-            for names in self.plan.by_node(known)
+            Life([*map(self._act, names)], self.plan.placements[names[0]].place is Place.SHARED, number)
+            for number, names in enumerate(self.plan.by_node(known), start=1)
         ]
 
     async def _live(self, lives: list[Life], progress: Steps | None) -> None:
@@ -223,7 +223,7 @@ class LiveRun:
         rest = [act for act in life.acts if act.number not in life.ended]
         more = [*life.again]
         if rest:
-            more.append(Life(rest, shared=True, number=life.number + 1))
+            more.append(Life(rest, shared=True, number=1 + sum(each.shared for each in lives)))
         life.acts = [act for act in life.acts if act.number in life.ended and act.number not in life.alive]
         lives += more
         async with asyncio.TaskGroup() as tasks:

@@ -57,8 +57,7 @@ class Options:
     @classmethod
     def given(cls, values: Mapping[str, Any], invocation: tuple[str, ...] | None = None) -> Options:
         """The options of these values, by the names that `run` has for them; None is as usual."""
-        concurrency = usual_concurrency(values["runtime"])
-        usual = {"budget": BUDGET_SECONDS, "concurrency": concurrency, "kubernetes": ""}
+        usual = {"budget": BUDGET_SECONDS, "concurrency": CONCURRENCY, "kubernetes": ""}
         values = {**values, **{name: each for name, each in usual.items() if values[name] is None}}
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
         same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
@@ -130,20 +129,18 @@ class Options:
             chosen.append(f"{prefix}kill-foreign-pods")
         if self.budget != BUDGET_SECONDS:
             chosen.append(f"{prefix}budget={self.budget:g}")
-        if self.concurrency != usual_concurrency(self.choice.runtime):
+        if self.concurrency != CONCURRENCY:
             chosen.append(f"{prefix}concurrency={self.concurrency}")
         return chosen
 
 
 BUDGET_SECONDS = 120.0
 """The wall time that a scenario may need, unless another is given."""
+CONCURRENCY = 8
+"""How many scenarios are played on one node at a time, unless another is given: a relist takes as long as all
+pods of the node together."""
 _RUN = ("kubelet-conformance", "run")
 _PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
-
-
-def usual_concurrency(runtime: str) -> int:
-    """How many scenarios are played on one node at a time, unless another is given: containers take more."""
-    return 24 if runtime == "fake" else 8
 
 
 _REAL = "on a real runtime, "
@@ -176,6 +173,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "fail-fast": {**_FLAG, "help": "end at the first break that fails the run, the cheapest scenarios first"},
     "concurrency": {
         "type": int,
+        "default": CONCURRENCY,
+        "metavar": "N",
         "help": f"{_REAL}run at most N scenarios at the same time on one node",
     },
     "kill-foreign-pods": {

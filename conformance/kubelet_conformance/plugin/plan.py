@@ -45,7 +45,8 @@ class Plan:
         ordered = sorted(names, key=lambda name: self.placements[name].seconds, reverse=last_first)
         beside = [name for name in ordered if self.placements[name].place is Place.SHARED]
         alone = [[name] for name in ordered if self.placements[name].place is Place.ALONE]
-        return [beside, *alone] if beside else alone
+        shared = min(self.forecast.shared_nodes, -(-len(beside) // self.forecast.concurrency))
+        return [*(beside[first::shared] for first in range(shared)), *alone]
 
     def begin(self, name: str, now: float) -> None:
         """A scenario begins, at this number of seconds."""

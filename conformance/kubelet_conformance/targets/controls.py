@@ -343,11 +343,11 @@ class KubeletControl(Protocol):
         """Whether it runs."""
         ...
 
-    def metrics(self) -> str:
+    async def metrics(self) -> str:
         """What its /metrics says, in Prometheus' text format."""
         ...
 
-    def healthy(self) -> bool:
+    async def healthy(self) -> bool:
         """What its /healthz says."""
         ...
 

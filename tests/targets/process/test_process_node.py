@@ -102,7 +102,7 @@ async def test_reference_process_lives_and_leaves_nothing(tmp_path: Path) -> Non
             stored = node.api.create({"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": SPEC})
             await bench.until(lambda: "Running" in bench.phases())
             shown = node.api.get("default", "web-node-1") or {}
-            metrics, healthy = node.kubelet.metrics(), node.kubelet.healthy()
+            metrics, healthy = await node.kubelet.metrics(), await node.kubelet.healthy()
             await node.kubelet.kill()
             await node.kubelet.start()
             node.api.update("default", "web-node-1", {"metadata": {"labels": {"a": None, "c": "d"}}})
@@ -275,10 +275,11 @@ async def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
                 (api.outage, "an outage of it"),
                 (api.tolerate, "objects that are not valid"),
                 (lambda: api.refuse("patch", 500), "requests to it that fail"),
-                (node.kubelet.metrics, "serves metrics"),
             ):
                 with pytest.raises(NotPossibleError, match=said):
                     refused()
+            with pytest.raises(NotPossibleError, match="serves metrics"):
+                await node.kubelet.metrics()
             api.delete("default", "web")
             with pytest.raises(NotPossibleError, match="the status of a deleted pod"):
                 api.get("default", "web-node-1")

@@ -102,7 +102,7 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     "--concurrency",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Run at most N scenarios in parallel on one node.  [default: 8, on the fake runtime 24]",
+    help="Run at most N scenarios in parallel on one node.  [default: 8]",
 )
 @click.option(
     "--kill-foreign-pods",

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, event, failed, status
 from kubelet_conformance.contracts.facts.container import asked
-from kubelet_conformance.contracts.facts.status import REFUSED
+from kubelet_conformance.contracts.facts.status import REFUSED, waiting_reasons
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.errors import BodyError
@@ -19,7 +19,10 @@ from kubelet_conformance.trace.format.labels import Annotation, Label, shown
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Handler, PodSpec
 
 NANOSECONDS = 1_000_000_000
-_START, _HOOK_FAILED = call("StartContainer"), event("FailedPreStartHook")
+_START = call("StartContainer")
+_HOOK_FAILED = event("FailedPreStartHook").either(
+    status().where(lambda m: "PreStartHookError" in waiting_reasons(m))
+)
 _OTHER_STEPS = call("CreateContainer", "RunPodSandbox", "StopContainer", "StopPodSandbox")
 
 

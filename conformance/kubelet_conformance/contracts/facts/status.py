@@ -104,10 +104,14 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         return before is None or not before.container_id
 
 
-def _has_a_refused_container(m: Moment) -> bool:
+def waiting_reasons(m: Moment) -> list[str]:
+    """What the containers of the status that is written wait for."""
     every = m.status.every_container if m.status is not None else ()
-    reasons = [one.state.waiting.reason for one in every if one.state.waiting is not None]
-    return not START_ERRORS.isdisjoint(reasons)
+    return [one.state.waiting.reason for one in every if one.state.waiting is not None]
+
+
+def _has_a_refused_container(m: Moment) -> bool:
+    return not START_ERRORS.isdisjoint(waiting_reasons(m))
 
 
 def _shows_an_end(m: Moment) -> bool:

@@ -63,7 +63,8 @@ def restart_count_is_that_of_the_record(m: Moment, pod: Pod) -> Iterator[Finding
                 yield broken(f"restartCount of {said.name} falls from {before} to {said.restart_count}", seq)
             continue
         # A container that is lost while it runs counts as restarted before there is a new record.
-        lost = record is not None and record.state == "CONTAINER_UNKNOWN"
+        unknown = record is not None and record.state == "CONTAINER_UNKNOWN"
+        lost = unknown or (said.name in counted.lost and is_lost(said))
         counts = _counts(m, pod, entry, int(noted), before)
         is_one_more = said.restart_count - 1 in counts and (lost or is_reset(m, said))
         made = container.create.seq if container and container.create else None

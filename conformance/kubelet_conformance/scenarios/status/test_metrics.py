@@ -10,11 +10,11 @@ async def test_sandboxes_are_counted(node: Node) -> None:
         web = await node.run()
     node.runtime.kill_sandbox(web.sandbox().id)
     await web.until_running("c1", attempt=1)
-    node.scrape()
+    await node.scrape()
     await node.restart_kubelet()
     await node.run(name="other")
     await node.wait(5)
-    node.scrape()
+    await node.scrape()
 
 
 @witness("METRIC-02")
@@ -31,8 +31,8 @@ async def test_starts_are_counted(node: Node) -> None:
     await web.until_held_back()
     web.debug(container("debugger"))
     await web.until_running("debugger")
-    node.scrape()
+    await node.scrape()
     with node.fault("StartContainer", times=1):
         await web.until_started("c1", attempt=3)
     await node.wait(5)
-    node.scrape()
+    await node.scrape()

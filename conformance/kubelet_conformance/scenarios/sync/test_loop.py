@@ -143,11 +143,11 @@ async def test_name_servers_are_limited(node: Node) -> None:
 async def test_loop_that_stands_still_is_ill(node: Node) -> None:
     """The health of the loop is bad when it has not turned for five minutes, and good before and after."""
     await node.run()
-    node.ask_health()
+    await node.ask_health()
     with node.not_ready(runtime=False):
         await node.wait(120)
-        node.ask_health()
+        await node.ask_health()
         await node.wait(240)
-        node.ask_health()
+        await node.ask_health()
     await node.wait(20)
-    node.ask_health()
+    await node.ask_health()

@@ -97,11 +97,11 @@ class InProcessKubelet(KubeletControl):
         if self._ending is not None:
             raise self._ending
 
-    def metrics(self) -> str:
+    async def metrics(self) -> str:
         """What its /metrics says."""
         return "" if self._kubelet is None else self._kubelet.metrics_text()
 
-    def healthy(self) -> bool:
+    async def healthy(self) -> bool:
         """What its /healthz says."""
         return self._kubelet is not None and self.running and self._kubelet.healthy()
 

@@ -4,10 +4,10 @@ import asyncio
 import atexit
 import shutil
 import signal
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import BinaryIO
+
+import aiohttp
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError, NotPossibleError
@@ -147,7 +147,7 @@ class ProcessKubelet(KubeletControl):
 
     async def _until_ready(self, child: Child) -> None:
         clock = LoopClock(0)
-        while not await asyncio.to_thread(self.healthy):
+        while not await self.healthy():
             if child.code is not None:
                 text = self._with_output(f"ended with {_ending(child.code)} before it was ready")
                 raise EndedAtStartError(text)
@@ -196,25 +196,26 @@ class ProcessKubelet(KubeletControl):
         if self._ending is not None:
             raise self._ending
 
-    def metrics(self) -> str:
+    async def metrics(self) -> str:
         """What its /metrics says; "" if it does not answer."""
         if "metrics" not in self._target.capabilities:
             raise NotPossibleError("a kubelet that serves metrics")
-        return self._get(self._target.metrics)[1]
+        return (await self._get(self._target.metrics))[1]
 
-    def healthy(self) -> bool:
+    async def healthy(self) -> bool:
         """What its /healthz says."""
-        return self.running and self._get(self._target.healthz)[0] == _OK
+        return self.running and (await self._get(self._target.healthz))[0] == _OK
 
-    def _get(self, template: str) -> tuple[int, str]:
+    async def _get(self, template: str) -> tuple[int, str]:
         """The status and the body; status 0 if there is no answer."""
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        timeout = aiohttp.ClientTimeout(total=_ANSWER_SECONDS)
         try:
-            with opener.open(self._places.filled(template), timeout=_ANSWER_SECONDS) as answer:
-                return answer.status, answer.read().decode(errors="replace")
-        except urllib.error.HTTPError as error:
-            return error.code, ""
-        except (OSError, ValueError):
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.get(self._places.filled(template)) as answer,
+            ):
+                return answer.status, await answer.text(errors="replace")
+        except (aiohttp.ClientError, TimeoutError, ValueError):
             return 0, ""
 
     def _with_output(self, what: str) -> str:
