@@ -102,7 +102,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "kubelet": (
         ("--kubelet", "crio"),
-        "no kubelet is named 'crio': choose reference, reference-process, FILE.toml, or bug:ID",
+        "no kubelet is named 'crio': choose reference, reference-process, the PATH of a kubelet, FILE.toml",
     ),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
     "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),

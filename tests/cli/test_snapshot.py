@@ -39,8 +39,8 @@ def test_kubelet_of_its_own_process_is_a_usage_error(
     reported = in_process(capsys, "snapshot", "--help").out.split()
 
     assert result.code == 2
-    assert "`run` plays on reference-process and FILE.toml" in result.err
-    assert "reference-process or FILE.toml" in " ".join(reported)
+    assert "`run` plays on kubelets in their own process" in result.err
+    assert "the PATH of a kubelet, or FILE.toml" in " ".join(reported)
 
 
 def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -118,8 +118,8 @@ KUBELET = click.option(
     default="reference",
     show_default=True,
     metavar="NAME",
-    help="The kubelet: reference, or bug:ID of `zoo --list`, in this process; reference-process or "
-    "FILE.toml, in its own.",
+    help="The kubelet: reference, or bug:ID of `zoo --list`, in this process; reference-process, "
+    "the PATH of a kubelet, or FILE.toml, in its own.",
 )
 RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json in this folder.")
 OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")

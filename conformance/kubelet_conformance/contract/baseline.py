@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, cast
 
@@ -119,6 +120,11 @@ def clause_names(contract: Contract) -> tuple[str, ...]:
     return tuple(dict.fromkeys(clause.name or MAIN_CLAUSE for clause in contract.clauses))
 
 
+def bundled() -> list[str]:
+    """The kubelet versions whose known deviations come along, such as kubernetes-1.36."""
+    return sorted(each.name.removesuffix(".toml") for each in _folder().iterdir())
+
+
 def is_bundled(name: str) -> bool:
     """Whether this names the known deviations of a kubelet version, such as kubernetes-1.36, and no file."""
     return _BUNDLED.fullmatch(name) is not None
@@ -213,12 +219,10 @@ class _Entries:
 
 def _text(path: str) -> str:
     remedy = "name a TOML file of [[deviation]] entries"
-    folder = resources.files("kubelet_conformance.contract").joinpath("baselines")
     if is_bundled(path):
-        bundled = sorted(each.name.removesuffix(".toml") for each in folder.iterdir())
-        remedy = f"bundled are {', '.join(bundled)}"
+        remedy = f"bundled are {', '.join(bundled())}"
     try:
-        with (folder / f"{path}.toml" if is_bundled(path) else Path(path)).open("rb") as file:
+        with (_folder() / f"{path}.toml" if is_bundled(path) else Path(path)).open("rb") as file:
             raw = file.read(BASELINE_BYTES_MAX + 1)
     except OSError as error:
         raise BaselineError(path, None, f"cannot be read: {error.strerror or error}", remedy) from None
@@ -243,3 +247,7 @@ def _no_toml(path: str, error: Exception) -> BaselineError:
 def _nearest(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), n=1)
     return f"did you mean {near[0]}?" if near else ""
+
+
+def _folder() -> Traversable:
+    return resources.files("kubelet_conformance.contract").joinpath("baselines")

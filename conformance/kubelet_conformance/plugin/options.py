@@ -146,7 +146,7 @@ _PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
 _REAL = "on a real runtime, "
 _FLAG: dict[str, Any] = {"action": "store_true"}
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "kubelet": {"default": "reference", "help": "reference, reference-process, FILE.toml, or bug:ID"},
+    "kubelet": {"default": "reference", "help": "reference, reference-process, PATH, FILE.toml, or bug:ID"},
     "runtime": {"default": "fake", "help": "fake, containerd or unix:///PATH"},
     "kubernetes": {"default": "", "help": "play all as this version, such as 1.32"},
     "seed": {"type": int, "default": 0, "help": "the seed of all chance"},

@@ -23,8 +23,8 @@ from kubelet_conformance.reports.baseline_file import baseline_text
 from kubelet_conformance.reports.output import record_folder, write_whole
 from kubelet_conformance.reports.played_run import ENDS, LOGS, NotPlayed, Played, PlayedRun
 from kubelet_conformance.reports.run import Run, fails
+from kubelet_conformance.targets.kubelet_target.choosing import resolved
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.process.target_file import resolved
 
 
 class Session:

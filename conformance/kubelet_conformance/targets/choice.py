@@ -21,7 +21,8 @@ class Choice:
     """What a user chose.
 
     Attributes:
-        kubelet: `reference` or `bug:ID`; `reference-process` or a target file for one in its own process.
+        kubelet: `reference` or `bug:ID`; for one in its own process `reference-process`, the path of a
+            kubelet's binary or of a target file.
         runtime: `fake`; `containerd` for a private one; `unix:///PATH` for the one at that socket.
         kubernetes: the version whose behaviour is expected, such as "1.32"; where it is left open each
             scenario is played as one that it is meant for.
@@ -44,7 +45,17 @@ class Choice:
     @property
     def is_process(self) -> bool:
         """The kubelet is a process of its own."""
-        return self.kubelet == _PROCESS or self.has_target_file
+        return self.kubelet == _PROCESS or self.is_foreign
+
+    @property
+    def is_foreign(self) -> bool:
+        """The kubelet is none of ours."""
+        return self.has_target_file or self.is_binary
+
+    @property
+    def is_binary(self) -> bool:
+        """The kubelet is named by the path of its binary, which has a slash."""
+        return "/" in self.kubelet and not self.has_target_file
 
     @property
     def has_target_file(self) -> bool:

@@ -110,7 +110,10 @@ def test_restarted_kubelet_is_a_new_one() -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        (Choice(kubelet="crio"), "choose reference, reference-process, FILE.toml, or bug:ID"),
+        (
+            Choice(kubelet="crio"),
+            "choose reference, reference-process, the PATH of a kubelet, FILE.toml",
+        ),
         (Choice(kubelet="bug:K8S-1"), "no bug is named 'K8S-1'"),
         (Choice(runtime="containerd"), "choose fake"),
         (Choice(kubernetes="1.9"), "expected Kubernetes 1.24 or newer, got 1.9"),

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from kubelet_conformance.targets.process.target_file import CAPABILITIES, PLACEHOLDERS, read_target
+from kubelet_conformance.targets.kubelet_target.target import CAPABILITIES, PLACEHOLDERS
+from kubelet_conformance.targets.kubelet_target.target_file import read_target
 from kubelet_reference.server.command import command
 from kubelet_reference.server.configuration import FIELDS
 from kubelet_reference.util.versions import GATES

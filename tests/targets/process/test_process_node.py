@@ -20,12 +20,13 @@ from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.containerd.host import mounts_below
 from kubelet_conformance.targets.controls import MANIFEST_URL, KubeletEndedError, NotPossibleError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk
+from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
+from kubelet_conformance.targets.kubelet_target.target_file import reference_process
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.process.pod_watch import event_fields
-from kubelet_conformance.targets.process.target_file import KubeletTarget, reference_process
 from kubelet_conformance.trace.format.recorder import Item, Recorder
 from kubelet_fakes.clock import LoopClock
 from kubelet_reference.server.host.disk import OsDisk

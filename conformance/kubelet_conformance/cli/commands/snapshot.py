@@ -57,7 +57,7 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
     if choice.is_live:
         raise click.UsageError(
             "snapshots are taken on virtual time: choose --kubelet reference or bug:ID, and --runtime fake; "
-            "`run` plays on reference-process and FILE.toml"
+            "`run` plays on kubelets in their own process"
         )
     scenarios = _chosen(scenarios_for(choice.kubernetes), names)
     progress = Steps(len(scenarios), "scenarios played")

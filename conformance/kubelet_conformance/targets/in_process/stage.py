@@ -222,7 +222,7 @@ def parts_of(kubelet: str) -> Parts:
     """The parts of the kubelet of that name; raises `UnknownTargetError`."""
     if kubelet == "reference":
         return Parts()
-    bug = _bug(kubelet, "kubelet", "reference, reference-process, FILE.toml")
+    bug = _bug(kubelet, "kubelet", "reference, reference-process, the PATH of a kubelet, FILE.toml")
     if bug.is_of_runtimes:
         raise UnknownTargetError(f"{bug.id} is a bug of runtimes: choose --runtime bug:{bug.id}")
     return bug.parts()

@@ -20,6 +20,7 @@ from kubelet_conformance.targets.controls import (
 )
 from kubelet_conformance.targets.cri_endpoint import Endpoint
 from kubelet_conformance.targets.in_process.machine import NoMachine
+from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.live.cri_control import CriRuntimeControl, RuntimeState
 from kubelet_conformance.targets.live.namespaces import Scope, is_of_another
 from kubelet_conformance.targets.live.private_runtimes import OwnContainerd, OwnFake, ScopedFakeControl
@@ -29,7 +30,6 @@ from kubelet_conformance.targets.live.scoped_controls import ScopedApi, ScopedMa
 from kubelet_conformance.targets.live.scoped_recorder import Router, View
 from kubelet_conformance.targets.process.file_watches import watches_for_a_kubelet
 from kubelet_conformance.targets.process.node import ProcessNode
-from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, Watch
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header
 from kubelet_conformance.trace.format.recorder import Item, RecordedReply, Recorder, Seen

@@ -13,6 +13,7 @@ import grpc.aio
 from kubelet_conformance.targets.choice import Choice, TargetError
 from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_of, shipped_baseline
 from kubelet_conformance.targets.in_process.stage import behaviour_of, parts_of
+from kubelet_conformance.targets.kubelet_target.choosing import kubelet_process, resolved
 from kubelet_conformance.targets.live import baselines
 from kubelet_conformance.targets.live.foreign_pods import check_foreign_pods, check_images, remove_ours
 from kubelet_conformance.targets.live.node_run import NODE, Life, LiveEnvironment
@@ -26,7 +27,6 @@ from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.file_watches import kubelets_max
 from kubelet_conformance.targets.process.mount_namespace import can_isolate, slow_look_ups
 from kubelet_conformance.targets.process.node import ProcessNode
-from kubelet_conformance.targets.process.target_file import kubelet_process, resolved
 from kubelet_conformance.targets.stage import Act, PlayedLife, Watch, processors
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.kubelet.parts import Parts
@@ -96,8 +96,8 @@ class WallStage:
                 pass
 
     async def try_kubelet(self) -> None:
-        """Start the kubelet of a target file, and stop it, before other work; raises `TargetError`."""
-        if self._process is None or not self._choice.has_target_file:
+        """Start a kubelet that is none of ours, and stop it, before other work; raises `TargetError`."""
+        if self._process is None or not self._choice.is_foreign:
             return
         async with _private_folder() as folder, own_fake(folder / "fake" / "cri.sock") as fake:
             recorder = Recorder(WallClock().monotonic)
@@ -108,7 +108,7 @@ class WallStage:
 
     async def isolate(self) -> list[str]:
         """See whether real kubelets can have mount namespaces; what follows where they cannot, in words."""
-        if not self._choice.has_target_file:
+        if not self._choice.is_foreign:
             return []
         self._isolated = self._choice.runtime == _FAKE and await can_isolate(NODE)
         if self._isolated:

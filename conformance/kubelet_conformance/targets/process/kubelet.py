@@ -11,10 +11,10 @@ import aiohttp
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError, NotPossibleError
+from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.kubelet_log import KubeletLog
 from kubelet_conformance.targets.process.kubelet_paths import Places
-from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.util.clock import LoopClock
 

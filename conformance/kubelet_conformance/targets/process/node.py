@@ -13,6 +13,7 @@ from kubelet_conformance.contract.applicability import STATIC_GATE, is_on, parse
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, NotPossibleError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
+from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.kubelet import ProcessKubelet
 from kubelet_conformance.targets.process.kubelet_paths import ENTRIES, Places, configuration, free_ports
@@ -21,7 +22,6 @@ from kubelet_conformance.targets.process.manifest_server import ManifestServer
 from kubelet_conformance.targets.process.mount_namespace import MountNamespace
 from kubelet_conformance.targets.process.pod_uids import PodUids
 from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
-from kubelet_conformance.targets.process.target_file import KubeletTarget
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.server.host.disk import OsDisk

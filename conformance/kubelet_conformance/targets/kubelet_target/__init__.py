@@ -1,0 +1,1 @@
+"""Kubelets in processes of their own: binaries, and what target files describe."""
