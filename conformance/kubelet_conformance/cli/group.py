@@ -21,6 +21,7 @@ _COMMANDS = {
     "record-writer": "",
     "run": "Run scenarios on a kubelet and a runtime, and judge them.",
     "runtime": "Call a container runtime directly and judge it.",
+    "serve-api": "Serve the fake API server on loopback.",
     "serve-fake": "Serve the fake container runtime on a unix socket.",
     "slice": "Cut pods or a span of time out of a trace, without secrets.",
     "snapshot": "Write what a kubelet does in each scenario as texts to review and compare.",

@@ -155,6 +155,10 @@ class Connection(Client):
         self._watches = [*(each for each in self._watches if not each.ended), watch]
         return watch
 
+    def now_ns(self) -> int:
+        """The server's time."""
+        return self._core.now_ns()
+
     def _trouble(self, request: Request) -> Fault | None:
         if self._down is not None:
             return Fault(unavailable(self._down))

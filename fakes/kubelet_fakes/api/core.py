@@ -18,6 +18,7 @@ from kubelet_fakes.api.merging import merged
 from kubelet_fakes.api.objects import EMPTY, FrozenDict, FrozenList, at, frozen, replaced, rfc3339
 from kubelet_fakes.api.requests import Client, Request
 from kubelet_fakes.api.resources import Resource, check_shape, plain, resource
+from kubelet_fakes.api.tokens import issued
 from kubelet_fakes.api.updates import check_resize
 from kubelet_fakes.api.validation import INVALID, check_name
 from kubelet_fakes.api.watching import ADDED, DELETED, MODIFIED, Change, History, Selector, Watch, WatchEvent
@@ -69,6 +70,7 @@ class ApiCore(Client):
         self._verbs: dict[tuple[str, str], Callable[[Resource, Request], FrozenDict]] = {
             ("create", ""): self._create,
             ("create", "binding"): self._bind,
+            ("create", "token"): self._issue_token,
             ("get", ""): self._found,
             ("list", ""): self._list,
             ("update", ""): self._update,
@@ -85,11 +87,15 @@ class ApiCore(Client):
             raise ApiStatusError(405, "MethodNotAllowed", f"{request.verb} is not supported on {kind.name}")
         return verb(kind, request)
 
+    def now_ns(self) -> int:
+        """The time that objects are stamped with."""
+        return self._now_ns()
+
     def open_watch(self, request: Request) -> Watch:
         """Begin a watch; raises `ApiStatusError` 410 where its resourceVersion is forgotten."""
-        kind = resource(request.resource)
-        selector = Selector.of(kind.name, request.namespace, request.fields, request.labels)
-        watch = Watch(selector, self._reported_so_far(selector, request.resource_version))
+        selector = _selector(resource(request.resource), request)
+        events = self._reported_so_far(selector, request.resource_version)
+        watch = Watch(selector, events, self._revision)
         self._watches.append(watch)
         return watch
 
@@ -113,7 +119,7 @@ class ApiCore(Client):
         return [each for _, each in sorted(objects.items(), key=_by_key) if selector.takes(each)]
 
     def _list(self, kind: Resource, request: Request) -> FrozenDict:
-        selector = Selector.of(kind.name, request.namespace, request.fields, request.labels)
+        selector = _selector(kind, request)
         return FrozenDict(
             kind=f"{kind.kind}List",
             apiVersion=kind.api_version,
@@ -167,9 +173,12 @@ class ApiCore(Client):
 
     def _patch(self, kind: Resource, request: Request) -> FrozenDict:
         old = self._found(kind, request)
-        wanted = merged(old, dict(request.body))
+        if request.change is None:
+            wanted: FrozenDict = merged(old, dict(request.body))
+        else:
+            wanted = frozen(plain(request.change(old)))
         if wanted is not old:
-            check_shape(kind, _changed_part(old, wanted))
+            check_shape(kind, wanted)
         return self._change(kind, request, old, wanted)
 
     def _change(self, kind: Resource, request: Request, old: FrozenDict, wanted: FrozenDict) -> FrozenDict:
@@ -253,6 +262,12 @@ class ApiCore(Client):
             new = replaced(new, ("metadata", "generation"), new["metadata"]["generation"] + 1)
         return self._write(MODIFIED, kind, request, new, old)
 
+    def _issue_token(self, kind: Resource, request: Request) -> FrozenDict:
+        """A token of a service account; whether the account was created is not asked."""
+        if kind.name != "serviceaccounts":
+            raise not_found(f"{kind.name}/token", request.name)
+        return issued(request.body, request.namespace, request.name, self._now_ns())
+
     def _refuse(self, kind: Resource, name: str, errors: list[FieldError]) -> None:
         if errors and not self.tolerant:
             raise invalid(kind.kind, name, errors)
@@ -281,19 +296,16 @@ class ApiCore(Client):
         return new
 
 
+def _selector(kind: Resource, request: Request) -> Selector:
+    return Selector.of(kind.name, request.namespace, request.fields, request.labels, request.matches)
+
+
 def _key(kind: Resource, namespace: str, name: str) -> _Key:
     return (namespace or "default") if kind.namespaced else "", name
 
 
 def _by_key(entry: tuple[_Key, FrozenDict]) -> _Key:
     return entry[0]
-
-
-def _changed_part(old: FrozenDict, wanted: FrozenDict) -> FrozenDict:
-    """What is wanted otherwise than it is, with the metadata that says of what."""
-    return FrozenDict(
-        {key: value for key, value in wanted.items() if key == "metadata" or value is not old.get(key)}
-    )
 
 
 def _kept_by_server(kind: Resource, old: FrozenDict, wanted: FrozenDict) -> FrozenDict:

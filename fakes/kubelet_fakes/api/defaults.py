@@ -72,6 +72,21 @@ def default_secret(secret: Json) -> None:
         secret["data"] = secret.get("data", {}) | {key: _base64(value) for key, value in plain.items()}
 
 
+def default_namespace(namespace: Json) -> None:
+    """Fill in a new namespace, in place."""
+    namespace["status"] = {"phase": "Active"}
+
+
+def default_service(service: Json) -> None:
+    """Fill in a service, in place; its cluster IP is the one that is given, for there is no network here."""
+    spec: Json = service.setdefault("spec", {})
+    spec.setdefault("type", "ClusterIP")
+    spec.setdefault("sessionAffinity", "None")
+    for port in _dicts(spec, "ports"):
+        port.setdefault("protocol", "TCP")
+        port.setdefault("targetPort", port.get("port"))
+
+
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 

@@ -1,7 +1,7 @@
 """What clients ask of the API server, over whatever they are connected by."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -31,6 +31,10 @@ class Request(msgspec.Struct, frozen=True):
     """Where a watch begins; empty or "0" is now, after everything that is there."""
     fields: Mapping[str, str] = EMPTY
     labels: Mapping[str, str] = EMPTY
+    matches: Callable[[FrozenDict], bool] | None = None
+    """What objects have to be besides, where `fields` and `labels` cannot say it."""
+    change: Callable[[FrozenDict], Mapping[str, Any]] | None = None
+    """What a patch makes of the stored object, where its `body` is no strategic merge patch."""
     by: str = ""
 
 
@@ -44,6 +48,10 @@ class Client(ABC):
     @abstractmethod
     def open_watch(self, request: Request) -> Watch:
         """Begin a watch."""
+
+    @abstractmethod
+    def now_ns(self) -> int:
+        """The server's time, in nanoseconds since the epoch."""
 
     def create(self, resource: str, body: Mapping[str, Any], namespace: str = "") -> FrozenDict:
         """Create an object; the namespace is its own, else this one, else `default`."""

@@ -5,16 +5,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lightkube.models import core_v1, node_v1
+from lightkube.models import coordination_v1, core_v1, node_v1, resource_v1beta1, storage_v1
 from msgspec import ValidationError
 
-from kubelet_fakes.api.defaults import default_pod, default_pod_spec, default_secret
+from kubelet_fakes.api.defaults import (
+    default_namespace,
+    default_pod,
+    default_pod_spec,
+    default_secret,
+    default_service,
+)
 from kubelet_fakes.api.errors import FieldError, bad_request, invalid, not_found
 from kubelet_fakes.api.objects import FrozenDict, is_array, is_object
 from kubelet_fakes.api.updates import check_ephemeral_update, check_spec_update, check_status_update
 from kubelet_fakes.api.validation import FORBIDDEN, INVALID, REQUIRED, check_pod, check_runtime_class
 
 _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `\$\.?(.*)`)?")
+_STORAGE = "storage.k8s.io/v1"
+_DEVICES = "resource.k8s.io/v1"
 _DATA = ("data", "binaryData", "immutable")
 
 Json = dict[str, Any]
@@ -108,8 +116,47 @@ _RESOURCES = {
             check=check_runtime_class,
             check_update=_check_handler,
         ),
+        Resource("leases", "Lease", coordination_v1.Lease, api_version="coordination.k8s.io/v1"),
+        Resource("services", "Service", core_v1.Service, has_status=True, fill_in=default_service),
+        Resource(
+            "namespaces",
+            "Namespace",
+            core_v1.Namespace,
+            namespaced=False,
+            has_status=True,
+            fill_in=default_namespace,
+        ),
+        Resource("serviceaccounts", "ServiceAccount", core_v1.ServiceAccount),
+        Resource("csinodes", "CSINode", storage_v1.CSINode, api_version=_STORAGE, namespaced=False),
+        Resource("csidrivers", "CSIDriver", storage_v1.CSIDriver, api_version=_STORAGE, namespaced=False),
+        Resource(
+            "resourceclaims",
+            "ResourceClaim",
+            resource_v1beta1.ResourceClaim,
+            api_version=_DEVICES,
+            has_status=True,
+        ),
+        Resource(
+            "resourceslices",
+            "ResourceSlice",
+            resource_v1beta1.ResourceSlice,
+            api_version=_DEVICES,
+            namespaced=False,
+        ),
+        Resource(
+            "deviceclasses",
+            "DeviceClass",
+            resource_v1beta1.DeviceClass,
+            api_version=_DEVICES,
+            namespaced=False,
+        ),
     )
 }
+
+
+def resources() -> tuple[Resource, ...]:
+    """All kinds that the server has."""
+    return tuple(_RESOURCES.values())
 
 
 def resource(name: str) -> Resource:

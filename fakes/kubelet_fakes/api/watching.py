@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -46,14 +46,20 @@ class Selector:
     fields: tuple[tuple[tuple[str, ...], str], ...] = ()
     """Paths and the values they must have; one that is not there counts as empty."""
     labels: tuple[tuple[str, str], ...] = ()
+    matches: Callable[[FrozenDict], bool] | None = None
 
     @classmethod
     def of(
-        cls, resource: str, namespace: str, fields: Mapping[str, str], labels: Mapping[str, str]
+        cls,
+        resource: str,
+        namespace: str,
+        fields: Mapping[str, str],
+        labels: Mapping[str, str],
+        matches: Callable[[FrozenDict], bool] | None = None,
     ) -> Selector:
         """A selector from what a request carries: its paths are dotted, as in `spec.nodeName`."""
         paths = tuple((tuple(path.split(".")), value) for path, value in fields.items())
-        return cls(resource, namespace, paths, tuple(labels.items()))
+        return cls(resource, namespace, paths, tuple(labels.items()), matches)
 
     def takes(self, thing: FrozenDict) -> bool:
         """Whether the object is one of them."""
@@ -63,6 +69,8 @@ class Selector:
         for path, value in self.fields:
             if (at(thing, *path) or "") != value:
                 return False
+        if self.matches is not None and not self.matches(thing):
+            return False
         labels = metadata.get("labels") or EMPTY
         return not self.labels or all(labels.get(key) == value for key, value in self.labels)
 
@@ -84,8 +92,10 @@ class Watch:
     received before that is still delivered.
     """
 
-    def __init__(self, selector: Selector, events: Iterable[WatchEvent] = ()) -> None:
+    def __init__(self, selector: Selector, events: Iterable[WatchEvent] = (), revision: int = 0) -> None:
         self._selector = selector
+        self._revision = revision
+        """That of the newest change, whether it was one for this watch or not."""
         self._events = deque(events)
         self._wake = asyncio.Event()
         self._error: ApiStatusError | None = None
@@ -95,6 +105,7 @@ class Watch:
 
     def hear(self, change: Change) -> None:
         """Take a change, where it is one for this watch."""
+        self._revision = change.revision
         event = self._selector.event(change)
         if event is None or self.ended:
             return
@@ -140,6 +151,10 @@ class Watch:
             self._wake.clear()
             await self._wake.wait()
         return self._events.popleft()
+
+    def taken_up_to(self) -> int | None:
+        """The revision up to which the reader has taken everything; None while something waits for it."""
+        return None if self._events or self._held else self._revision
 
     async def aclose(self) -> None:
         """Stop it, as an asynchronous generator is closed."""

@@ -1,0 +1,231 @@
+"""The server: who may ask, what is asked of which part, and how answers and refusals look."""
+
+import hmac
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import msgspec
+import yaml
+from aiohttp import web
+
+from kubelet_fakes.api.errors import ApiStatusError, bad_request
+from kubelet_fakes.api.objects import EMPTY, FrozenDict, is_array, is_object
+from kubelet_fakes.api.requests import Client, Request
+from kubelet_fakes.api.watching import Watch
+from kubelet_fakes.api_server.discovery import Discovery
+from kubelet_fakes.api_server.patches import TYPES
+from kubelet_fakes.api_server.routing import Call, Route, is_watch, request_of, route
+from kubelet_fakes.api_server.tables import as_table
+from kubelet_fakes.api_server.watch_stream import WatchOptions, abort, stream
+
+_BODY_BYTES_MAX = 3 << 20
+_GOODBYE_SECONDS = 0.5
+_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+_TOO_MANY = 429
+_CREATED, _OK = 201, 200
+_SUCCESS = FrozenDict(kind="Status", apiVersion="v1", metadata=EMPTY, status="Success")
+
+
+class CannotListenError(Exception):
+    """The server cannot listen there; the text says why and what to do."""
+
+
+class ApiServer:
+    """Serves the API on loopback for as long as its context is open.
+
+    A client shows the token as a bearer token, or as the first segment of the path: clients made with
+    client-go, kubelet and kubectl among them, keep bearer tokens to themselves unless they speak TLS.
+
+    Args:
+        client: Who answers: an `ApiCore`, or a `Connection` to one, whose faults and outages it then has.
+        token: What clients have to show; by default 128 random bits.
+        host: The address to listen at.
+        port: The port; 0 is a free one.
+    """
+
+    def __init__(
+        self, client: Client, *, token: str | None = None, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
+        self.token = token or os.urandom(16).hex()
+        self.url = ""
+        """Where it listens; "" before it does."""
+        self._client = client
+        self._place = host, port
+        self._watches: dict[Watch, None] = {}
+        self._discovery = Discovery()
+        application = web.Application(client_max_size=_BODY_BYTES_MAX)
+        application.router.add_route("*", "/{path:.*}", self._serve)
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS, handler_cancellation=True
+        )
+
+    async def __aenter__(self) -> Self:
+        """Begin to listen; raises `CannotListenError` where that cannot be."""
+        host, port = self._place
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise CannotListenError(
+                f"{host}:{port}: {why}: name another port, or 0 for any that is free"
+            ) from None
+        port = self._runner.addresses[0][1]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End all watches, and listen no more."""
+        for watch in tuple(self._watches):
+            watch.stop()
+        await self._runner.cleanup()
+
+    @property
+    def open_watches(self) -> int:
+        """How many watches there are."""
+        return len(self._watches)
+
+    def kubeconfig(self) -> str:
+        """A kubeconfig of one context, for a kubelet's `--kubeconfig` or for kubectl."""
+        name = "kubelet-conformance"
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": {"server": f"{self.url}/{self.token}"}}],
+            "users": [{"name": name, "user": {"token": self.token}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "current-context": name,
+        }
+        return yaml.safe_dump(config, sort_keys=False)
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request; a refusal is an object of kind Status, and one with code 0 is no answer."""
+        try:
+            path = self._authorized(request)
+            if path in _HEALTH:
+                return web.Response(text="ok")
+            return self._discovery.answer(request, path) or await self._answer(request, route(path))
+        except ApiStatusError as error:
+            if error.code == 0:
+                abort(request)
+                return web.Response()
+            headers = {"Retry-After": "1"} if error.code == _TOO_MANY else None
+            return _json(error.status(), error.code, headers)
+
+    def _authorized(self, request: web.Request) -> str:
+        """The path without the token; raises `ApiStatusError` 401 for a request that does not show it."""
+        first, slash, rest = request.path[1:].partition("/")
+        if hmac.compare_digest(first.encode(), self.token.encode()):
+            return slash + rest
+        shown = request.headers.get("Authorization", "")
+        if request.path in _HEALTH or hmac.compare_digest(shown.encode(), f"Bearer {self.token}".encode()):
+            return request.path
+        raise ApiStatusError(401, "Unauthorized", "Unauthorized")
+
+    async def _answer(self, request: web.Request, about: Route) -> web.StreamResponse:
+        call = Call(request.method, request.query, request.content_type, await _body(request))
+        asked = request_of(about, call)
+        _check_accept(request)
+        render = self._renderer(request, about)
+        if is_watch(call):
+            return await self._watch(request, asked, about, render)
+        if asked.subresource == "eviction":
+            options = call.body.get("deleteOptions") or EMPTY
+            grace = options.get("gracePeriodSeconds")
+            self._client.handle(
+                Request("delete", asked.resource, asked.namespace, asked.name, grace_seconds=grace)
+            )
+            return _json(_SUCCESS, _CREATED)
+        if asked.verb == "deletecollection":
+            return _json(render(self._delete_all(asked)))
+        found = self._client.handle(asked)
+        if asked.subresource == "binding":
+            return _json(_SUCCESS, _CREATED)
+        return _json(render(found), _CREATED if asked.verb == "create" else _OK)
+
+    def _delete_all(self, asked: Request) -> FrozenDict:
+        """Delete what the request selects, one after another; the list of it comes back."""
+        found = self._client.handle(msgspec.structs.replace(asked, verb="list"))
+        for each in found["items"]:
+            metadata = each["metadata"]
+            place = (asked.resource, metadata.get("namespace", ""), metadata["name"])
+            self._client.handle(Request("delete", *place, uid=metadata["uid"]))
+        return found
+
+    def _renderer(self, request: web.Request, about: Route) -> Callable[[FrozenDict], FrozenDict]:
+        """What makes an answer of what is stored: the version of the path, as a table where one is wanted."""
+        if "as=Table" not in request.headers.get("Accept", ""):
+            return about.kind.shown
+        with_objects = request.query.get("includeObject", "Metadata")
+        return lambda thing: as_table(
+            about.kind, about.kind.shown(thing), self._client.now_ns(), with_objects
+        )
+
+    async def _watch(
+        self,
+        request: web.Request,
+        asked: Request,
+        about: Route,
+        render: Callable[[FrozenDict], FrozenDict],
+    ) -> web.StreamResponse:
+        query = request.query
+        seconds = query.get("timeoutSeconds", "")
+        initial = query.get("sendInitialEvents") == "true"
+        options = WatchOptions(
+            about.kind.resource.kind,
+            about.kind.api_version,
+            render,
+            bookmarks=query.get("allowWatchBookmarks") in {"true", "1"},
+            initial_events=initial,
+            **({"timeout_seconds": float(seconds)} if seconds.isdecimal() and seconds != "0" else {}),
+        )
+        watch = self._client.open_watch(asked)
+        self._watches[watch] = None
+        try:
+            return await stream(request, watch, options)
+        finally:
+            del self._watches[watch]
+
+
+async def _body(request: web.Request) -> Any:  # noqa: ANN401 - JSON of any shape
+    """What the body holds; raises `ApiStatusError` for what the server does not read."""
+    data = await request.read()
+    if not data:
+        return EMPTY
+    kind = request.content_type
+    if kind == _PROTOBUF:
+        raise ApiStatusError(
+            415,
+            "UnsupportedMediaType",
+            "this API server reads JSON and no protobuf: set a kubelet's `contentType: application/json` in "
+            "its KubeletConfiguration; with kubectl use `apply -f` or `create -f` and a manifest",
+        )
+    if request.method == "PATCH" and kind not in TYPES:
+        text = f"patches of type {kind} are not supported: use one of {', '.join(TYPES)}"
+        raise ApiStatusError(415, "UnsupportedMediaType", text)
+    try:
+        found = json.loads(data)
+    except ValueError as error:
+        raise bad_request(f"the body of the request is no JSON: {error}") from None
+    if not is_object(found) and not (request.method == "PATCH" and is_array(found)):
+        raise bad_request("the body of the request is no object")
+    return found
+
+
+def _check_accept(request: web.Request) -> None:
+    accepted = request.headers.get("Accept", "*/*")
+    if not any(each in accepted for each in ("json", "*/*", "application/*")):
+        text = "only the following media types are accepted: application/json"
+        raise ApiStatusError(406, "NotAcceptable", text)
+
+
+def _json(
+    thing: Mapping[str, Any], code: int = _OK, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    return web.Response(
+        body=msgspec.json.encode(thing), status=code, headers=headers, content_type="application/json"
+    )
