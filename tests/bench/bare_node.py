@@ -6,7 +6,7 @@ from typing import Any, Self, TypeAlias, cast
 
 import grpc
 
-from kubelet_conformance.targets.in_process.api_server import KubeletApi, WorldApi
+from kubelet_conformance.targets.in_process.api_server import KubeletApi, RecordedApi
 from kubelet_conformance.targets.in_process.recorded_runtime import Tap
 from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, RecordedReply, Recorder, Seen
 from kubelet_fakes.api import ApiCore, ApiStatusError, Change, FrozenDict, Request
@@ -95,8 +95,9 @@ class BareNode:
         self._called = Tap(self.runtime, self._recorder) if record or watch else self.runtime
         self._api = _HeardApi(self.clock, self.made) if watch else ApiCore(self.clock.wall_ns)
         self._api.on_change.append(self._received)
-        self._kubelet_api = KubeletApi(self._api, self._recorder)
-        self._world = WorldApi(self._api, self._kubelet_api.connection, NODE)
+        recorded = RecordedApi(self._api, self._recorder, NODE)
+        self._kubelet_api = KubeletApi(recorded.connection)
+        self._world = recorded.world
         self._world.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
         self.phases: dict[str, str] = {}
         self._changed = asyncio.Event()

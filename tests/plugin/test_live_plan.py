@@ -115,7 +115,7 @@ def test_rehearsal_of_a_scenario_that_fails() -> None:
 )
 def test_needs_of_a_manifest_folder_are_known_before(name: str, refused: str) -> None:
     """What needs an API server, or a setting that no file has, is left out before a kubelet is started."""
-    found = dry_run(every_scenario()[name], name, Choice(kubelet="reference-process"), {})
+    found = dry_run(every_scenario()[name], name, Choice(kubelet="reference-process"), {}, by_files=True)
 
     assert found.refused.removeprefix("an API server: ") == refused
     assert placed(Scenario(), found, 120, OWN | {"inject"}).reason.endswith(refused)

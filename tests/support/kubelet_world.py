@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kubelet_conformance.targets.in_process.api_server import KubeletApi, WorldApi
+from kubelet_conformance.targets.in_process.api_server import KubeletApi, RecordedApi
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import ApiCore
 from kubelet_fakes.clock import run
@@ -61,8 +61,9 @@ class World:
         self.disk.make_folder(MANIFESTS)
         api = ApiCore(self.clock.wall_ns)
         self.record = Recorder(self.clock.monotonic)
-        self._kubelet_api = KubeletApi(api, self.record)
-        self.api = WorldApi(api, self._kubelet_api.connection, NODE)
+        recorded = RecordedApi(api, self.record, NODE)
+        self._kubelet_api = KubeletApi(recorded.connection)
+        self.api = recorded.world
         self.api.put("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
         self.stats: Any = None
         self.events: list[PodEvent] = []

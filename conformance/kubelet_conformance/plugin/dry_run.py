@@ -16,7 +16,7 @@ from kubelet_conformance.plugin.forecast import duration
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import ApiControl, ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
-from kubelet_conformance.targets.process.kubelet_paths import unknown_setting
+from kubelet_conformance.targets.process.kubelet_paths import has_api_server, unknown_setting
 from kubelet_conformance.targets.process.manifest_api import FolderRehearsal
 from kubelet_conformance.trace.format.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 
@@ -77,9 +77,17 @@ class DryRun:
 
 
 def dry_run(
-    function: Callable[..., Awaitable[None]], name: str, choice: Choice, arguments: Mapping[str, Any]
+    function: Callable[..., Awaitable[None]],
+    name: str,
+    choice: Choice,
+    arguments: Mapping[str, Any],
+    *,
+    by_files: bool = False,
 ) -> DryRun:
-    """Play the scenario on the reference and the fake, for this choice of a target; what it needed."""
+    """Play the scenario on the reference and the fake, for this choice of a target; what it needed.
+
+    Pods are delivered `by_files` to a kubelet without an API server.
+    """
     found = DryRun()
 
     async def on(target: Target) -> None:
@@ -90,16 +98,17 @@ def dry_run(
         finally:
             found.seconds = target.now()
             if choice.is_process:
-                found.refused = (
-                    unknown_setting(name for name, _ in scenario_of(function).settings) or api.refused
-                )
+                settings = dict(scenario_of(function).settings)
+                found.refused = unknown_setting(settings, ours=not choice.is_foreign)
+                if by_files or not has_api_server(settings):
+                    found.refused = found.refused or api.refused
             _look_at(target.recorder, found)
 
     # One that fails may depend on a real runtime; how far it came shows enough.
     with suppress(ScenarioError):
         declared = scenario_of(function)
         version = choice.kubernetes or declared.nearest()
-        usual = replace(choice, kubelet="reference", runtime="fake")
+        usual = Choice(kubernetes=choice.kubernetes, seed=choice.seed)
         open_stage(usual).play(on, name, dict(declared.settings), version)
     return found
 
@@ -211,7 +220,7 @@ def _missing(declared: Scenario, found: DryRun, budget: float, controls: frozens
         yield f"a registry with {', '.join(by_digest)}"
     if _REGISTRY not in controls and (found.pulled or f"runtime.{_REGISTRY}" in found.uses):
         yield f"a registry{' with ' * bool(found.pulled)}{', '.join(sorted(found.pulled))}"
-    if found.handlers:
+    if is_real and found.handlers:
         yield f"runtime handlers: {', '.join(sorted(found.handlers))}"
     if found.seconds > budget:
         yield f"{duration(found.seconds)} of wall time"

@@ -107,7 +107,13 @@ class LiveRun:
                 budget = self._options.budget
                 self.plan.placements[name] = Placement(Place.ALONE, "takes fixtures", budget)
                 continue
-            found = dry_run(scenario.function, name, self._options.choice, scenario.arguments)
+            found = dry_run(
+                scenario.function,
+                name,
+                self._options.choice,
+                scenario.arguments,
+                by_files=self.stage.by_files,
+            )
             self.plan.placements[name] = placed(declared, found, self._options.budget, self.stage.controls)
             if self.plan.placements[name].place is not Place.NOWHERE:
                 images |= found.images

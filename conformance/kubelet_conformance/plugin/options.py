@@ -60,10 +60,11 @@ class Options:
         usual = {"budget": BUDGET_SECONDS, "concurrency": CONCURRENCY, "kubernetes": ""}
         values = {**values, **{name: each for name, each in usual.items() if values[name] is None}}
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
+        gates, config = tuple(values.get("gates") or ()), values.get("config") or ""
         same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
         flags = (*same, "write_baseline", "quick", "fail_fast")
         return cls(
-            choice=Choice(*(values[name] for name in chosen)),
+            choice=Choice(**{name: values[name] for name in chosen}, gates=gates, config=config),
             ids=tuple(values["contract"] or ()),
             scenarios=tuple(values["scenario"] or ()),
             form=values["format"],
@@ -123,8 +124,11 @@ class Options:
     def _chosen(self, prefix: str) -> list[str]:
         """The options that choose the target, where they are not as usual."""
         usual = Choice()
-        given = {name: getattr(self.choice, name) for name in ("kubelet", "runtime", "kubernetes", "seed")}
+        names = ("kubelet", "runtime", "kubernetes", "seed", "config")
+        given = {name: getattr(self.choice, name) for name in names}
+        gates = [f"{prefix}gates={each}" for each in self.choice.gates]
         chosen = [f"{prefix}{name}={value}" for name, value in given.items() if value != getattr(usual, name)]
+        chosen += gates
         if self.choice.kill_foreign_pods:
             chosen.append(f"{prefix}kill-foreign-pods")
         if self.budget != BUDGET_SECONDS:
@@ -149,6 +153,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "kubelet": {"default": "reference", "help": "reference, reference-process, PATH, FILE.toml, or bug:ID"},
     "runtime": {"default": "fake", "help": "fake, containerd or unix:///PATH"},
     "kubernetes": {"default": "", "help": "play all as this version, such as 1.32"},
+    "gates": {"action": "append", "help": "feature gates of a kubelet in its own process: A=true,B=false"},
+    "config": {"metavar": "FILE", "help": "fields for the configuration of a kubelet in its own process"},
     "seed": {"type": int, "default": 0, "help": "the seed of all chance"},
     "contract": {"action": "append", "help": "play and judge only these ids or globs"},
     "scenario": {"action": "append", "help": "play these names or globs only"},

@@ -27,6 +27,8 @@ class Choice:
         kubernetes: the version whose behaviour is expected, such as "1.32"; where it is left open each
             scenario is played as one that it is meant for.
         seed: of every choice that chance makes.
+        gates: feature gates for a kubelet in its own process, such as "AllBeta=true".
+        config: a file with fields for the configuration of such a kubelet, "" for none.
         kill_foreign_pods: play on a runtime that has pods of others too, which the kubelet will kill.
     """
 
@@ -34,6 +36,8 @@ class Choice:
     runtime: str = "fake"
     kubernetes: str = ""
     seed: int = 0
+    gates: tuple[str, ...] = ()
+    config: str = ""
     kill_foreign_pods: bool = False
 
     @property

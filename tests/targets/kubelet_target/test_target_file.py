@@ -72,7 +72,7 @@ def test_file_is_read(tmp_path: Path) -> None:
         ),
         ("[kubelet]\nconfig = 'a: ['", "kubelet.config: no YAML: "),
         ("[kubelet]\nconfig = 'a'", "kubelet.config: expected an object in YAML"),
-        ("[kubelet]\npods = 'api'", 'kubelet.pods: expected "folder"'),
+        ("[kubelet]\npods = 'tape'", 'kubelet.pods: expected "api", "folder" or "url"'),
         ("[kubelet]\nkubernetes = 'new'", "kubelet.kubernetes: expected a version such as 1.32"),
         (
             "[kubelet]\nkubernetes = '9.9'",
@@ -125,7 +125,7 @@ def test_reference_process_frees_nothing(tmp_path: Path) -> None:
     """However full this machine is: no pod is evicted and no image removed, unless a scenario wants it."""
     places = Places(tmp_path, "node-1", tmp_path / "cri.sock", "1.32", free_ports())
     file = tmp_path / "kubelet.yaml"
-    written = configuration(reference_process().config, places, {})
+    written = configuration(reference_process(), places, {})
     file.write_text(yaml.safe_dump(written), encoding="utf-8")
     found = load(str(file), {}, Behaviour())
 
@@ -143,7 +143,7 @@ def test_configuration_with_what_a_scenario_sets(tmp_path: Path) -> None:
         "max_container_restart_period": 20,
         "max_pods": 2,
     }
-    found = configuration(read_target(file).config, places, settings)
+    found = configuration(read_target(file), places, settings)
 
     assert found == {
         "readOnlyPort": places.ports[1],

@@ -154,7 +154,7 @@ async def test_settings_and_the_manifest_url(tmp_path: Path) -> None:
         (python("import os; os.kill(os.getpid(), 9)"), "odd ended with signal SIGKILL before it was ready"),
         (
             python("import threading; threading.Event().wait()", start_seconds=0.2),
-            "odd was not ready in 0.2 s, http://127.0.0.1:",
+            "odd was not ready in 0.2 s: http://127.0.0.1:",
         ),
         (KubeletTarget(command=("/no/such",)), "kubelet: /no/such: there is no such program"),
     ],

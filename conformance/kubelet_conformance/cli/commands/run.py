@@ -26,7 +26,7 @@ from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "What is run": ("kubelet", "runtime", "kubernetes", "scenario", "seed", "repeat"),
+    "What is run": ("kubelet", "gates", "config", "runtime", "kubernetes", "scenario", "seed", "repeat"),
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
     "What is written": ("format", "output", "record", "write_baseline", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
@@ -57,6 +57,17 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 @click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
 @click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
 @KUBELET
+@click.option(
+    "--gates",
+    metavar="GATE=BOOL,...",
+    multiple=True,
+    help="Feature gates of a kubelet in its own process, such as AllBeta=true; a scenario's own are set too.",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Fields for the KubeletConfiguration of a kubelet in its own process, in YAML.",
+)
 @click.option(
     "--runtime",
     default="fake",

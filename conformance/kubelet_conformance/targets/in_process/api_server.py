@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
@@ -27,6 +28,21 @@ _RESOURCES: dict[ObjectKind, str] = {
     "Node": "nodes",
     "RuntimeClass": "runtimeclasses",
 }
+
+
+class RecordedApi:
+    """An API server for the kubelet of one node; what becomes of the node's pods is on the record.
+
+    Attributes:
+        connection: the kubelet's way to it.
+        world: what users and controllers do there.
+    """
+
+    def __init__(self, core: ApiCore, recorder: Recorder, node_name: str) -> None:
+        record_pods(core, recorder, node_name)
+        self.connection = Connection(core, _KUBELET)
+        self.connection.on_answer.append(partial(_record_answer, recorder))
+        self.world = WorldApi(core, self.connection, node_name)
 
 
 def record_pods(core: ApiCore, recorder: Recorder, node_name: str) -> None:
@@ -69,35 +85,35 @@ def _has_relevant_status(stored: FrozenDict) -> bool:
     return bool(stored.get("status", {}).get("phase") in _ENDED or stored["spec"].get("readinessGates"))
 
 
+def _record_answer(recorder: Recorder, answer: Answer) -> None:
+    """Record what the kubelet writes of pods, and that it asks for one that is not there."""
+    request = answer.request
+    is_missed = request.verb == "get" and answer.code == _NOT_FOUND
+    if request.resource != "pods" or (request.verb not in _WRITES and not is_missed):
+        return
+    body = request.body or None
+    named = answer.object["metadata"]["uid"] if answer.object is not None else None
+    precondition = request.uid or (body or {}).get("metadata", {}).get("uid")
+    recorder.record(
+        "api",
+        verb=request.verb,
+        resource=request.resource,
+        subresource=request.subresource or None,
+        uid=named or precondition,
+        precondition=precondition,
+        grace=request.grace_seconds,
+        body=body,
+        code=answer.code,
+        **({"namespace": request.namespace, "name": request.name} if is_missed else {}),
+    )
+
+
 class KubeletApi:
-    """The kubelet's way to the API server: the reference's port `ApiServer`, its writes recorded."""
+    """The kubelet's way to the API server: the reference's port `ApiServer`."""
 
-    def __init__(self, core: ApiCore, recorder: Recorder) -> None:
-        self.connection = Connection(core, _KUBELET)
-        self._recorder = recorder
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
         self._pods = _Pods()
-        self.connection.on_answer.append(self._answered)
-
-    def _answered(self, answer: Answer) -> None:
-        request = answer.request
-        is_missed = request.verb == "get" and request.resource == "pods" and answer.code == _NOT_FOUND
-        if request.verb not in _WRITES and not is_missed:
-            return
-        body = request.body or None
-        named = answer.object["metadata"]["uid"] if answer.object is not None else None
-        precondition = request.uid or (body or {}).get("metadata", {}).get("uid")
-        self._recorder.record(
-            "api",
-            verb=request.verb,
-            resource=request.resource,
-            subresource=request.subresource or None,
-            uid=named or precondition,
-            precondition=precondition,
-            grace=request.grace_seconds,
-            body=body,
-            code=answer.code,
-            **({"namespace": request.namespace, "name": request.name} if is_missed else {}),
-        )
 
     async def list_pods(self, node_name: str) -> tuple[list[Pod], str]:
         """The pods bound to the node, and the resourceVersion to watch from."""

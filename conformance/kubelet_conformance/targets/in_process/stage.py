@@ -16,10 +16,9 @@ from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, ScenarioError, Target
 from kubelet_conformance.targets.in_process.api_server import (
     KubeletApi,
+    RecordedApi,
     RecordedEvents,
-    WorldApi,
     node_object,
-    record_pods,
 )
 from kubelet_conformance.targets.in_process.disk_recorder import RecordedCgroups, RecordedFiles
 from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
@@ -143,11 +142,11 @@ class _Life:
         self._cgroups = RecordedCgroups(self.recorder)
         counts = self._behaviour.minor >= _GENERATIONS_SINCE
         api_core = ApiCore(self._clock.wall_ns, pod_generations=counts)
-        record_pods(api_core, self.recorder, _NODE)
+        recorded = RecordedApi(api_core, self.recorder, _NODE)
         self._machine = Machine(
             self.recorder, self._settings.memory_bytes, partial(_runs, runtime), self._disk
         )
-        api = KubeletApi(api_core, self.recorder)
+        api = KubeletApi(recorded.connection)
         tap = Tap(runtime, self.recorder)
         self._orders = Orders()
         kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
@@ -157,7 +156,7 @@ class _Life:
             recheck_seconds=None,
             recorder=self.recorder,
             runtime=FakeRuntimeControl(runtime, self._servers, self.recorder, self._cgroups),
-            api=WorldApi(api_core, api.connection, _NODE),
+            api=recorded.world,
             manifests=self._manifests,
             kubelet=kubelet,
             machine=self._machine,

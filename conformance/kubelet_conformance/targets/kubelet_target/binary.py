@@ -23,6 +23,7 @@ _COMMAND = (
     "--root-dir={root}",
     "--hostname-override={node}",
     "--cert-dir={root}/pki",
+    "--kubeconfig={kubeconfig}",
     "--v=3",
 )
 _RUNTIME_FLAG = "--container-runtime-endpoint={runtime}"
@@ -38,6 +39,8 @@ readOnlyPort: {read_only_port}
 healthzPort: {healthz_port}
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
+contentType: application/json
+nodeStatusUpdateFrequency: 1s
 # No cgroups, no swap and no firewall of this machine are touched.
 cgroupDriver: cgroupfs
 cgroupsPerQOS: false
@@ -80,6 +83,7 @@ def binary_target(path: str) -> KubeletTarget:
         command=(path, *flags),
         name=f"kubelet {version}",
         kubernetes=kubernetes,
+        pods="api",
         config=_FIELDS + "".join(field for since, field in _LATER_FIELDS if minor >= since),
         baseline=baseline if baseline in bundled() else "",
     )

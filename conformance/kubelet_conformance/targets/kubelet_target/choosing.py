@@ -7,6 +7,7 @@ from pathlib import Path
 from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_known_version
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.kubelet_target.binary import binary_target
+from kubelet_conformance.targets.kubelet_target.overrides import overrides_of
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.kubelet_target.target_file import read_target, reference_process
 
@@ -15,8 +16,23 @@ def kubelet_process(choice: Choice) -> KubeletTarget | None:
     """The kubelet of a choice where it is a process of its own, None for one in this process.
 
     Raises:
-        UnknownTargetError: The target file cannot be used, or the binary is no kubelet.
+        UnknownTargetError: The target file cannot be used, the binary is no kubelet, or it cannot be given
+            what is to be set in it.
     """
+    target = _target(choice)
+    overrides = overrides_of(choice.gates, choice.config)
+    if not overrides:
+        return target
+    if target is None:
+        raise UnknownTargetError(
+            "--gates and --config are for a kubelet in a process of its own: choose it with --kubelet"
+        )
+    if not target.config:
+        raise UnknownTargetError(f"{choice.kubelet}: kubelet.config: missing: --gates and --config change it")
+    return replace(target, overrides=overrides)
+
+
+def _target(choice: Choice) -> KubeletTarget | None:
     if choice.has_target_file:
         return read_target(Path(choice.kubelet))
     if choice.is_binary:
@@ -34,12 +50,10 @@ def resolved(choice: Choice) -> Choice:
             parse_known_version(choice.kubernetes)
         except ValueError as error:
             raise UnknownTargetError(str(error)) from None
-    if not choice.is_foreign:
+    target = kubelet_process(choice)
+    if target is None or not choice.is_foreign:
         is_open = choice.is_live and not choice.kubernetes
         return replace(choice, kubernetes=USUAL_VERSION) if is_open else choice
-    target = kubelet_process(choice)
-    if target is None:
-        return choice
     _check_program(target, choice.kubelet)
     return replace(choice, kubernetes=target.kubernetes)
 

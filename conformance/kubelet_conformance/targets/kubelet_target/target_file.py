@@ -66,7 +66,6 @@ def _read(raw: Mapping[str, Any], where: str, kubernetes: str | None = None) -> 
         values[key] = read(value, here)
     if "command" not in values:
         raise UnknownTargetError(f"{where}: kubelet.command: missing: the program and its arguments")
-    values.pop("pods", None)
     if kubernetes is not None:
         values["kubernetes"] = kubernetes
     return KubeletTarget(**values)
@@ -159,11 +158,9 @@ def _capabilities(value: object, here: str) -> frozenset[str]:
 
 
 def _pods(value: object, here: str) -> str:
-    if value != "folder":
-        raise UnknownTargetError(
-            f'{here}: expected "folder": pods are delivered as files of a manifest folder'
-        )
-    return "folder"
+    if value not in {"api", "folder", "url"}:
+        raise UnknownTargetError(f'{here}: expected "api", "folder" or "url": how the kubelet gets its pods')
+    return str(value)
 
 
 _KEYS: Mapping[str, Callable[[object, str], object]] = {

@@ -272,7 +272,7 @@ class Life:
 
     def _delete(self, namespace: str, name: str) -> None:
         """Delete a pod that is not needed any more; a file is removed with the pod's own grace period."""
-        grace = _DELETE_GRACE_SECONDS if isinstance(self._node, ReferenceNode) else None
+        grace = None if self._node.standalone else _DELETE_GRACE_SECONDS
         self._node.api.delete(namespace, name, grace)
 
     def _runs(self, scope: Scope) -> bool:
@@ -319,7 +319,7 @@ class Life:
             started=rfc3339(self._started_ns),
             node=NODE,
             from_start=True,
-            standalone=process is not None,
+            standalone=self._node.standalone,
             scenario=None if self._shared else self._acts[0].name,
             exempt=() if self._shared else self._acts[0].exempt,
             seed=around.choice.seed,

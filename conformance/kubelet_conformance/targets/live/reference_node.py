@@ -9,10 +9,9 @@ from kubelet_conformance.targets.controls import MANIFEST_FOLDER
 from kubelet_conformance.targets.cri_endpoint import channel_to, services_at
 from kubelet_conformance.targets.in_process.api_server import (
     KubeletApi,
+    RecordedApi,
     RecordedEvents,
-    WorldApi,
     node_object,
-    record_pods,
 )
 from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
 from kubelet_conformance.targets.in_process.machine import configuration
@@ -74,9 +73,9 @@ class ReferenceNode:
         self._events = _Events(recorder, know)
         self._lives = 0
         core = ApiCore(clock.wall_ns, unique_uids())
-        record_pods(core, recorder, node_name)
-        self._kubelet_api = KubeletApi(core, recorder)
-        self.api = WorldApi(core, self._kubelet_api.connection, node_name)
+        recorded = RecordedApi(core, recorder, node_name)
+        self._kubelet_api = KubeletApi(recorded.connection)
+        self.api = recorded.world
         self.api.put("Node", node_object(node_name))
         path = self._settings.static_pod_path.removeprefix(str(folder))
         disk = cast("Any", RootedDisk(self._disk, folder))
@@ -85,6 +84,7 @@ class ReferenceNode:
         self.feature_gates = dict(self._settings.feature_gates)
         self.configuration = configuration(self._settings)
         self.channels = Channels(cri="full", pods="sent", api="full", events="full")
+        self.standalone = False
 
     async def __aenter__(self) -> Self:
         """Connect to the runtime, in no hurry: a kubelet waits for its runtime too."""

@@ -14,6 +14,7 @@ from kubelet_conformance.targets.choice import Choice, TargetError
 from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_of, shipped_baseline
 from kubelet_conformance.targets.in_process.stage import behaviour_of, parts_of
 from kubelet_conformance.targets.kubelet_target.choosing import kubelet_process, resolved
+from kubelet_conformance.targets.kubelet_target.overrides import enabled_gates, sets_many
 from kubelet_conformance.targets.live import baselines
 from kubelet_conformance.targets.live.foreign_pods import check_foreign_pods, check_images, remove_ours
 from kubelet_conformance.targets.live.node_run import NODE, Life, LiveEnvironment
@@ -85,6 +86,11 @@ class WallStage:
         return [str(each) for each in (kubelet, runtime) if each]
 
     @property
+    def by_files(self) -> bool:
+        """Pods are delivered as manifests, for want of an API server."""
+        return self._process is not None and self._process.pods != "api"
+
+    @property
     def controls(self) -> frozenset[str]:
         """What can be done to the runtime beyond the CRI."""
         return _CONTROLS.get(self._choice.runtime, frozenset())
@@ -104,6 +110,9 @@ class WallStage:
             node = ProcessNode(self._process, folder, fake.socket, recorder, NODE, isolated=True)
             async with node:
                 await node.kubelet.start()
+                if sets_many(dict(self._process.overrides)):
+                    gates = enabled_gates(await node.kubelet.metrics())
+                    self._process = replace(self._process, feature_gates=gates)
                 await node.kubelet.stop()
 
     async def isolate(self) -> list[str]:

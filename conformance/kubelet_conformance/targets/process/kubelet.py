@@ -21,6 +21,8 @@ from kubelet_reference.util.clock import LoopClock
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
 _OK = 200
+_KUBECONFIG = "{kubeconfig}"
+"""Arguments with it are left out for a kubelet without an API server."""
 
 
 class EndedAtStartError(TargetError, KubeletEndedError):
@@ -30,14 +32,25 @@ class EndedAtStartError(TargetError, KubeletEndedError):
 class ProcessKubelet(KubeletControl):
     """Runs a target's command, one process after another, in the same places.
 
-    `config` is the text of its configuration. Listeners in `on_line` receive each line of its log. It is
-    killed, with all it started, when this process ends in whatever way.
+    `config` is the text of its configuration, `kubeconfig` of how it finds its API server, "" without one.
+    It is ready when it is healthy and `missing` says nothing. Listeners in `on_line` receive each line of its
+    log. It is killed, with all it started, when this process ends in whatever way.
     """
 
-    def __init__(self, target: KubeletTarget, places: Places, config: str, recorder: Recorder) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - a kubelet, its places, and what it is given
+        self,
+        target: KubeletTarget,
+        places: Places,
+        config: str,
+        recorder: Recorder,
+        kubeconfig: str = "",
+        missing: Callable[[], str] = str,
+    ) -> None:
         self._target = target
         self._places = places
         self._config = config
+        self._kubeconfig = kubeconfig
+        self._missing = missing
         self._recorder = recorder
         self._child: Child | None = None
         self._stopping = False
@@ -82,12 +95,10 @@ class ProcessKubelet(KubeletControl):
             async with asyncio.timeout(self._target.start_seconds):
                 await self._until_ready(child)
         except TimeoutError:
+            why = await self._unready()
             self._end("killed")
             seconds = f"{self._target.start_seconds:g} s"
-            url = self._places.filled(self._target.healthz)
-            raise TargetError(
-                self._with_output(f"was not ready in {seconds}, {url} did not say ok")
-            ) from None
+            raise TargetError(self._with_output(f"was not ready in {seconds}: {why}")) from None
         except BaseException:
             self._end("killed")
             raise
@@ -98,9 +109,12 @@ class ProcessKubelet(KubeletControl):
             folder.mkdir(parents=True, exist_ok=True)
         if self._config:
             places.config.write_text(self._config, encoding="utf-8")
+        if self._kubeconfig:
+            places.kubeconfig.write_text(self._kubeconfig, encoding="utf-8")
 
     def _spawned(self) -> Child:
-        command = [self._places.filled(each) for each in self._target.command]
+        given = (each for each in self._target.command if self._kubeconfig or _KUBECONFIG not in each)
+        command = [self._places.filled(each) for each in given]
         environment = {key: self._places.filled(each) for key, each in self._target.environment.items()}
         if shutil.which(command[0]) is None:
             raise TargetError(
@@ -147,7 +161,7 @@ class ProcessKubelet(KubeletControl):
 
     async def _until_ready(self, child: Child) -> None:
         clock = LoopClock(0)
-        while not await self.healthy():
+        while await self._unready():
             if child.code is not None:
                 text = self._with_output(f"ended with {_ending(child.code)} before it was ready")
                 raise EndedAtStartError(text)
@@ -205,6 +219,13 @@ class ProcessKubelet(KubeletControl):
     async def healthy(self) -> bool:
         """What its /healthz says."""
         return self.running and (await self._get(self._target.healthz))[0] == _OK
+
+    async def _unready(self) -> str:
+        """What keeps it from being ready, "" if nothing does."""
+        if not await self.healthy():
+            return f"{self._places.filled(self._target.healthz)} did not say ok"
+        missing = self._missing()
+        return missing and f"it did not {missing}"
 
     async def _get(self, template: str) -> tuple[int, str]:
         """The status and the body; status 0 if there is no answer."""

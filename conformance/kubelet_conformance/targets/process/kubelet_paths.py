@@ -13,13 +13,22 @@ from typing import Any
 import yaml
 
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, MANIFEST_URL, NotPossibleError
+from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 
 Json = dict[str, Any]
-ENTRIES = ("etc", "hosts", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
+ENTRIES = ("etc", "hosts", "kubeconfig", "kubelet", "kubelet.log", "kubelet.yaml", "pods")
 """What there may be in the folder of a kubelet."""
 _FIRST_PORT, _LAST_PORT = 20_000, 32_768
 """Above what services have, below what connections are given."""
-_GATES = "featureGates"
+_GATES, _RESERVED = "featureGates", "systemReserved"
+_MERGED = frozenset({_GATES, _RESERVED})
+_EVICTION_BYTES = 1 << 20
+"""Kept from pods too: `evictionHard` of the templates."""
+_WITH_SERVER = "with_api_server"
+_FLAGS = {"maximum_dead_containers": "--maximum-dead-containers"}
+"""Settings of scenarios that are flags of a kubelet, and no fields of its configuration."""
+_OF_OTHERS = {"cpu_millicores", "memory_bytes", *_FLAGS}
+"""Settings that the process of the reference ignores."""
 CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 
@@ -44,6 +53,11 @@ class Places:
     def config(self) -> Path:
         """Its configuration."""
         return self.folder / "kubelet.yaml"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """How it finds its API server, where it has one."""
+        return self.folder / "kubeconfig"
 
     @property
     def log(self) -> Path:
@@ -71,6 +85,7 @@ class Places:
             "config": self.config,
             "healthz_port": healthz,
             "images": f"unix://{self.runtime}",
+            "kubeconfig": self.kubeconfig,
             "kubernetes": self.kubernetes,
             "logs": self.logs,
             "node": self.node,
@@ -80,6 +95,7 @@ class Places:
             "read_only_port": read_only,
             "root": self.root,
             "runtime": f"unix://{self.runtime}",
+            "url": self.url,
         }
         return re.sub(r"\{([a-z_]+)\}", lambda found: str(values[found[1]]), template)
 
@@ -105,32 +121,50 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def configuration(template: str, places: Places, settings: Mapping[str, object]) -> Json | None:
-    """The kubelet's configuration: the template, and over it what a scenario sets; None without a template.
+def configuration(target: KubeletTarget, places: Places, settings: Mapping[str, object]) -> Json | None:
+    """The kubelet's configuration, and over it what a scenario sets; None for a kubelet that has none.
 
     Raises:
         NotPossibleError: There is no template to set something in, or no such field.
     """
-    if not template:
+    if not target.config:
         if settings:
             raise NotPossibleError("a kubelet with a configuration file: " + ", ".join(settings))
         return None
     unknown = unknown_setting(settings)
     if unknown:
         raise NotPossibleError(unknown)
-    found: Json = yaml.safe_load(places.filled(template))
+    found: Json = yaml.safe_load(places.filled(target.config))
+    gates = {**(found.get(_GATES) or {}), **target.overrides.get(_GATES, {})}
+    found.update({**target.overrides, _GATES: gates} if gates else target.overrides)
     for name, value in settings.items():
+        if name not in _FIELDS:
+            continue
         field, written = _FIELDS[name]
         given = written(value, places)
-        found[field] = {**(found.get(field) or {}), **given} if field == _GATES else given
+        found[field] = {**(found.get(field) or {}), **given} if field in _MERGED else given
     if "maxContainerRestartPeriod" in found.get("crashLoopBackOff", {}):
         found.setdefault(_GATES, {})["KubeletCrashLoopBackOffMax"] = True
     return found
 
 
-def unknown_setting(settings: Iterable[str]) -> str:
-    """What these settings of a scenario need and no configuration file has, to follow "needs"; or nothing."""
-    return next((f"a kubelet whose {name} can be set" for name in settings if name not in _FIELDS), "")
+def unknown_setting(settings: Iterable[str], *, ours: bool = False) -> str:
+    """What these settings of a scenario need and a kubelet cannot be given, to follow "needs"; or nothing.
+
+    `ours` is a kubelet that has no more than the reference.
+    """
+    known = {*_FIELDS, *_FLAGS, _WITH_SERVER} - (_OF_OTHERS if ours else set())
+    return next((f"a kubelet whose {name} can be set" for name in settings if name not in known), "")
+
+
+def flags(settings: Mapping[str, object]) -> list[str]:
+    """What these settings of a scenario add to the command: what no configuration file has."""
+    return [f"{_FLAGS[name]}={value}" for name, value in settings.items() if name in _FLAGS]
+
+
+def has_api_server(settings: Mapping[str, object]) -> bool:
+    """Whether a scenario lets the kubelet have an API server."""
+    return bool(settings.get(_WITH_SERVER, True))
 
 
 def _plain(value: Any, _: Places) -> Any:  # noqa: ANN401 - whatever the field is
@@ -153,6 +187,22 @@ def _restart_period(value: Any, places: Places) -> dict[str, str]:  # noqa: ANN4
     return {"maxContainerRestartPeriod": _duration(value, places)}
 
 
+def _reserved_cpu(value: Any, _: Places) -> dict[str, str]:  # noqa: ANN401 - millicores
+    """What is kept from pods, so that this is left for them."""
+    return {"cpu": f"{_not_less(1000 * (os.cpu_count() or 1) - value, f'{value} millicores')}m"}
+
+
+def _reserved_memory(value: Any, _: Places) -> dict[str, str]:  # noqa: ANN401 - bytes
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"memory": str(_not_less(total - _EVICTION_BYTES - value, f"{value} bytes of memory"))}
+
+
+def _not_less(reserved: int, wanted: str) -> int:
+    if reserved < 0:
+        raise NotPossibleError(f"a machine of {wanted}")
+    return reserved
+
+
 _FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], Any]]] = {
     "static_pod_path": ("staticPodPath", _path),
     "static_pod_url": ("staticPodURL", _url),
@@ -161,6 +211,8 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any, Places], Any]]] = {
     "sync_frequency": ("syncFrequency", _duration),
     "runtime_request_timeout": ("runtimeRequestTimeout", _duration),
     "max_pods": ("maxPods", _plain),
+    "cpu_millicores": (_RESERVED, _reserved_cpu),
+    "memory_bytes": (_RESERVED, _reserved_memory),
     "max_container_restart_period": ("crashLoopBackOff", _restart_period),
     "serialize_image_pulls": ("serializeImagePulls", _plain),
     "registry_pull_qps": ("registryPullQPS", _plain),

@@ -5,11 +5,12 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import count
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from kubelet_conformance.targets.controls import ApiControl, Manifests, NotPossibleError, no_api_server
 
 Json = dict[str, Any]
+_OK = 200
 SOURCE = "kubernetes.io/config.source"
 """The annotation by which a kubelet says where a pod came from."""
 _CLAIMS = "resourceClaims"
@@ -21,6 +22,41 @@ _OF_PROJECTIONS = ("configMap", "secret", "serviceAccountToken", "clusterTrustBu
 """The fields that refer to an object of the API server, which a static pod cannot."""
 
 
+class Files(Protocol):
+    """Files with manifests of pods."""
+
+    def write(self, file: str, text: str) -> None:
+        """Write a file."""
+        ...
+
+    def remove(self, file: str) -> None:
+        """Remove a file."""
+        ...
+
+
+class FilesAtUrl:
+    """Files that the kubelet gets as one list of pods, from the URL that it reads."""
+
+    def __init__(self, manifests: Manifests) -> None:
+        self._manifests = manifests
+        self._pods: dict[str, Json] = {}
+        self._serve()
+
+    def write(self, file: str, text: str) -> None:
+        """Serve its pod too from now on."""
+        self._pods[file] = json.loads(text)
+        self._serve()
+
+    def remove(self, file: str) -> None:
+        """Serve its pod no more."""
+        del self._pods[file]
+        self._serve()
+
+    def _serve(self) -> None:
+        pods = {"apiVersion": "v1", "kind": "PodList", "items": list(self._pods.values())}
+        self._manifests.serve(_OK, json.dumps(pods))
+
+
 class FolderApi(ApiControl):
     """Pods by files of the manifest folder: creating writes one, deleting removes it.
 
@@ -30,10 +66,17 @@ class FolderApi(ApiControl):
     """
 
     def __init__(
-        self, manifests: Manifests, node: str, shown: Callable[[str, str], Json | None], *, may_refer: bool
+        self,
+        files: Files,
+        node: str,
+        shown: Callable[[str, str], Json | None],
+        *,
+        may_refer: bool,
+        source: str = "file",
     ) -> None:
         self._may_refer = may_refer
-        self._manifests = manifests
+        self._files = files
+        self._source = source
         self._suffix = f"-{node.lower()}"
         self._shown = shown
         self._wanted: dict[tuple[str, str], Json] = {}
@@ -66,7 +109,7 @@ class FolderApi(ApiControl):
         _check_grace(self._wanted[key], grace_seconds)
         del self._wanted[key]
         self._deleted[key] = None
-        self._manifests.remove(_file(key))
+        self._files.remove(_file(key))
 
     def get(self, namespace: str, name: str) -> Json | None:
         """The pod as the kubelet last showed it, or its manifest; None for one that never was.
@@ -93,7 +136,7 @@ class FolderApi(ApiControl):
 
     def _write(self, key: tuple[str, str], pod: Json) -> None:
         try:
-            self._manifests.write(_file(key), json.dumps(pod))
+            self._files.write(_file(key), json.dumps(pod))
         except FileNotFoundError:
             raise no_api_server("there is no manifest folder") from None
         self._wanted[key] = pod
@@ -101,7 +144,7 @@ class FolderApi(ApiControl):
 
     def _stored(self, pod: Json) -> Json:
         metadata: Json = pod["metadata"]
-        annotations = {**metadata.get("annotations", {}), SOURCE: "file"}
+        annotations = {**metadata.get("annotations", {}), SOURCE: self._source}
         name = metadata["name"] + self._suffix
         return {**pod, "metadata": {**metadata, "name": name, "annotations": annotations}}
 

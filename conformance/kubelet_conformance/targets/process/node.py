@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -12,16 +13,25 @@ import yaml
 from kubelet_conformance.contract.applicability import STATIC_GATE, is_on, parse_version
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import MANIFEST_FOLDER, NotPossibleError
+from kubelet_conformance.targets.in_process.api_server import WorldApi
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.process.cleanup import clear
 from kubelet_conformance.targets.process.kubelet import ProcessKubelet
-from kubelet_conformance.targets.process.kubelet_paths import ENTRIES, Places, configuration, free_ports
-from kubelet_conformance.targets.process.manifest_api import FolderApi
+from kubelet_conformance.targets.process.kubelet_paths import (
+    ENTRIES,
+    Places,
+    configuration,
+    flags,
+    free_ports,
+    has_api_server,
+)
+from kubelet_conformance.targets.process.manifest_api import FilesAtUrl, FolderApi
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
 from kubelet_conformance.targets.process.mount_namespace import MountNamespace
 from kubelet_conformance.targets.process.pod_uids import PodUids
 from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
+from kubelet_conformance.targets.process.served_api import ServedApi
 from kubelet_conformance.trace.format.header import Channels
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.server.host.disk import OsDisk
@@ -55,7 +65,7 @@ class ProcessNode:
         *,
         isolated: bool = False,
     ) -> None:
-        self._target = target
+        self._target = replace(target, command=(*target.command, *flags(settings or {})))
         self._folder = folder
         self._runtime = runtime
         self._recorder = recorder
@@ -68,10 +78,16 @@ class ProcessNode:
         self._server = ManifestServer()
         self._namespace = MountNamespace(folder / "hosts", node_name) if isolated else None
         self._watching: asyncio.Task[None] | None = None
+        self.standalone = target.pods != "api" or not has_api_server(self._settings)
+        """It has no API server."""
+        self._version = parse_version(target.kubernetes)
+        self._served = None if self.standalone else ServedApi(recorder, node_name, self._version)
 
     @property
     def channels(self) -> Channels:
         """What its record can be trusted for, given that all calls of the runtime are recorded."""
+        if not self.standalone:
+            return Channels(cri="full", pods="sent", api="full", events="limited")
         can = self._target.capabilities
         return Channels(
             cri="full",
@@ -89,14 +105,21 @@ class ProcessNode:
         """Prepare its places."""
         await self._server.start()
         try:
+            if self._served is not None:
+                await self._served.__aenter__()
             self._prepare()
             if self._namespace is not None:
                 self.kubelet.prefix = (await self._namespace.__aenter__()).prefix
                 self.root = self._namespace.root
         except BaseException:
-            await self._server.close()
+            await self._close_servers()
             raise
         return self
+
+    async def _close_servers(self) -> None:
+        if self._served is not None:
+            await self._served.__aexit__()
+        await self._server.close()
 
     def _prepare(self) -> None:
         if "static_pod_url" in self._settings and "url" not in self._target.capabilities:
@@ -109,24 +132,33 @@ class ProcessNode:
             free_ports(),
             self._server.url,
         )
-        found = self.configuration = configuration(self._target.config, places, self._settings)
+        found = self.configuration = configuration(self._target, places, self._settings)
         config = "" if found is None else yaml.safe_dump(found, sort_keys=False)
         path = str(self._settings.get("static_pod_path", MANIFEST_FOLDER))
         disk = RootedDisk(OsDisk(LoopClock(0)), self._folder, in_place=path)
         # The fakes' disk and URL name more methods than are used.
         self.manifests = WrittenManifests(cast("Any", disk), cast("Any", self._server), self._recorder, path)
-        self.kubelet = ProcessKubelet(self._target, places, config, self._recorder)
-        self._watch = PodWatch(
-            places.filled(self._target.pod_list), self._recorder, lambda: self.kubelet.running
-        )
-        version = parse_version(self._target.kubernetes)
-        may_refer = not is_on(STATIC_GATE, self.feature_gates, version)
-        self.api = FolderApi(self.manifests, self._node_name, self._watch.pod, may_refer=may_refer)
+        if self._served is None:
+            self.kubelet = ProcessKubelet(self._target, places, config, self._recorder)
+            self.api: FolderApi | WorldApi = self._folder_api(places)
+            return
+        self.api, kubeconfig = self._served.world, self._served.kubeconfig
+        missing = self._served.missing
+        self.kubelet = ProcessKubelet(self._target, places, config, self._recorder, kubeconfig, missing)
+
+    def _folder_api(self, places: Places) -> FolderApi:
+        """Pods as files; what the kubelet makes of them is seen in its list of pods and its log."""
+        watch = PodWatch(places.filled(self._target.pod_list), self._recorder, lambda: self.kubelet.running)
         if "events" in self._target.capabilities:
             uids = PodUids(self._recorder, self._node_name)
             self.kubelet.on_line.append(LogEvents(self._recorder, uids.of_event).read_line)
         if "statuses" in self._target.capabilities:
-            self._watching = asyncio.create_task(self._watch.run(), name="watching pods")
+            self._watching = asyncio.create_task(watch.run(), name="watching pods")
+        may_refer = not is_on(STATIC_GATE, self.feature_gates, self._version)
+        by_url = self._target.pods == "url"
+        files = FilesAtUrl(self.manifests) if by_url else self.manifests
+        source = "http" if by_url else "file"
+        return FolderApi(files, self._node_name, watch.pod, may_refer=may_refer, source=source)
 
     def keep_log(self, path: Path) -> None:
         """Copy what the kubelet has written so far on standard output and standard error."""
@@ -145,7 +177,7 @@ class ProcessNode:
                     await self._watching
             if self._namespace is not None:
                 await self._namespace.__aexit__()
-            await self._server.close()
+            await self._close_servers()
             left = await asyncio.to_thread(clear, self._folder, ENTRIES)
         if left:
             raise TargetError("; ".join(left))

@@ -1,0 +1,78 @@
+"""The API server of a kubelet in another process: served on loopback, all about its pods on the record."""
+
+from typing import Any, Self
+
+from kubelet_conformance.targets.in_process.api_server import RecordedApi
+from kubelet_conformance.targets.process.manifest_api import unique_uids
+from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_fakes.api import ApiCore, ApiStatusError, Change
+from kubelet_fakes.api.objects import EMPTY, at
+from kubelet_fakes.api_server import ApiServer
+from kubelet_reference.server.host.system_clock import WallClock
+
+_GENERATIONS_SINCE = 1, 33
+"""From this version on API servers count the changes of a pod's spec."""
+
+
+class ServedApi:
+    """Serves an API server for as long as its context is open.
+
+    Args:
+        recorder: takes desired pods, what the kubelet writes of them, and its events.
+        node_name: the node's name, on which pods are created.
+        version: the server's.
+    """
+
+    def __init__(self, recorder: Recorder, node_name: str, version: tuple[int, int]) -> None:
+        self._recorder = recorder
+        self._node_name = node_name
+        counts = version >= _GENERATIONS_SINCE
+        self._core = ApiCore(WallClock().wall_ns, unique_uids(), pod_generations=counts)
+        recorded = RecordedApi(self._core, recorder, node_name)
+        self.world = recorded.world
+        self._core.on_change.append(self._record_event)
+        self._server = ApiServer(recorded.connection)
+
+    async def __aenter__(self) -> Self:
+        """Listen on a free port."""
+        await self._server.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Listen no more."""
+        await self._server.__aexit__()
+
+    @property
+    def kubeconfig(self) -> str:
+        """What the kubelet needs to find it."""
+        return self._server.kubeconfig()
+
+    def missing(self) -> str:
+        """What a kubelet has not done yet to get pods, to follow "did not"; "" if it gets them."""
+        try:
+            node = self._core.get("nodes", self._node_name, "")
+        except ApiStatusError:
+            return f"register node {self._node_name} at the API server"
+        conditions = at(node, "status", "conditions") or ()
+        ready = next((each for each in conditions if each["type"] == "Ready"), EMPTY)
+        if ready.get("status") == "True":
+            return ""
+        return f"report node {self._node_name} as ready: {ready.get('message', 'it says nothing')}"
+
+    def _record_event(self, change: Change) -> None:
+        """An event of a pod; one that repeats comes again, with a higher count."""
+        about: Any = change.object.get("involvedObject") or EMPTY
+        if change.resource != "events" or about.get("kind") != "Pod":
+            return
+        event = change.object
+        self._recorder.record(
+            "event",
+            uid=about.get("uid") or None,
+            namespace=about.get("namespace", ""),
+            name=about.get("name", ""),
+            type=event.get("type", ""),
+            reason=event.get("reason", ""),
+            message=event.get("message", ""),
+            count=event.get("count") or 1,
+            container=about.get("fieldPath") or None,
+        )
