@@ -215,7 +215,8 @@ class Judge:
     def _break(self, clause: Clause, seqs: tuple[int, ...], text: str, pod: Pod | None) -> None:
         if self._is_uninformed(clause.contract, pod):
             return
-        outcome, scenario = self._outcome(clause.contract), self.world.header.scenario
+        outcome = self._outcome(clause.contract)
+        scenario = self.world.header.scenario_of(pod.namespace if pod is not None else "")
         if self._is_certain is not None and not self._is_certain(clause, min(seqs)):
             outcome.inconclusive += 1
             return

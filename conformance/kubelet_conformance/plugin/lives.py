@@ -72,7 +72,7 @@ def _attributed(outcome: Outcome, owners: Sequence[str | None]) -> Outcome:
     """The outcome with the scenario of each break that is shown."""
     if not outcome.evidence:
         return outcome
-    evidence = [replace(each, scenario=_owner(each, owners)) for each in outcome.evidence]
+    evidence = [replace(each, scenario=_owner(each, owners) or each.scenario) for each in outcome.evidence]
     broken = {(each.clause, each.scenario) for each in evidence}
     if outcome.breaks > len(evidence):
         # Those beyond the evidence may be of any scenario.

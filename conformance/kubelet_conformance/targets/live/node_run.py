@@ -321,6 +321,7 @@ class Life:
             from_start=True,
             standalone=self._node.standalone,
             scenario=None if self._shared else self._acts[0].name,
+            scenarios={Scope(act.number, act.name).own: act.name for act in self._acts if self._shared},
             exempt=() if self._shared else self._acts[0].exempt,
             seed=around.choice.seed,
             configuration=self._node.configuration,

@@ -57,6 +57,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     standalone: bool = False
     """The kubelet has no API server."""
     scenario: str | None = None
+    scenarios: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Of a node that scenarios share: the scenario of each namespace, and of those whose names begin so."""
     seed: int | str | None = None
     exempt: tuple[str, ...] = ()
     """The contracts of the runtime that the scenario makes it break: the trace is not judged by them."""
@@ -68,3 +70,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """It was cut out of a longer trace."""
     redacted: bool = False
     """Digests stand in the place of secrets."""
+
+    def scenario_of(self, namespace: str) -> str | None:
+        """The scenario that a namespace is of, where that is known."""
+        own = (name for own, name in self.scenarios.items() if f"{namespace}-".startswith(f"{own}-"))
+        return self.scenario or next(own, None)
