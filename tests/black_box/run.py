@@ -47,13 +47,13 @@ def showing(caught: Caught) -> dict[str, list[str]]:
     return found
 
 
-def target_file(bug: str, folder: Path) -> Path:
-    """A target file for the reference with this bug."""
-    usual = resources.files("kubelet_conformance.targets.process").joinpath("reference.toml")
+def target_file(bug: str, version: str, folder: Path) -> Path:
+    """A target file for the reference of this version with this bug."""
+    usual = resources.files("kubelet_conformance.targets.kubelet_target").joinpath("reference.toml")
     module = '"-m", "kubelet_reference.server"'
     text = usual.read_text(encoding="utf-8").replace(module, f'"{BUGGY_KUBELET}", "{bug}"')
-    path = folder / f"{bug}.toml"
-    path.write_text(text, encoding="utf-8")
+    path = folder / f"{bug}-{version}.toml"
+    path.write_text(text.replace('"1.32"', f'"{version}"'), encoding="utf-8")
     return path
 
 
@@ -76,7 +76,7 @@ def seen(bug: str, folder: Path, budget: str) -> Seen:
     kept: list[str] = []
     caught = hunt(bug)
     for version, scenarios in showing(caught).items():
-        verdicts = run(str(target_file(bug, folder)), version, scenarios, budget)
+        verdicts = run(str(target_file(bug, version, folder)), version, scenarios, budget)
         broken = [key for key, verdict in verdicts.items() if verdict == "broken"]
         if broken:
             return Seen(bug, CAUGHT, " ".join(broken))

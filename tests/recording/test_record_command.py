@@ -17,6 +17,7 @@ from pod_life import stubs
 from recorder_command import recording
 from tapped import serving
 
+from kubelet_conformance.targets import cri_endpoint
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_fixtures import traces
 
@@ -175,6 +176,21 @@ def test_wrong_usage_of_record_is_two(
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_socket_of_something_else_is_two(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where somebody listens who does not speak the CRI nothing is recorded."""
+    monkeypatch.setattr(cri_endpoint, "_ANSWER_SECONDS", 0.5)
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(tmp_path / "other.sock"))
+        other.listen()
+        given = ("--to", f"unix://{tmp_path}/other.sock", "-o", tmp_path / "trace.jsonl")
+        ended = in_process(capsys, "record", *sockets(tmp_path), *given)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "other.sock: did not answer Version within 0.5 s: is that a container runtime?" in ended.err
 
 
 def test_folder_that_cannot_be_written_is_two(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

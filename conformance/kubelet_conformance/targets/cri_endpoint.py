@@ -78,12 +78,23 @@ async def connected(path: Path) -> AsyncGenerator[Endpoint]:
     Raises:
         TargetError: It cannot be played on; the text says why and what to do.
     """
+    async with _answering(path) as (both, version):
+        await _see_that_it_is_ready(path, both)
+        yield Endpoint(path, version.runtime_name, version.runtime_version, both)
+
+
+async def check_speaks_cri(path: Path) -> None:
+    """See that a CRI runtime answers at a socket; raises `TargetError`."""
+    async with _answering(path):
+        pass
+
+
+@asynccontextmanager
+async def _answering(path: Path) -> AsyncGenerator[tuple[Services, cri.VersionResponse]]:
     _see_that_somebody_listens(path)
     async with channel_to(path) as channel:
         both = services_at(channel)
-        version = await _version(path, channel, both)
-        await _see_that_it_is_ready(path, both)
-        yield Endpoint(path, version.runtime_name, version.runtime_version, both)
+        yield both, await _version(path, channel, both)
 
 
 def _see_that_somebody_listens(path: Path) -> None:

@@ -21,6 +21,8 @@ from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.tap.address import connection_error, socket_path
+from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.cri_endpoint import check_speaks_cri
 
 _MIB = 1024 * 1024
 
@@ -178,6 +180,11 @@ def _look_first(plan: Plan) -> None:
         complain(
             f"unix://{plan.upstream}: {why}; clients are refused until a runtime answers there", note=True
         )
+    else:
+        try:
+            asyncio.run(check_speaks_cri(upstream))
+        except TargetError as problem:
+            raise click.ClickException(f"unix://{problem}") from None
     source = source_of(plan) if plan.pods_url is not None else None
     if source is None:
         return
