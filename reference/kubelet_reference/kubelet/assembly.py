@@ -95,7 +95,7 @@ class Assembly:
             self.sources[Source.API] = source
         self.node_view = NodeView(self._api, clock, settings.node_name) if self._api is not None else None
         self.mirrors = parts.mirror_client(self._api, settings.node_name)
-        self.volumes = parts.volumes(self._api, ports.disk, clock, self.recorder, settings)
+        self.volumes = parts.volumes(self._api, ports.disk, clock, self.recorder, settings, ports.tokens)
 
     def _source_names(self) -> Iterator[Source]:
         """The sources that the mux waits for."""

@@ -8,6 +8,7 @@ from importlib.metadata import version as version_of
 
 import click
 
+from kubelet_reference.server.api_client.kubeconfig import read_kubeconfig
 from kubelet_reference.server.configuration import FLAGS
 from kubelet_reference.server.errors import BadInputError
 from kubelet_reference.server.loading import load
@@ -43,6 +44,7 @@ class _Command(click.Command):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.option("--config", metavar="FILE", help="A KubeletConfiguration; flags win over it.")
+@click.option("--kubeconfig", metavar="FILE", help="How to reach an API server.  [default: there is none]")
 @click.option(
     "--root-dir", metavar="FOLDER", default="/var/lib/kubelet", show_default=True, help="For files of pods."
 )
@@ -60,15 +62,16 @@ class _Command(click.Command):
     help="The version to behave as; no flag of a kubelet.",
 )
 @click.version_option(version_of("kubelet-conformance"), prog_name="kubelet-reference")
-def command(
+def command(  # noqa: PLR0913, PLR0917 - one for each option
     config: str | None,
+    kubeconfig: str | None,
     root_dir: str,
     hostname_override: str,
     verbosity: int,
     kubernetes: str,
     **flags: str | int | None,
 ) -> None:
-    """Run the pods of a manifest folder or URL on a container runtime, as a kubelet does.
+    """Run the pods of an API server, a manifest folder or URL on a container runtime, as a kubelet does.
 
     It ends with 0 after SIGTERM or SIGINT, and with 2 where it cannot start.
     """
@@ -82,6 +85,7 @@ def command(
         behaviour=behaviour,
         node_name=_node_name(hostname_override),
         root_dir=os.path.abspath(root_dir),  # noqa: PTH100 - a text is wanted, and no link resolved
+        access=read_kubeconfig(kubeconfig) if kubeconfig else None,
     )
     set_up_log(verbosity)
     asyncio.run(live(wanted))

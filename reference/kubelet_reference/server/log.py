@@ -8,7 +8,7 @@ from typing import ClassVar, TextIO
 
 LOG = logging.getLogger("kubelet_reference.process")
 """What the process itself has to say; shown at every verbosity."""
-_NEVER_DROPPED = frozenset({LOG.name, "kubelet_reference.api.events"})
+_NEVER_DROPPED = frozenset({LOG.name, "kubelet_reference.events"})
 """Loggers whose lines are never dropped as repeated: the process's own, and events, each of which counts."""
 _REPEAT_SECONDS = 60.0
 _REMEMBERED = 500

@@ -3,20 +3,26 @@
 import asyncio
 import os
 import signal
-from collections.abc import Generator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import partial
+from typing import Any, NoReturn, TypeAlias, cast
 
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.kubelet.kubelet import Kubelet
+from kubelet_reference.server.api_client.api_link import ApiLink, linked
+from kubelet_reference.server.api_client.kubeconfig import Access
+from kubelet_reference.server.api_client.node_object import NodeFacts
 from kubelet_reference.server.configuration import Configuration
-from kubelet_reference.server.host.channel import Channel, Service
+from kubelet_reference.server.host.channel import Channel
+from kubelet_reference.server.host.channel import Service as CriService
 from kubelet_reference.server.host.disk import OsDisk
 from kubelet_reference.server.host.event_log import LoggedEvents
 from kubelet_reference.server.host.manifest_url import FetchedManifests
+from kubelet_reference.server.host.node_address import node_address
 from kubelet_reference.server.host.node_stats import MeasuredNode, OsMachine
 from kubelet_reference.server.host.pod_network import RealPodNetwork
 from kubelet_reference.server.host.system_clock import WallClock, wall_chance
@@ -32,6 +38,9 @@ from kubelet_reference.util.versions import Behaviour
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _ENDED_AT_ONCE = 130
 
+Service: TypeAlias = Callable[[], Coroutine[Any, Any, NoReturn]]
+"""What runs beside the kubelet until it is cancelled."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -41,14 +50,18 @@ class Wanted:
     behaviour: Behaviour
     node_name: str
     root_dir: str
+    access: Access | None = None
+    """To an API server, None where there is none."""
 
 
 def settings_of(wanted: Wanted) -> Settings:
     """The core's settings; what the machine has is what the node offers."""
+    access = wanted.access
     return replace(
         wanted.configuration,
         node_name=wanted.node_name,
-        with_api_server=False,
+        node_ip=node_address(access.server) if access is not None else wanted.configuration.node_ip,
+        with_api_server=access is not None,
         root_dir=wanted.root_dir,
         cpu_millicores=1000 * (os.cpu_count() or 1),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
@@ -66,12 +79,12 @@ async def live(wanted: Wanted) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(locked(wanted.root_dir))
             try:
-                kubelet = await _ready(wanted, stack)
+                kubelet, services = await _ready(wanted, stack)
             except asyncio.CancelledError:
                 if asked.is_set():
                     return
                 raise
-            await _run(kubelet, asked)
+            await _run(kubelet, services, asked)
 
 
 @contextmanager
@@ -97,30 +110,59 @@ def _until_signal() -> Generator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
-async def _ready(wanted: Wanted, stack: AsyncExitStack) -> Kubelet:
-    """A kubelet that has seen its runtime and is served over HTTP."""
+async def _ready(wanted: Wanted, stack: AsyncExitStack) -> tuple[Kubelet, list[Service]]:
+    """A kubelet that has seen its runtime and is served over HTTP, and what is to run beside it."""
     given = wanted.configuration
     channel = await stack.enter_async_context(Channel(given.runtime_socket))
     images_channel = channel
     if given.image_socket not in {"", given.runtime_socket}:
         images_channel = await stack.enter_async_context(Channel(given.image_socket))
-    runtime = cast("RuntimeService", Service(channel, "RuntimeService"))
-    images = cast("ImageService", Service(images_channel, "ImageService"))
+    runtime = cast("RuntimeService", CriService(channel, "RuntimeService"))
+    images = cast("ImageService", CriService(images_channel, "ImageService"))
     seconds = min(FIRST_ANSWER_SECONDS, given.runtime_request_timeout)
     version = await check_runtime(channel, runtime, seconds)
     await check_images(images_channel, images, seconds)
-    kubelet = _kubelet(wanted, runtime, images)
+    settings = settings_of(wanted)
+    ports = _ports(wanted, settings, runtime, images)
+    link = None
+    if wanted.access is not None:
+        link = await stack.enter_async_context(_linked(wanted, wanted.access, ports))
+        ports = replace(ports, api=link.server, tokens=link.tokens, events=link.events)
+    behaviour = with_gates(wanted.behaviour, given.feature_gates)
+    kubelet = Kubelet(ports, settings, behaviour)
     await stack.enter_async_context(served(kubelet, given))
     _tell(wanted, version)
-    return kubelet
+    return kubelet, [] if link is None else [partial(link.run, kubelet, _facts(wanted, settings, version))]
 
 
-def _kubelet(wanted: Wanted, runtime: RuntimeService, images: ImageService) -> Kubelet:
+@asynccontextmanager
+async def _linked(wanted: Wanted, access: Access, ports: Ports) -> AsyncGenerator[ApiLink]:
+    """The link to an API server that has answered, or need not yet; raises `BadInputError`."""
+    async with linked(access, ports.clock, ports.random, wanted.node_name, ports.events) as link:
+        await link.check(wanted.node_name, may_wait=bool(_manifests(wanted)))
+        yield link
+
+
+def _facts(wanted: Wanted, settings: Settings, version: cri.VersionResponse) -> NodeFacts:
+    return NodeFacts(
+        name=wanted.node_name,
+        ip=settings.node_ip,
+        minor=wanted.behaviour.minor,
+        runtime=f"{version.runtime_name}://{version.runtime_version}",
+        port=wanted.configuration.port,
+        cpu_millicores=settings.cpu_millicores,
+        memory_bytes=settings.memory_bytes,
+        max_pods=settings.max_pods,
+        root_dir=wanted.root_dir,
+    )
+
+
+def _ports(wanted: Wanted, settings: Settings, runtime: RuntimeService, images: ImageService) -> Ports:
+    """The world of this kubelet, without an API server."""
     clock = WallClock()
     network = RealPodNetwork()
     headers = wanted.configuration.static_pod_url_header
-    settings = settings_of(wanted)
-    ports = Ports(
+    return Ports(
         clock=clock,
         random=wall_chance(),
         runtime=runtime,
@@ -133,13 +175,17 @@ def _kubelet(wanted: Wanted, runtime: RuntimeService, images: ImageService) -> K
         network=network,
         stats=MeasuredNode(CriClient(runtime, images, settings), OsMachine(), wanted.root_dir),
     )
-    behaviour = with_gates(wanted.behaviour, wanted.configuration.feature_gates)
-    return Kubelet(ports, settings, behaviour)
+
+
+def _manifests(wanted: Wanted) -> list[str]:
+    """Where manifests come from."""
+    given = wanted.configuration
+    return [source for source in (given.static_pod_path, given.static_pod_url) if source]
 
 
 def _tell(wanted: Wanted, version: cri.VersionResponse) -> None:
     given = wanted.configuration
-    sources = [source for source in (given.static_pod_path, given.static_pod_url) if source]
+    sources = [*_manifests(wanted), *([wanted.access.origin] if wanted.access is not None else [])]
     LOG.info(
         "Started kubelet-reference as node %s, Kubernetes 1.%d, on %s %s at unix://%s, pods from %s",
         wanted.node_name,
@@ -151,15 +197,20 @@ def _tell(wanted: Wanted, version: cri.VersionResponse) -> None:
     )
 
 
-async def _run(kubelet: Kubelet, asked: asyncio.Event) -> None:
-    """Run the kubelet until the signal, or until something fails."""
+async def _run(kubelet: Kubelet, services: Sequence[Service], asked: asyncio.Event) -> None:
+    """Run the kubelet, and services beside it, until the signal, or until something fails."""
     running = asyncio.create_task(kubelet.run(), name="kubelet")
+    beside = [asyncio.create_task(service()) for service in services]
     try:
-        await asyncio.wait({running})
+        await asyncio.wait({running, *beside}, return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
         if not asked.is_set():
             running.cancel()
             raise
     await kubelet.stop()
-    await running
+    for task in beside:
+        task.cancel()
+    for result in await asyncio.gather(running, *beside, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
     LOG.info("Ended")

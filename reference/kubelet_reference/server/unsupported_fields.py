@@ -43,7 +43,7 @@ FOREIGN_FLAGS = _names(
     eviction-minimum-reclaim exit-on-lock-contention fail-swap-on hairpin-mode
     image-credential-provider-bin-dir image-credential-provider-config iptables-drop-bit
     iptables-masquerade-bit keep-terminated-pod-volumes kernel-memcg-notification kube-api-burst
-    kube-api-content-type kube-api-qps kube-reserved kube-reserved-cgroup kubeconfig kubelet-cgroups
+    kube-api-content-type kube-api-qps kube-reserved kube-reserved-cgroup kubelet-cgroups
     local-storage-capacity-isolation lock-file log-flush-frequency logging-format
     make-iptables-util-chains max-open-files maximum-dead-containers
     maximum-dead-containers-per-container memory-manager-policy minimum-container-ttl-duration node-ip

@@ -246,6 +246,17 @@ class ApiServer(Protocol):
     async def get_runtime_class(self, name: str) -> RuntimeClass: ...
 
 
+class ServiceAccountTokens(Protocol):
+    """Gives tokens of service accounts, each bound to a pod; raises `ApiError`."""
+
+    async def get(self, pod: Pod, audience: str, seconds: int | None) -> str:
+        """A token of the pod's account that is valid now, for an audience ("" is the API server).
+
+        `seconds` is how long a new one should last.
+        """
+        ...
+
+
 class PodEvent(msgspec.Struct, frozen=True):
     """One event about a pod: `type` is Normal or Warning, `field_path` names its container, if one."""
 
@@ -434,10 +445,10 @@ class ResourcePlugins(Protocol):
 class Ports:
     """The world of one kubelet.
 
-    `api` is None on a node without an API server, `url` where no manifests come from a URL, `http` where no
-    hook can be sent over HTTP, `network` where no probe can, `stats` where the machine is not measured,
-    `shutdown` where its shutdown is not announced, `resources` where no device has a driver, `cgroups` where
-    pods have no cgroups of their own.
+    `api` is None on a node without an API server, `tokens` where service accounts have none, `url` where no
+    manifests come from a URL, `http` where no hook can be sent over HTTP, `network` where no probe can,
+    `stats` where the machine is not measured, `shutdown` where its shutdown is not announced, `resources`
+    where no device has a driver, `cgroups` where pods have no cgroups of their own.
     """
 
     clock: Clock
@@ -447,6 +458,7 @@ class Ports:
     events: EventSink
     disk: Disk
     api: ApiServer | None = None
+    tokens: ServiceAccountTokens | None = None
     url: ManifestUrl | None = None
     http: HttpGet | None = None
     network: PodNetwork | None = None

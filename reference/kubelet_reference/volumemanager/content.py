@@ -5,13 +5,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from lightkube.models.core_v1 import KeyToPath, Pod, Volume, VolumeProjection
+from lightkube.models.core_v1 import KeyToPath, Pod, ServiceAccountTokenProjection, Volume, VolumeProjection
 
 from kubelet_reference.api import pods
-from kubelet_reference.util.ports import ApiError, ApiServer
+from kubelet_reference.util.ports import ApiError, ApiServer, ServiceAccountTokens
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.volumemanager.paths import SetUpError
-from kubelet_reference.volumemanager.payload import Payload, downward_files, files_of_keys
+from kubelet_reference.volumemanager.payload import (
+    DEFAULT_MODE,
+    Payload,
+    ProjectedFile,
+    downward_files,
+    files_of_keys,
+)
 
 _NOT_FOUND = 404
 _TOKENS = "serviceAccountToken: this kubelet makes no tokens; set automountServiceAccountToken to false"
@@ -45,10 +51,16 @@ def needed_objects(volume: Volume) -> Iterator[NeededObject]:
 
 
 class Contents:
-    """Fetches what volumes show; `api` is None on a node without an API server, where no object is there."""
+    """Fetches what volumes show; `api` is None on a node without an API server, where no object is there.
 
-    def __init__(self, api: ApiServer | None, settings: Settings) -> None:
+    `tokens` is None where no service account has any.
+    """
+
+    def __init__(
+        self, api: ApiServer | None, tokens: ServiceAccountTokens | None, settings: Settings
+    ) -> None:
         self._api = api
+        self._tokens = tokens
         self._settings = settings
 
     async def files(self, pod: Pod, volume: Volume) -> Payload:
@@ -76,13 +88,22 @@ class Contents:
 
     async def _source(self, pod: Pod, source: VolumeProjection, mode: int | None) -> Payload:
         if source.serviceAccountToken is not None:
-            raise SetUpError(_TOKENS)
+            return await self._token(pod, source.serviceAccountToken, mode)
         if source.downwardAPI is not None:
             return downward_files(pod, source.downwardAPI.items, mode, self._settings)
         needed = _projected_object(source)
         if needed is None:
             raise SetUpError("a source of this projected volume is not supported by this kubelet")
         return await self._object(pod, needed, mode)
+
+    async def _token(self, pod: Pod, wanted: ServiceAccountTokenProjection, mode: int | None) -> Payload:
+        if self._tokens is None:
+            raise SetUpError(_TOKENS)
+        try:
+            text = await self._tokens.get(pod, wanted.audience or "", wanted.expirationSeconds)
+        except ApiError as error:
+            raise SetUpError(f"failed to fetch token: {error}") from error
+        return {wanted.path: ProjectedFile(text.encode(), DEFAULT_MODE if mode is None else mode)}
 
     async def _object(self, pod: Pod, needed: NeededObject, mode: int | None) -> Payload:
         missing = None if needed.optional else _MISSING[needed.kind]

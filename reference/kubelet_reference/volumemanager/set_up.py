@@ -9,7 +9,7 @@ from lightkube.models.core_v1 import EmptyDirVolumeSource, HostPathVolumeSource,
 
 from kubelet_reference.api.quantities import whole
 from kubelet_reference.api.resources import sandbox_resources
-from kubelet_reference.util.ports import ApiServer, Clock, Disk
+from kubelet_reference.util.ports import Clock, Disk
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.volumemanager.atomic_writer import write_files
 from kubelet_reference.volumemanager.content import Contents
@@ -24,11 +24,11 @@ _log = logging.getLogger("kubelet_reference.volumes")
 class SetUp:
     """Makes volumes on the disk."""
 
-    def __init__(self, api: ApiServer | None, disk: Disk, clock: Clock, settings: Settings) -> None:
+    def __init__(self, contents: Contents, disk: Disk, clock: Clock, settings: Settings) -> None:
         self._disk = disk
         self._clock = clock
         self._settings = settings
-        self._contents = Contents(api, settings)
+        self._contents = contents
 
     async def make(self, pod: Pod, volume: Volume) -> None:
         """Make the volume; raises `SetUpError`."""

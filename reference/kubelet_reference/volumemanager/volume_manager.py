@@ -13,8 +13,9 @@ from lightkube.models.core_v1 import Pod, Volume
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason, Recorder
-from kubelet_reference.util.ports import ApiServer, Clock, Disk
+from kubelet_reference.util.ports import ApiServer, Clock, Disk, ServiceAccountTokens
 from kubelet_reference.util.settings import Settings
+from kubelet_reference.volumemanager.content import Contents
 from kubelet_reference.volumemanager.paths import (
     FOLDERS,
     SHOWS_CONTENT,
@@ -48,7 +49,7 @@ class _Retry:
 class Volumes:
     """Which pods have their volumes: those made by this process, and those left on disk by an earlier one.
 
-    `api` is None on a node without an API server.
+    `api` is None on a node without an API server, `tokens` where no service account has any.
     """
 
     api: ApiServer | None
@@ -56,9 +57,11 @@ class Volumes:
     clock: Clock
     recorder: Recorder
     settings: Settings
+    tokens: ServiceAccountTokens | None = None
 
     def __post_init__(self) -> None:
-        self._set_up = SetUp(self.api, self.disk, self.clock, self.settings)
+        contents = Contents(self.api, self.tokens, self.settings)
+        self._set_up = SetUp(contents, self.disk, self.clock, self.settings)
         self._mounted: dict[str, set[str]] = {}
         """The names of the volumes that this process has made, by pod UID."""
         self._retries: dict[str, _Retry] = {}

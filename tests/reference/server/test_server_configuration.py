@@ -356,8 +356,8 @@ def test_other_endpoints_are_refused(endpoint: str) -> None:
     [
         (["--bogus"], "No such option '--bogus'"),
         (
-            ["--kubeconfig=/x"],
-            "--kubeconfig: a kubelet has this flag, kubelet-reference does not: leave it out",
+            ["--cloud-provider=x"],
+            "--cloud-provider: a kubelet has this flag, kubelet-reference does not: leave it out",
         ),
         (
             ["--config=/none.yaml"],
