@@ -14,7 +14,7 @@ from typing import Any, cast
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.plugin.forecast import duration
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import ApiControl, ScenarioError, Target
+from kubelet_conformance.targets.controls import PLUGIN_USE, ApiControl, ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.targets.process.kubelet_paths import has_api_server, unknown_setting
 from kubelet_conformance.targets.process.manifest_api import FolderRehearsal
@@ -149,6 +149,8 @@ def _look_at(recorder: Recorder, found: DryRun) -> None:
             case RecordedCall(rpc="RunPodSandbox"):
                 request = seen.request
                 found.handlers.update(filter(None, [request.runtime_handler]))
+            case RecordedCall(rpc="NodePrepareResources"):
+                found.uses.add(PLUGIN_USE)
             case RecordedCall(rpc="CreateContainer"):
                 request = seen.request
                 image = request.config.image

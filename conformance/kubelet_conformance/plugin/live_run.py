@@ -114,6 +114,7 @@ class LiveRun:
                 scenario.arguments,
                 by_files=self.stage.by_files,
             )
+            found.refused = found.refused or self.stage.missing(found.uses)
             self.plan.placements[name] = placed(declared, found, self._options.budget, self.stage.controls)
             if self.plan.placements[name].place is not Place.NOWHERE:
                 images |= found.images

@@ -22,6 +22,8 @@ ObjectKind = Literal["ConfigMap", "Secret", "Node", "RuntimeClass"]
 """The kinds of objects besides pods that a scenario can put into the API server."""
 OF_THE_CLUSTER: frozenset[ObjectKind] = frozenset({"Node", "RuntimeClass"})
 """Of these, the ones that are in no namespace."""
+PLUGIN_USE = "plugin.prepare"
+"""Stands beside the controls that a scenario uses where its pods need a plugin of dynamic resources."""
 Effect = Literal["none", "before", "after", "hang", "pretend", "lost-reply"]
 
 

@@ -25,6 +25,8 @@ _GOODBYE_SECONDS = 0.5
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _TOO_MANY = 429
+_NOT_OF_THE_REQUEST = frozenset({401, 406, 415})
+"""A client that is refused so is refused whatever it asks."""
 _CREATED, _OK = 201, 200
 _SUCCESS = FrozenDict(kind="Status", apiVersion="v1", metadata=EMPTY, status="Success")
 
@@ -52,6 +54,10 @@ class ApiServer:
         self.token = token or os.urandom(16).hex()
         self.url = ""
         """Where it listens; "" before it does."""
+        self.first_refusal: ApiStatusError | None = None
+        """Why a client cannot be understood or trusted, if one was refused for that."""
+        self.was_asked = False
+        """Any request has come."""
         self._client = client
         self._place = host, port
         self._watches: dict[Watch, None] = {}
@@ -104,12 +110,15 @@ class ApiServer:
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; a refusal is an object of kind Status, and one with code 0 is no answer."""
+        self.was_asked = True
         try:
             path = self._authorized(request)
             if path in _HEALTH:
                 return web.Response(text="ok")
             return self._discovery.answer(request, path) or await self._answer(request, route(path))
         except ApiStatusError as error:
+            if error.code in _NOT_OF_THE_REQUEST:
+                self.first_refusal = self.first_refusal or error
             if error.code == 0:
                 abort(request)
                 return web.Response()

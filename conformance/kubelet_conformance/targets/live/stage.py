@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 import grpc.aio
 
 from kubelet_conformance.targets.choice import Choice, TargetError
+from kubelet_conformance.targets.controls import PLUGIN_USE
 from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_of, shipped_baseline
 from kubelet_conformance.targets.in_process.stage import behaviour_of, parts_of
 from kubelet_conformance.targets.kubelet_target.choosing import kubelet_process, resolved
@@ -42,6 +43,15 @@ _SHORT = "/tmp"  # noqa: S108 - the folder there has a name that cannot be guess
 _NODES_OF_A_PROCESSOR = 12
 _NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
+_MISSING = (
+    (frozenset({PLUGIN_USE}), "a plugin of dynamic resources"),
+    (frozenset({"api.resize"}), "pods with cgroups of their own, to resize them"),
+    (frozenset({"api.remove Node", "kubelet.start"}), "a kubelet that does not register its node"),
+)
+"""What uses of controls need, and kubelets that are none of ours do not have.
+
+They run without a cgroup for each pod, as they share a machine; without it a resize ends some of them.
+"""
 _IN_TURN = (
     "nodes are run in turn, as kubelets side by side take each other's /var/lib/kubelet/device-plugins:"
     " each can have its own beside the fake runtime, and where Linux lets this user make mount namespaces"
@@ -89,6 +99,12 @@ class WallStage:
     def by_files(self) -> bool:
         """Pods are delivered as manifests, for want of an API server."""
         return self._process is not None and self._process.pods != "api"
+
+    def missing(self, uses: Collection[str]) -> str:
+        """What a foreign kubelet lacks for such uses of controls, to follow "needs"; "" if nothing."""
+        if self._process is None or not self._choice.is_foreign:
+            return ""
+        return next((what for needed, what in _MISSING if needed <= set(uses)), "")
 
     @property
     def controls(self) -> frozenset[str]:

@@ -225,7 +225,7 @@ class ProcessKubelet(KubeletControl):
         if not await self.healthy():
             return f"{self._places.filled(self._target.healthz)} did not say ok"
         missing = self._missing()
-        return missing and f"it did not {missing}"
+        return missing and f"it does not {missing}"
 
     async def _get(self, template: str) -> tuple[int, str]:
         """The status and the body; status 0 if there is no answer."""

@@ -128,8 +128,9 @@ def configuration(target: KubeletTarget, places: Places, settings: Mapping[str, 
         NotPossibleError: There is no template to set something in, or no such field.
     """
     if not target.config:
-        if settings:
-            raise NotPossibleError("a kubelet with a configuration file: " + ", ".join(settings))
+        fields = [name for name in settings if name in _FIELDS]
+        if fields:
+            raise NotPossibleError("a kubelet with a configuration file: " + ", ".join(fields))
         return None
     unknown = unknown_setting(settings)
     if unknown:

@@ -10,6 +10,8 @@ from kubelet_fakes.api.objects import EMPTY, at
 from kubelet_fakes.api_server import ApiServer
 from kubelet_reference.server.host.system_clock import WallClock
 
+_UNAUTHORIZED = 401
+_KUBECONFIG = "start it with --kubeconfig={kubeconfig}"
 _GENERATIONS_SINCE = 1, 33
 """From this version on API servers count the changes of a pod's spec."""
 
@@ -48,23 +50,33 @@ class ServedApi:
         return self._server.kubeconfig()
 
     def missing(self) -> str:
-        """What a kubelet has not done yet to get pods, to follow "did not"; "" if it gets them."""
+        """What a kubelet has not done yet to get pods, to follow "does not"; "" if it gets them."""
         try:
             node = self._core.get("nodes", self._node_name, "")
         except ApiStatusError:
-            return f"register node {self._node_name} at the API server"
+            return f"register node {self._node_name} at its API server: {self._why_unregistered()}"
         conditions = at(node, "status", "conditions") or ()
         ready = next((each for each in conditions if each["type"] == "Ready"), EMPTY)
         if ready.get("status") == "True":
             return ""
         return f"report node {self._node_name} as ready: {ready.get('message', 'it says nothing')}"
 
+    def _why_unregistered(self) -> str:
+        refusal = self._server.first_refusal
+        if not self._server.was_asked:
+            return f"it asks nothing of it; {_KUBECONFIG}"
+        if refusal is None:
+            return "its log says why"
+        if refusal.code == _UNAUTHORIZED:
+            return f"its requests show no token; {_KUBECONFIG}"
+        return str(refusal)
+
     def _record_event(self, change: Change) -> None:
-        """An event of a pod; one that repeats comes again, with a higher count."""
+        """An event of a pod; of one that comes again, how often it has since."""
         about: Any = change.object.get("involvedObject") or EMPTY
         if change.resource != "events" or about.get("kind") != "Pod":
             return
-        event = change.object
+        event, before = change.object, change.before or EMPTY
         self._recorder.record(
             "event",
             uid=about.get("uid") or None,
@@ -73,6 +85,6 @@ class ServedApi:
             type=event.get("type", ""),
             reason=event.get("reason", ""),
             message=event.get("message", ""),
-            count=event.get("count") or 1,
+            count=(event.get("count") or 1) - (before.get("count") or 0),
             container=about.get("fieldPath") or None,
         )
