@@ -15,6 +15,7 @@ from kubelet_fakes.api.objects import EMPTY, FrozenDict, is_array, is_object
 from kubelet_fakes.api.requests import Client, Request
 from kubelet_fakes.api.watching import Watch
 from kubelet_fakes.api_server.discovery import Discovery
+from kubelet_fakes.api_server.kubelet_proxy import is_for_kubelet, pass_on
 from kubelet_fakes.api_server.patches import TYPES
 from kubelet_fakes.api_server.routing import Call, Route, is_watch, request_of, route
 from kubelet_fakes.api_server.tables import as_table
@@ -115,7 +116,13 @@ class ApiServer:
             path = self._authorized(request)
             if path in _HEALTH:
                 return web.Response(text="ok")
-            return self._discovery.answer(request, path) or await self._answer(request, route(path))
+            document = self._discovery.answer(request, path)
+            if document is not None:
+                return document
+            about = route(path)
+            if is_for_kubelet(about):
+                return await pass_on(request, about, self._client)
+            return await self._answer(request, about)
         except ApiStatusError as error:
             if error.code in _NOT_OF_THE_REQUEST:
                 self.first_refusal = self.first_refusal or error
