@@ -24,7 +24,7 @@ from kubelet_reference.util.settings import Settings
 
 Json = dict[str, Any]
 WAITED_IN_VAIN_SECONDS = 1000.0
-_FACTS = NodeFacts(NODE, "10.0.0.1", 32, "fake://1", 10250, 8000, 1 << 30, 110, "/")
+_FACTS = NodeFacts(NODE, "10.0.0.1", 32, "fake://1", 10250, 8000, 1 << 30, 110, "/", {})
 
 
 class ApiNode:

@@ -26,6 +26,8 @@ class Configuration(Settings):
     static_pod_url_header: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     runtime_socket: str = socket_of(DEFAULT_ENDPOINT)
     image_socket: str = ""
+    system_reserved: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of cpu and memory, what no pod may have."""
     address: str = "127.0.0.1"
     port: int = 10250
     read_only_port: int = 0
@@ -79,6 +81,7 @@ FIELDS: Mapping[str, tuple[str, Reader]] = {
     "imageGCHighThresholdPercent": ("image_gc_high_threshold", readers.number(0, _PERCENT)),
     "imageGCLowThresholdPercent": ("image_gc_low_threshold", readers.number(0, _PERCENT)),
     "imageMinimumGCAge": ("image_minimum_gc_age", readers.duration(120)),
+    "systemReserved": ("system_reserved", readers.reserved),
     "evictionHard": ("eviction_hard", readers.limits),
     "evictionSoft": ("eviction_soft", readers.limits),
     "evictionSoftGracePeriod": ("eviction_soft_grace_period", readers.graces),

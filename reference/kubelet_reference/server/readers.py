@@ -282,6 +282,20 @@ def limits(raw: object, place: FieldPath) -> dict[str, str]:
     return found
 
 
+def reserved(raw: object, place: FieldPath) -> dict[str, str]:
+    """How much of cpu and memory."""
+    found: dict[str, str] = {}
+    for name, value in fields(raw, place).items():
+        here = place.field(name)
+        if name not in {"cpu", "memory"}:
+            here.wrong("kubelet-reference keeps back cpu and memory only: leave it out")
+        elif not _is_amount(value):
+            here.expected("a quantity above 0 such as 500m or 1Gi", value)
+        else:
+            found[name] = str(value)
+    return found
+
+
 def graces(raw: object, place: FieldPath) -> dict[str, float]:
     """By signal, for how many seconds its soft threshold may be met; not for 0, which makes a hard one."""
     found: dict[str, float] = {}

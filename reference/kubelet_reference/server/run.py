@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_reference.api.quantities import milli, whole
 from kubelet_reference.cri.client import CriClient
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.server.api_client.api_link import ApiLink, linked
@@ -55,16 +56,17 @@ class Wanted:
 
 
 def settings_of(wanted: Wanted) -> Settings:
-    """The core's settings; what the machine has is what the node offers."""
-    access = wanted.access
+    """The core's settings; what the machine has and is not reserved is what the node offers."""
+    access, reserved = wanted.access, wanted.configuration.system_reserved
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return replace(
         wanted.configuration,
         node_name=wanted.node_name,
         node_ip=node_address(access.server) if access is not None else wanted.configuration.node_ip,
         with_api_server=access is not None,
         root_dir=wanted.root_dir,
-        cpu_millicores=1000 * (os.cpu_count() or 1),
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        cpu_millicores=1000 * (os.cpu_count() or 1) - milli(reserved.get("cpu", "0")),
+        memory_bytes=memory_bytes - whole(reserved.get("memory", "0")),
     )
 
 
@@ -152,6 +154,7 @@ def _facts(wanted: Wanted, settings: Settings, version: cri.VersionResponse) -> 
         port=wanted.configuration.port,
         cpu_millicores=settings.cpu_millicores,
         memory_bytes=settings.memory_bytes,
+        reserved=wanted.configuration.system_reserved,
         max_pods=settings.max_pods,
         root_dir=wanted.root_dir,
     )

@@ -23,7 +23,7 @@ FOREIGN_FIELDS = _names(
     registerWithTaints reservedMemory reservedSystemCPUs resolvConf rotateCertificates runOnce
     seccompDefault serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod
     shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
-    streamingConnectionIdleTimeout systemCgroups systemReserved systemReservedCgroup tlsCertFile
+    streamingConnectionIdleTimeout systemCgroups systemReservedCgroup tlsCertFile
     tlsCipherSuites tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerPolicyOptions
     topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod
     """

@@ -60,6 +60,7 @@ healthzBindAddress: 127.0.0.2
 healthzPort: 3
 podLogsDir: /logs
 maxPods: 0
+systemReserved: {cpu: 500m, memory: 1Gi}
 crashLoopBackOff: {maxContainerRestartPeriod: 10s}
 containerLogMaxSize: 1Mi
 containerLogMaxFiles: 3
@@ -87,6 +88,7 @@ featureGates: {KubeletCrashLoopBackOffMax: true}
         healthz_port=3,
         pod_logs_dir="/logs",
         max_pods=110,
+        system_reserved={"cpu": "500m", "memory": "1Gi"},
         max_container_restart_period=10,
         container_log_max_size=1 << 20,
         container_log_max_files=3,
@@ -128,6 +130,8 @@ def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
             "cgroupDriver: a kubelet has this field, kubelet-reference does not: leave it out",
         ),
         ("maxPods: many", 'maxPods: expected a whole number of at least 0, got "many"'),
+        ("systemReserved: {pid: 9}", "systemReserved.pid: kubelet-reference keeps back cpu and memory only"),
+        ("systemReserved: {cpu: 0}", "systemReserved.cpu: expected a quantity above 0 such as 500m or 1Gi"),
         ("maxPods: true", "maxPods: expected a whole number of at least 0, got true"),
         ("port: 70000", "port: expected a whole number from 0 to 65535, got 70000"),
         ("syncFrequency: soon", 'syncFrequency: expected a duration such as 1m30s, got "soon"'),

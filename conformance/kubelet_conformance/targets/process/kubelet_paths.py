@@ -27,8 +27,6 @@ _EVICTION_BYTES = 1 << 20
 _WITH_SERVER = "with_api_server"
 _FLAGS = {"maximum_dead_containers": "--maximum-dead-containers"}
 """Settings of scenarios that are flags of a kubelet, and no fields of its configuration."""
-_OF_OTHERS = {"cpu_millicores", "memory_bytes", *_FLAGS}
-"""Settings that the process of the reference ignores."""
 CONFIGURATION = "/etc/kubernetes/"
 """Paths of scenarios below this are in the private folder."""
 
@@ -154,7 +152,7 @@ def unknown_setting(settings: Iterable[str], *, ours: bool = False) -> str:
 
     `ours` is a kubelet that has no more than the reference.
     """
-    known = {*_FIELDS, *_FLAGS, _WITH_SERVER} - (_OF_OTHERS if ours else set())
+    known = {*_FIELDS, *_FLAGS, _WITH_SERVER} - (_FLAGS.keys() if ours else set())
     return next((f"a kubelet whose {name} can be set" for name in settings if name not in known), "")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cri_api.v1 import api_pb2 as cri
 
+from kubelet_reference.api.quantities import milli, whole
 from kubelet_reference.server.api_client.json_fields import Json, parts, text
 
 _PRESSURES = {
@@ -34,6 +35,8 @@ class NodeFacts:
     memory_bytes: int
     max_pods: int
     root_dir: str
+    reserved: Mapping[str, str]
+    """Of cpu and memory, what the machine has beside the two above."""
 
 
 def architecture() -> str:
@@ -69,19 +72,25 @@ def labels(name: str) -> dict[str, str]:
 
 def node_status(facts: NodeFacts, images: Sequence[cri.Image], conditions: Sequence[Json]) -> Json:
     """The status as it is now."""
-    resources = {
-        "cpu": _cpu(facts.cpu_millicores),
+    cpu_millicores, memory_bytes = facts.cpu_millicores, facts.memory_bytes
+    offered = {
+        "cpu": _cpu(cpu_millicores),
         "ephemeral-storage": f"{_disk_kib(facts.root_dir)}Ki",
-        "memory": f"{facts.memory_bytes // _KIB}Ki",
+        "memory": f"{memory_bytes // _KIB}Ki",
         "pods": str(facts.max_pods),
+    }
+    there = {
+        **offered,
+        "cpu": _cpu(cpu_millicores + milli(facts.reserved.get("cpu", "0"))),
+        "memory": f"{(memory_bytes + whole(facts.reserved.get('memory', '0'))) // _KIB}Ki",
     }
     return {
         "addresses": [
             {"type": "InternalIP", "address": facts.ip},
             {"type": "Hostname", "address": facts.name},
         ],
-        "allocatable": resources,
-        "capacity": resources,
+        "allocatable": offered,
+        "capacity": there,
         "conditions": list(conditions),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.port}},
         "images": _images(images),
