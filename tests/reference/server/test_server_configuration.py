@@ -130,8 +130,14 @@ def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
             "cgroupDriver: a kubelet has this field, kubelet-reference does not: leave it out",
         ),
         ("maxPods: many", 'maxPods: expected a whole number of at least 0, got "many"'),
-        ("systemReserved: {pid: 9}", "systemReserved.pid: kubelet-reference keeps back cpu and memory only"),
-        ("systemReserved: {cpu: 0}", "systemReserved.cpu: expected a quantity above 0 such as 500m or 1Gi"),
+        (
+            "systemReserved: {pid: 9}",
+            "systemReserved.pid: kubelet-reference keeps back cpu and memory only: leave it out",
+        ),
+        (
+            "systemReserved: {cpu: 0}",
+            "systemReserved.cpu: expected a quantity above 0 such as 500m or 1Gi, got 0",
+        ),
         ("maxPods: true", "maxPods: expected a whole number of at least 0, got true"),
         ("port: 70000", "port: expected a whole number from 0 to 65535, got 70000"),
         ("syncFrequency: soon", 'syncFrequency: expected a duration such as 1m30s, got "soon"'),
