@@ -37,6 +37,7 @@ class ApiLink:
         node = NodeRegistration(self.client, self.clock, self.random, facts, kubelet)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.server.node.run())
+            tasks.create_task(self.server.objects.run())
             tasks.create_task(self.events.run())
             tasks.create_task(node.run())
         raise AssertionError("these tasks end by cancellation alone")
@@ -74,7 +75,4 @@ async def linked(
     async with ApiClient(access, clock) as client:
         server = HttpApiServer(client, clock, random, node_name)
         events = PostedEvents(client, clock, node_name, log)
-        try:
-            yield ApiLink(client, clock, random, server, events, TokenRequests(client, clock, random))
-        finally:
-            await server.objects.close()
+        yield ApiLink(client, clock, random, server, events, TokenRequests(client, clock, random))

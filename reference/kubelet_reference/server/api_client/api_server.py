@@ -8,12 +8,13 @@ from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
 from kubelet_reference.server.api_client.client import NOT_FOUND, ApiClient
-from kubelet_reference.server.api_client.json_fields import Json
+from kubelet_reference.server.api_client.json_fields import Json, part, text
 from kubelet_reference.server.api_client.referenced_objects import CONFIG_MAPS, SECRETS, ReferencedObjects
 from kubelet_reference.server.api_client.reflector import Informer, Reflector
 from kubelet_reference.util.ports import ApiError, Clock, Random, WatchEvent
 
 M = TypeVar("M", Pod, Node, ConfigMap, Secret, RuntimeClass)
+_NODE_SECONDS = 0.5
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 
 
@@ -43,7 +44,7 @@ class HttpApiServer:
         """Each change after `resource_version`; a watch that ends goes on by itself."""
         async with aclosing(self._pods.changes(resource_version)) as events:
             async for event in events:
-                kind, pod = event["type"], event["object"]
+                kind, pod = text(event, "type"), part(event, "object")
                 if kind == "DELETED":
                     self.objects.drop(pod)
                 else:
@@ -72,7 +73,8 @@ class HttpApiServer:
         )
 
     async def get_node(self, name: str) -> Node:
-        """This node's object as it was seen last."""
+        """This node's object as it was seen last; a kubelet that has just started waits for it a moment."""
+        await self.node.synced(within=_NODE_SECONDS)
         found = self.node.get(name)
         if found is None:
             raise ApiError(NOT_FOUND, "NotFound", f'nodes "{name}" not found')

@@ -4,8 +4,8 @@ A reflector begins when the first pod that refers to its object comes, and ends 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import NoReturn, TypeAlias
 
 from kubelet_reference.server.api_client.client import NOT_FOUND, ApiClient
 from kubelet_reference.server.api_client.json_fields import Json, part, parts, text
@@ -67,6 +67,14 @@ class ReferencedObjects:
         """What each pod refers to, by its UID."""
         self._informers: dict[Reference, Informer] = {}
         self._tasks: dict[Reference, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> NoReturn:
+        """Keep the copies up to date until cancelled."""
+        async with asyncio.TaskGroup() as self._group:
+            self._follow()
+            await asyncio.Event().wait()
+        raise AssertionError("nothing but a cancellation ends it")
 
     def set_pods(self, found: Iterable[Json]) -> None:
         """These are all pods."""
@@ -83,25 +91,15 @@ class ReferencedObjects:
         self._wanted.pop(_uid(pod), None)
         self._follow()
 
-    async def close(self) -> None:
-        """End all reflectors."""
-        tasks: Sequence[asyncio.Task[None]] = list(self._tasks.values())
-        self.set_pods(())
-        if tasks:
-            await asyncio.wait(tasks)
-
     async def get(self, resource: str, namespace: str, name: str) -> Json:
         """The object, asked for where no pod of the API server refers to it; raises `ApiError`."""
         informer = self._informers.get((resource, namespace, name))
         if informer is None:
             return await self._client.get(f"{_path(resource, namespace)}/{name}")
-        try:
-            async with asyncio.timeout(_SYNC_SECONDS):
-                await informer.synced.wait()
-        except TimeoutError:
+        if not await informer.synced(within=_SYNC_SECONDS):
             kind = resource.removesuffix("s")
             why = f"failed to sync {kind} cache: timed out waiting for the condition"
-            raise ApiError(0, "Timeout", why) from None
+            raise ApiError(0, "Timeout", why)
         found = informer.get(name)
         if found is None:
             raise ApiError(NOT_FOUND, "NotFound", f'{resource} "{name}" not found')
@@ -109,6 +107,8 @@ class ReferencedObjects:
 
     def _follow(self) -> None:
         """Have a reflector for each object that is referred to, and for no other."""
+        if self._group is None:
+            return
         wanted = frozenset[Reference]().union(*self._wanted.values())
         for gone in [one for one in self._tasks if one not in wanted]:
             self._tasks.pop(gone).cancel()
@@ -116,7 +116,7 @@ class ReferencedObjects:
         for new in wanted - self._tasks.keys():
             resource, namespace, name = new
             informer = self._informers[new] = self._inform(_path(resource, namespace), name)
-            self._tasks[new] = asyncio.create_task(informer.run(), name=f"reflector of {name}")
+            self._tasks[new] = self._group.create_task(informer.run(), name=f"reflector of {name}")
 
 
 def _path(resource: str, namespace: str) -> str:

@@ -5,6 +5,7 @@ that the server has forgotten (410), is raised, and the caller lists anew after 
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -128,12 +129,18 @@ class Informer:
         self._reflector = reflector
         self._backoff = Backoff(reflector.clock, reflector.random)
         self._objects: dict[str, Json] = {}
-        self.synced = asyncio.Event()
-        """A list has been answered."""
+        self._synced = asyncio.Event()
 
     def get(self, name: str) -> Json | None:
         """The object of this name as it was seen last."""
         return self._objects.get(name)
+
+    async def synced(self, *, within: float) -> bool:
+        """Wait for the first list, so long at most; whether it was answered."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._synced.wait()
+        return self._synced.is_set()
 
     async def run(self) -> NoReturn:
         """Follow the API server until cancelled; while it is away the copy stays as it is."""
@@ -147,7 +154,7 @@ class Informer:
     async def _follow(self) -> None:
         found, version = await self._reflector.list_objects()
         self._objects = {_name(each): each for each in found}
-        self.synced.set()
+        self._synced.set()
         async with aclosing(self._reflector.changes(version)) as events:
             async for event in events:
                 thing = part(event, "object")
