@@ -245,6 +245,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         "record",
         "run",
         "runtime",
+        "serve-api",
         "serve-fake",
         "slice",
         "snapshot",

@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from kubelet_fakes.api.objects import EMPTY, FrozenDict, at, frozen
+from kubelet_fakes.api.validation import is_sidecar
 from kubelet_fakes.api_server.kinds import ServedKind
 
 _SECOND = 1_000_000_000
 _WIDE = 1
 _UNKNOWN = "<unknown>"
 _NONE = "<none>"
+_STATUSES = ("containerStatuses", "initContainerStatuses")
 _UNITS = (
     ("d", 86_400, "h", 3_600, 8 * 86_400),
     ("h", 3_600, "m", 60, 8 * 3_600),
@@ -76,17 +78,17 @@ def _created(thing: FrozenDict, now_ns: int) -> list[Any]:
 
 
 def _pod(pod: FrozenDict, now_ns: int) -> list[Any]:
-    statuses = at(pod, "status", "containerStatuses") or ()
-    initial = at(pod, "status", "initContainerStatuses") or ()
-    ready = sum(1 for each in statuses if each.get("ready"))
-    restarts = sum(each.get("restartCount", 0) for each in (*statuses, *initial))
+    sidecars = _sidecars(pod)
+    containers, initial = (at(pod, "status", each) or () for each in _STATUSES)
+    meant_to_stay = [*containers, *(each for each in initial if each["name"] in sidecars)]
+    ready = sum(1 for each in meant_to_stay if each.get("ready"))
     gates = at(pod, "spec", "readinessGates") or ()
-    conditions = {each["type"]: each.get("status") for each in at(pod, "status", "conditions") or ()}
+    conditions = _conditions(pod)
     met = sum(1 for each in gates if conditions.get(each["conditionType"]) == "True")
     return [
-        f"{ready}/{len(pod['spec']['containers'])}",
+        f"{ready}/{len(pod['spec']['containers']) + len(sidecars)}",
         _pod_status(pod),
-        str(restarts),
+        str(sum(each.get("restartCount", 0) for each in (*containers, *initial))),
         *_created(pod, now_ns),
         at(pod, "status", "podIP") or _NONE,
         at(pod, "spec", "nodeName") or _NONE,
@@ -95,31 +97,38 @@ def _pod(pod: FrozenDict, now_ns: int) -> list[Any]:
     ]
 
 
+def _sidecars(pod: FrozenDict) -> set[str]:
+    return {each["name"] for each in at(pod, "spec", "initContainers") or () if is_sidecar(each)}
+
+
+def _conditions(thing: FrozenDict) -> dict[str, str]:
+    return {each["type"]: each.get("status", "") for each in at(thing, "status", "conditions") or ()}
+
+
 def _pod_status(pod: FrozenDict) -> str:
     """One word for a pod: what its containers say, or its own reason or phase."""
-    status = pod.get("status") or EMPTY
-    word: str = status.get("reason") or status.get("phase") or "Unknown"
-    for index, each in enumerate(status.get("initContainerStatuses") or ()):
-        ended = at(each, "state", "terminated")
-        sidecar = (pod["spec"].get("initContainers") or (EMPTY,) * (index + 1))[index].get("restartPolicy")
-        if (ended is not None and ended.get("exitCode") == 0) or (
-            sidecar == "Always" and each.get("started")
-        ):
-            continue
-        waits = _of_container(each)
-        total = len(pod["spec"].get("initContainers") or ())
-        word = f"Init:{waits}" if waits and waits != "PodInitializing" else f"Init:{index}/{total}"
-        break
-    else:
-        running = False
-        for each in reversed(status.get("containerStatuses") or ()):
-            word = _of_container(each) or word
-            running = running or bool(each.get("ready") and at(each, "state", "running") is not None)
-        if word == "Completed" and running:
-            word = "Running"
     if at(pod, "metadata", "deletionTimestamp") is not None:
         return "Terminating"
-    return word
+    containers, _ = (at(pod, "status", each) or () for each in _STATUSES)
+    words = [_of_container(each) for each in containers]
+    running = any(each.get("ready") and not word for each, word in zip(containers, words, strict=True))
+    word = _initializing(pod) or next((each for each in words if each), "")
+    if word == "Completed" and running:
+        return "Running"
+    return word or at(pod, "status", "reason") or at(pod, "status", "phase") or "Unknown"
+
+
+def _initializing(pod: FrozenDict) -> str:
+    """How far the init containers are; "" once they are through."""
+    sidecars = _sidecars(pod)
+    for index, each in enumerate(at(pod, "status", "initContainerStatuses") or ()):
+        word = _of_container(each)
+        through = word == "Completed" or at(each, "state", "terminated", "exitCode") == 0
+        if through or (each["name"] in sidecars and each.get("started")):
+            continue
+        total = len(pod["spec"].get("initContainers") or ())
+        return f"Init:{index}/{total}" if word in {"", "PodInitializing"} else f"Init:{word}"
+    return ""
 
 
 def _of_container(status: FrozenDict) -> str:
@@ -136,8 +145,7 @@ def _of_container(status: FrozenDict) -> str:
 
 
 def _node(node: FrozenDict, now_ns: int) -> list[Any]:
-    conditions = {each["type"]: each.get("status") for each in at(node, "status", "conditions") or ()}
-    word = {"True": "Ready", None: "Unknown"}.get(conditions.get("Ready"), "NotReady")
+    word = {"True": "Ready", None: "Unknown"}.get(_conditions(node).get("Ready"), "NotReady")
     if at(node, "spec", "unschedulable"):
         word += ",SchedulingDisabled"
     prefix = "node-role.kubernetes.io/"

@@ -9,14 +9,13 @@ import pytest
 import yaml
 from api_world import pod
 from on_loop import on_loop
-from served_api import PODS, ServedApi, event, served_api
+from served_api import PODS, event, served_api
 
 from kubelet_fakes.api import ApiStatusError, Fault
-from kubelet_fakes.api_server import ApiServer, CannotListenError
+from kubelet_fakes.api_server import ApiServer, CannotListenError, watch_stream
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODE = {"metadata": {"name": "node-1"}, "status": {"conditions": [{"type": "Ready", "status": "False"}]}}
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 
 @on_loop
@@ -275,79 +274,6 @@ async def test_refuses(case: str) -> None:
     assert words in status["message"]
 
 
-#: A kind of patch, its body, and the labels that become of {"a": "1", "b": "2"}.
-PATCHES: dict[str, tuple[str, Any, dict[str, str]]] = {
-    "strategic": ("strategic-merge-patch", {"metadata": {"labels": {"a": None}}}, {"b": "2"}),
-    "merge": ("merge-patch", {"metadata": {"labels": {"a": None, "c": "3"}}}, {"b": "2", "c": "3"}),
-    "json add": ("json-patch", [{"op": "add", "path": "/metadata/labels/c~1d", "value": "3"}], {"c/d": "3"}),
-    "json move": (
-        "json-patch",
-        [
-            {"op": "test", "path": "/metadata/labels/a", "value": "1"},
-            {"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/c"},
-            {"op": "copy", "from": "/metadata/labels/c", "path": "/metadata/labels/d"},
-            {"op": "remove", "path": "/metadata/labels/b"},
-        ],
-        {"c": "1", "d": "1"},
-    ),
-}
-
-
-@pytest.mark.parametrize(("how", "body", "labels"), PATCHES.values(), ids=PATCHES)
-@on_loop
-async def test_patches(how: str, body: Any, labels: dict[str, str]) -> None:
-    """Each kind of patch changes what it names."""
-    async with served_api() as api:
-        made = pod()
-        made["metadata"]["labels"] = {"a": "1", "b": "2"}
-        api.core.create("pods", made)
-        code, changed = await api.patch(f"{PODS}/web", body, how)
-
-    assert code == 200
-    assert labels.items() <= changed["metadata"]["labels"].items()
-
-
-@on_loop
-async def test_json_patch_that_does_not_fit() -> None:
-    """A path that is not there, and a test that fails, are refused with 422."""
-    async with served_api() as api:
-        api.core.create("pods", pod())
-        codes = [
-            (await api.patch(f"{PODS}/web", [operation], "json-patch"))[0]
-            for operation in (
-                {"op": "replace", "path": "/spec/none", "value": 1},
-                {"op": "test", "path": "/metadata/name", "value": "other"},
-                {"op": "mend", "path": "/metadata/name"},
-            )
-        ]
-
-    assert codes == [422, 422, 422]
-
-
-SELECTED = {
-    "a=1": ["one"],
-    "a==1,b": [],
-    "a!=1": ["both", "none"],
-    "a in (1, 2)": ["both", "one"],
-    "a notin (1)": ["both", "none"],
-    "b": ["both"],
-    "!a": ["none"],
-}
-
-
-@pytest.mark.parametrize("selector", SELECTED)
-@on_loop
-async def test_selects_by_labels(selector: str) -> None:
-    """Each kind of requirement of a label selector."""
-    async with served_api() as api:
-        for name, labels in {"one": {"a": "1"}, "both": {"a": "2", "b": "x"}, "none": {}}.items():
-            api.core.create("configmaps", {"metadata": {"name": name, "labels": labels}})
-        async with api.session.get("/api/v1/configmaps", params={"labelSelector": selector}) as answer:
-            found = await answer.json()
-
-    assert [each["metadata"]["name"] for each in found["items"]] == SELECTED[selector]
-
-
 @on_loop
 async def test_deletes_what_a_selector_names() -> None:
     """A deletion of a collection deletes what fits, and no more."""
@@ -369,38 +295,40 @@ async def test_port_in_use() -> None:
                 raise AssertionError("it listens")
 
 
-async def _lines(api: ServedApi, path: str) -> list[list[str]]:
-    _, table = await api.ask("GET", path, Accept=TABLE)
-    assert table["kind"] == "Table"
-    return [each["cells"] for each in table["rows"]]
+@on_loop
+async def test_bookmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch that asks for bookmarks is told how far it has got, also by changes that are not for it."""
+    monkeypatch.setattr(watch_stream, "_BOOKMARK_SECONDS", 0.05)
+    async with served_api() as api, api.watch("/api/v1/pods", allowWatchBookmarks="true") as watch:
+        api.core.create("configmaps", {"metadata": {"name": "c"}})
+        what, marked = await event(watch)
+
+    assert (what, marked["kind"], marked["metadata"]["resourceVersion"]) == ("BOOKMARK", "Pod", "1")
 
 
 @on_loop
-async def test_tables() -> None:
-    """What `kubectl get` prints of pods, of nodes and of other kinds."""
+async def test_devices_in_every_version() -> None:
+    """Claims, slices and classes are one store, whichever version asks; so are drivers and services."""
+    claim = {"metadata": {"name": "gpu"}, "spec": {"devices": {}}}
+    path = "namespaces/default/resourceclaims"
     async with served_api() as api:
-        api.core.create("nodes", NODE)
-        api.core.create("configmaps", {"metadata": {"name": "c"}, "data": {"a": "b"}})
-        api.core.create("pods", pod())
-        api.core.wait(90)
-        running = {
-            "image": "img:1",
-            "imageID": "",
-            "ready": True,
-            "restartCount": 2,
-            "state": {"running": {}},
-        }
-        status = {"phase": "Running", "containerStatuses": [{"name": "app", **running}]}
-        api.core.patch("pods", "web", {"status": status}, subresource="status")
-        pods = await _lines(api, PODS)
-        nodes = await _lines(api, "/api/v1/nodes")
-        others = await _lines(api, "/api/v1/configmaps")
-        events = await _lines(api, "/api/v1/events")
+        await api.ask("POST", f"/apis/resource.k8s.io/v1beta1/{path}", claim)
+        status = {"status": {"reservedFor": [{"resource": "pods", "name": "web", "uid": "u"}]}}
+        _, reserved = await api.patch(f"/apis/resource.k8s.io/v1/{path}/gpu/status", status)
+        _, old = await api.ask("GET", f"/apis/resource.k8s.io/v1beta1/{path}")
+        ports = {"spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 80}]}}
+        _, service = await api.ask(
+            "POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, **ports}
+        )
+        _, driver = await api.ask(
+            "POST", "/apis/storage.k8s.io/v1/csidrivers", {"metadata": {"name": "d"}, "spec": {}}
+        )
 
-    assert pods == [["web", "1/1", "Running", "2", "90s", "<none>", "node-1", "<none>", "<none>"]]
-    assert nodes[0][:4] == ["node-1", "NotReady", "<none>", "90s"]
-    assert others == [["c", "1", "90s"]]
-    assert events == []
+    assert (reserved["apiVersion"], old["apiVersion"]) == ("resource.k8s.io/v1", "resource.k8s.io/v1beta1")
+    assert old["items"][0]["apiVersion"] == "resource.k8s.io/v1beta1"
+    assert old["items"][0]["status"] == status["status"]
+    assert service["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    assert driver["kind"] == "CSIDriver"
 
 
 @on_loop
