@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from command import in_process
@@ -39,7 +40,8 @@ def test_serves_until_a_signal(tmp_path: Path, number: signal.Signals) -> None:
         assert process.stdout is not None
         line = process.stdout.readline()
         mode = stat.S_IMODE(file.stat().st_mode)
-        with Client(KubeConfig.from_file(file), trust_env=False) as client:
+        # The types of its lists and watches have parameters that are left open.
+        with cast("Any", Client(KubeConfig.from_file(file), trust_env=False)) as client:
             spec = PodSpec(containers=[Container(name="app", image="img:1")])
             client.create(Pod(metadata=ObjectMeta(name="web"), spec=spec), namespace="default")
             names = [each.metadata.name for each in client.list(Namespace) if each.metadata]

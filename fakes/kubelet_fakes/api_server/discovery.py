@@ -101,7 +101,7 @@ def _resources(version: str, kinds: list[ServedKind]) -> Json:
         if kind.has_status:
             subresources = {**subresources, "status": ("get", "patch", "update")}
         for name, verbs in subresources.items():
-            entry = {**one, "name": f"{kind.name}/{name}", "singularName": "", "verbs": list(verbs)}
+            entry: Json = {**one, "name": f"{kind.name}/{name}", "singularName": "", "verbs": list(verbs)}
             if name in _FOREIGN:
                 entry |= dict(zip(("kind", "group", "version"), _FOREIGN[name], strict=True))
             found.append(entry)

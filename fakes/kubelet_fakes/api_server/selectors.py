@@ -1,7 +1,7 @@
 """Field and label selectors, as a query carries them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kubelet_fakes.api.errors import bad_request
@@ -28,8 +28,11 @@ def selection(fields: str, labels: str) -> Selection:
     equal_fields, other_fields = _parsed(fields, _field, sets=False)
     equal_labels, other_labels = _parsed(labels, _label, sets=True)
     tests = [*other_fields, *other_labels]
-    matches = (lambda thing: all(test(thing) for test in tests)) if tests else None
-    return Selection(equal_fields, equal_labels, matches)
+    return Selection(equal_fields, equal_labels, _all(tests) if tests else None)
+
+
+def _all(tests: Sequence[_Test]) -> _Test:
+    return lambda thing: all(test(thing) for test in tests)
 
 
 def _field(thing: FrozenDict, path: str) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from api_world import pod
 from on_loop import on_loop
-from served_api import PODS, event, served_api
+from served_api import PODS, Json, event, served_api
 
 from kubelet_fakes.api import ApiStatusError, Fault
 from kubelet_fakes.api_server import ApiServer, CannotListenError, watch_stream
@@ -24,7 +24,7 @@ async def test_only_with_the_token() -> None:
     async with served_api() as api, aiohttp.ClientSession() as stranger:
         config = yaml.safe_load(api.server.kubeconfig())
         url = config["clusters"][0]["cluster"]["server"]
-        codes = []
+        codes: list[tuple[int, str]] = []
         for each in (api.server.url, f"{api.server.url}/wrong", url):
             async with stranger.get(f"{each}/api/v1/pods") as answer:
                 codes.append((answer.status, (await answer.json())["kind"]))
@@ -309,7 +309,7 @@ async def test_bookmarks(monkeypatch: pytest.MonkeyPatch) -> None:
 @on_loop
 async def test_devices_in_every_version() -> None:
     """Claims, slices and classes are one store, whichever version asks; so are drivers and services."""
-    claim = {"metadata": {"name": "gpu"}, "spec": {"devices": {}}}
+    claim: Json = {"metadata": {"name": "gpu"}, "spec": {"devices": {}}}
     path = "namespaces/default/resourceclaims"
     async with served_api() as api:
         await api.ask("POST", f"/apis/resource.k8s.io/v1beta1/{path}", claim)

@@ -23,14 +23,14 @@ async def test_tables() -> None:
         api.core.create("configmaps", {"metadata": {"name": "c"}, "data": {"a": "b"}})
         api.core.create("pods", pod())
         api.core.wait(90)
-        running = {
+        running: Json = {
             "image": "img:1",
             "imageID": "",
             "ready": True,
             "restartCount": 2,
             "state": {"running": {}},
         }
-        status = {"phase": "Running", "containerStatuses": [{"name": "app", **running}]}
+        status: Json = {"phase": "Running", "containerStatuses": [{"name": "app", **running}]}
         api.core.patch("pods", "web", {"status": status}, subresource="status")
         pods = await _lines(api, PODS)
         nodes = await _lines(api, "/api/v1/nodes")
