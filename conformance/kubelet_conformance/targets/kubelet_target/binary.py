@@ -50,6 +50,9 @@ makeIPTablesUtilChains: false
 # However full the disk of this machine is: no pod is evicted, no image removed.
 evictionHard: {memory.available: 1Mi}
 imageGCHighThresholdPercent: 100
+# No request waits for its turn: up to 1.26 a kubelet makes five a second, and scenarios share it.
+kubeAPIQPS: 1000
+kubeAPIBurst: 1000
 # What scenarios need: a DNS server, each event, sysctls that are not safe.
 clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
