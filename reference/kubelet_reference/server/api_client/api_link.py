@@ -18,7 +18,7 @@ from kubelet_reference.server.errors import BadInputError
 from kubelet_reference.server.log import LOG
 from kubelet_reference.util.ports import ApiError, Clock, EventSink, Random
 
-_UNAUTHORIZED = 401
+_UNAUTHORIZED, _FAILED_INSIDE = 401, 500
 
 
 @dataclass(eq=False)
@@ -52,19 +52,25 @@ class ApiLink:
         try:
             await self.client.get(f"{NODES}/{node_name}")
         except ApiError as error:
-            where = f"API server at {access.origin}: {error}"
-            if error.code == _UNAUTHORIZED:
-                text = f"{where}: put a token or certificate that it accepts into {access.path}"
-                raise BadInputError(text) from None
-            if error.reason == UNTRUSTED:
-                text = f"{where}: correct server or certificate-authority in {access.path}"
-                raise BadInputError(text) from None
-            if error.code:
+            remedy = _remedy(error)
+            if remedy is None:
                 return
-            remedy = f"start it, or correct server in {access.path}"
-            if not may_wait:
-                raise BadInputError(f"{where}: {remedy}") from None
-            LOG.warning("%s: %s; until it answers only pods from manifests run", where, remedy)
+            text = f"API server at {access.origin}: {error}: {remedy} in {access.path}"
+            if error.code or error.reason == UNTRUSTED or not may_wait:
+                raise BadInputError(text) from None
+            LOG.warning("%s; until it answers only pods from manifests run", text)
+
+
+def _remedy(error: ApiError) -> str | None:
+    """What to do about a first request that failed; None where the server may yet come to answer it."""
+    if error.code == _UNAUTHORIZED:
+        return "put a token or certificate that it accepts"
+    if error.reason == UNTRUSTED:
+        return "correct server or certificate-authority"
+    if not error.code:
+        return "start it, or correct server"
+    is_no_api = not error.reason and error.code < _FAILED_INSIDE
+    return "this is no API server: correct server" if is_no_api else None
 
 
 @asynccontextmanager

@@ -193,9 +193,10 @@ def _unreachable(error: Exception) -> ApiError:
             return ApiError(0, UNTRUSTED, f"its certificate is not trusted: {error.certificate_error}")
         case TimeoutError():
             text = "no answer in time"
+        case aiohttp.ClientConnectorSSLError() | aiohttp.ClientConnectorDNSError():
+            text = f"cannot connect: {error.os_error.strerror}"
         case aiohttp.ClientConnectorError():
-            number = error.os_error.errno or 0
-            text = f"cannot connect: {os.strerror(number).lower() if number > 0 else error.os_error}"
+            text = f"cannot connect: {os.strerror(error.os_error.errno or 0).lower()}"
         case _:
             text = str(error) or type(error).__name__
     return ApiError(0, "Unreachable", text)

@@ -3,12 +3,19 @@
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from kubelet_command import manifest, on_machine
 from kubelet_world import manifest as pod_object
 from on_loop import on_loop
 
 from kubelet_fakes.api import ApiCore, Connection
 from kubelet_fakes.api_server import ApiServer
+from kubelet_reference.server.api_client.api_link import linked
+from kubelet_reference.server.api_client.kubeconfig import read_kubeconfig
+from kubelet_reference.server.errors import BadInputError
+from kubelet_reference.server.host.event_log import LoggedEvents
+from kubelet_reference.server.host.system_clock import WallClock
+from kubelet_reference.util.clock import FixedRandom
 
 pytestmark = pytest.mark.slow
 NOWHERE = "http://127.0.0.1:9"
@@ -44,6 +51,36 @@ async def test_server_that_is_away(tmp_path: Path) -> None:
         assert any(f"{text}; until it answers only pods from manifests run" in line for line in other.lines)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [
+        ("https", "cannot connect: [SSL: "),
+        ("http", "HTTP 404: nothing here: this is no API server: correct server in "),
+    ],
+)
+@on_loop
+async def test_server_of_another_kind(tmp_path: Path, scheme: str, said: str) -> None:
+    """What listens there without TLS, or is no API server at all, is known by its answer."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=404, text="nothing here")
+
+    application = web.Application()
+    application.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server = f"{scheme}://127.0.0.1:{runner.addresses[0][1]}"
+    config = kubeconfig(tmp_path, server).partition("=")[2]
+    clock = WallClock()
+    async with linked(read_kubeconfig(config), clock, FixedRandom(), "node", LoggedEvents()) as link:
+        with pytest.raises(BadInputError) as raised:
+            await link.check("node", may_wait=False)
+    await runner.cleanup()
+
+    assert str(raised.value).startswith(f"API server at {server}: {said}")
+
+
 @on_loop
 async def test_credentials_that_are_refused(tmp_path: Path) -> None:
     """A token that the server does not accept ends it, with the file in which to correct it."""
@@ -51,7 +88,7 @@ async def test_credentials_that_are_refused(tmp_path: Path) -> None:
         kubelet = await machine.begin(kubeconfig(tmp_path, server.url))
         code = await kubelet.ended()
 
-        remedy = f"put a token or certificate that it accepts into {tmp_path}/kubeconfig"
+        remedy = f"put a token or certificate that it accepts in {tmp_path}/kubeconfig"
         assert (code, kubelet.lines[-1]) == (
             2,
             f"error: API server at {server.url}: Unauthorized: {remedy}",
