@@ -3,6 +3,8 @@
 import json
 import os
 import platform
+import socket
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -186,6 +188,12 @@ def _status_error(status: Mapping[str, Any]) -> ApiError:
     return ApiError(code, reason, str(status.get("message") or reason or f"HTTP {code}"))
 
 
+def _cause(error: OSError) -> str:
+    """Why no connection came about; asyncio puts the address where the system's own text should be."""
+    is_told = isinstance(error, ssl.SSLError | socket.gaierror)
+    return str(error.strerror) if is_told else os.strerror(error.errno or 0).lower()
+
+
 def _unreachable(error: Exception) -> ApiError:
     """No answer at all."""
     match error:
@@ -193,10 +201,8 @@ def _unreachable(error: Exception) -> ApiError:
             return ApiError(0, UNTRUSTED, f"its certificate is not trusted: {error.certificate_error}")
         case TimeoutError():
             text = "no answer in time"
-        case aiohttp.ClientConnectorSSLError() | aiohttp.ClientConnectorDNSError():
-            text = f"cannot connect: {error.os_error.strerror}"
         case aiohttp.ClientConnectorError():
-            text = f"cannot connect: {os.strerror(error.os_error.errno or 0).lower()}"
+            text = f"cannot connect: {_cause(error.os_error)}"
         case _:
             text = str(error) or type(error).__name__
     return ApiError(0, "Unreachable", text)
