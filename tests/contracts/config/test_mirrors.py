@@ -90,6 +90,17 @@ def test_mirror_is_deleted_with_care(wrong: dict[str, Any], verdict: Verdict) ->
     assert s.judge("STATIC-13").verdict is verdict
 
 
+def test_mirror_of_a_removed_pod_is_deleted_by_its_name() -> None:
+    """STATIC-13: where the file is gone, whatever mirror there is goes; its grace is 0 all the same."""
+    s, web, sandbox, c1 = mirrored()
+    remove_file(s.wait(5), web)
+    s.stop(c1)
+    s.stop_sandbox(sandbox)
+    delete_mirror(s, precondition=None)
+
+    assert s.judge("STATIC-13").verdict is KEPT
+
+
 @pytest.mark.parametrize("wrong", ["", "kills", "keeps", "not again"])
 def test_deleted_mirror_is_replaced(wrong: str) -> None:
     """STATIC-13: somebody deletes a mirror; the static pod does not notice."""

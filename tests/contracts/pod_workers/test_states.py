@@ -50,6 +50,18 @@ def test_final_status_has_the_exit_codes(
     s.status(web, "Failed", containerStatuses=[c1_status])
 
 
+@pytest.mark.parametrize(("phase", "breaks"), [("Failed", False), ("Running", True)])
+def test_phase_of_a_client_is_repeated_before_the_end(phase: str, *, breaks: bool) -> None:
+    """WORK-13: a status that has the phase which a client has set is not the last."""
+    s, web, _, c1 = running(policy="Never")
+    web.manifest["status"] = {"phase": phase}
+    s.set(web)
+    s.exited(c1, 0, seen=False)
+    s.status(web, "Failed", containerStatuses=[runs(c1)])
+
+    assert bool(s.judge("WORK-13").breaks) is breaks
+
+
 def orphaned(kubernetes: str) -> tuple[TraceBuilder, str]:
     """A container that runs though nobody ever wanted its pod; returns its id."""
     s = TraceBuilder(kubernetes)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from outside_world import api_write, file_pod, start_static
+from outside_world import file_pod, start_static
 from pod_status import condition, end_of, ended, runs, tell_status, waits
 from running import BROKEN, running
 from trace_builder import FULL_CHANNELS, ContainerHandle, PodHandle, TraceBuilder
@@ -110,19 +110,14 @@ def test_static_pod_that_is_back_begins_anew(s: TraceBuilder, *, right: bool) ->
 
 
 @pytest.mark.parametrize("contract_id", ["STATUS-08", "STATUS-09", "RESTARTKUBELET-11"])
-def test_what_a_mirror_reported_goes_with_it(contract_id: str) -> None:
-    """STATUS-08, STATUS-09, RESTARTKUBELET-11: a new kubelet finds a new mirror, which has no status."""
+def test_new_kubelet_knows_no_status_of_a_static_pod(contract_id: str) -> None:
+    """STATUS-08, STATUS-09, RESTARTKUBELET-11: its manifest has none, and its mirror may come too late."""
 
     def tell(s: TraceBuilder, *, right: bool) -> None:
-        web = file_pod(s)
-        annotations = {"kubernetes.io/config.mirror": web.uid}
-        meta = {"name": web.name, "namespace": "default", "annotations": annotations}
-        api_write(s, "create", "mirror", body={"metadata": meta}, code=201)
+        web = file_pod(s) if right else s.pod()
         start_static(s, web)
         reported = {"conditions": [condition("Ready", "False")]}
         tell_status(s, web, "Running", [ended(0)], **reported)
-        if right:
-            s.record("deleted", uid="mirror")
         s.wait(5).record("kubelet", op="killed")
         s.record("kubelet", op="started")
         moved = {"conditions": [condition("Ready", "False") | {"lastTransitionTime": LATER}]}
@@ -179,6 +174,16 @@ def test_address_is_that_of_the_sandbox(
 ) -> None:
     """STATUS-16: podIP is what the runtime gave, hostIP and qosClass are there."""
     tell_status(s, web, "Running", [runs(c1)], **(IP if right else wrong))
+
+
+@detects("STATUS-16", begin=running, is_missing=(True, False))
+def test_host_is_unknown_without_the_nodes_object(
+    s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, is_missing: bool
+) -> None:
+    """STATUS-16: a kubelet that finds no object of its node writes no hostIP."""
+    if is_missing:
+        s.record("fault", what="the node's object is missing")
+    tell_status(s, web, "Running", [runs(c1)], **(IP | {"hostIP": None}))
 
 
 @detects("STATUS-16")

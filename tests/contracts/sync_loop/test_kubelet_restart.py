@@ -126,12 +126,15 @@ def test_address_of_an_older_sandbox(s: TraceBuilder, web: PodHandle, reported: 
     s.status(web, podIP="10.88.0.3", startTime="2026-01-01T00:00:00Z")
 
 
-@pytest.mark.parametrize(("source", "verdict"), [("file", KEPT), ("api", BROKEN)])
-def test_address_of_a_stopped_static_pod(source: str, verdict: Verdict) -> None:
-    """RESTARTKUBELET-11: no manifest tells a kubelet that starts which address a static pod had."""
+@pytest.mark.parametrize(
+    ("source", "stops", "verdict"), [("file", True, KEPT), ("api", True, KEPT), ("api", False, BROKEN)]
+)
+def test_address_of_a_stopped_pod(source: str, *, stops: bool, verdict: Verdict) -> None:
+    """RESTARTKUBELET-11: the runtime tells a kubelet that starts no address of a stopped sandbox."""
     s, web, sandbox, _ = running(source=source)
     s.status(web, podIP="10.88.0.2", startTime="2026-01-01T00:00:00Z")
-    s.stop_sandbox(sandbox)
+    if stops:
+        s.stop_sandbox(sandbox)
     goes_down(s)
     comes_up(s)
     s.status(web, podIP="", startTime="2026-01-01T00:00:00Z")

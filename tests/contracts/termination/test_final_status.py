@@ -200,6 +200,30 @@ def test_ended_pod_is_not_ready(ready: str, reason: str, verdict: Verdict) -> No
     assert s.judge("TERM-31").verdict is verdict
 
 
+@pytest.mark.parametrize(("end", "verdict"), [("ContainerStatusUnknown", KEPT), ("Error", BROKEN)])
+def test_end_that_is_made_up_leaves_the_conditions(end: str, verdict: Verdict) -> None:
+    """TERM-31: what was not ready as it waited keeps that reason, where no record says how it ended."""
+    s, web, *_ = running()
+    ended = {"name": "c1", "state": {"terminated": {"exitCode": 137, "reason": end}}}
+    unready = [
+        {"type": kind, "status": "False", "reason": "ContainersNotReady"}
+        for kind in ("Ready", "ContainersReady")
+    ]
+    s.status(web, "Failed", conditions=unready, containerStatuses=[ended])
+
+    assert s.judge("TERM-31").verdict is verdict
+
+
+@pytest.mark.parametrize(("source", "breaks"), [("file", False), ("api", True)])
+def test_static_pod_has_ended_before_its_sandbox(source: str, *, breaks: bool) -> None:
+    """TERM-32: no worker knows the UID of a mirror, so that its status does not wait for the sandbox."""
+    s, web, _, c1 = running(source=source, policy="Never")
+    s.exited(c1, 0)
+    s.status(web, "Succeeded", **shown(0))
+
+    assert bool(s.judge("TERM-32").breaks) is breaks
+
+
 @pytest.mark.parametrize("by_others", [True, False])
 def test_record_that_others_take_away_takes_the_last_state_along(*, by_others: bool) -> None:
     """TERM-30: of what somebody else removes while its successor runs nothing is reported any more."""

@@ -113,14 +113,16 @@ def mirror_has_a_node(m: Moment) -> Findings:
 @contract("STATIC-13", on=API_DELETE, needs=(CRI, PODS, EVERY_STATUS), clause="request")
 def mirror_is_deleted_with_care(m: Moment, write: ApiWrite) -> Findings:
     """A mirror pod that is deleted or out of date is deleted with grace 0 and its UID as a precondition, and
-    created again; its static pod's containers are not touched.
+    created again; its static pod's containers are not touched. One whose static pod is gone is deleted with
+    grace 0, by its name alone.
     """
     static_pods.learn_mirrors(m)
-    if static_pods.static_pod_of(m, write.uid or write.precondition or "") is None:
+    pod = static_pods.static_pod_of(m, write.uid or write.precondition or "")
+    if pod is None:
         return None
     if write.grace != 0:
         return broken(f"a mirror pod is deleted with grace {write.grace}, expected 0")
-    if not write.precondition:
+    if not write.precondition and pod.wanted:
         return broken("a mirror pod is deleted without its UID as a precondition")
     return KEPT
 

@@ -232,10 +232,12 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
 def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """The terminal status has the exit codes that the runtime gave.
 
-    A sampled status may be older than the exit by one poll: it was set when the kill began.
+    A sampled status may be older than the exit by one poll: it was set when the kill began. One that repeats
+    the phase that a client has set is not the last.
     """
     is_sampled = are_sampled(m)
-    if not status.terminal or not pod.born:
+    sent = pod.manifest.status if pod.manifest is not None else None
+    if not status.terminal or not pod.born or (sent is not None and sent.terminal):
         return
     for shown in status.lasting_containers:
         container = pod.newest(shown.name)

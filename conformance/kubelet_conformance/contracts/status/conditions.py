@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kubelet_conformance.contract import Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import deleted, done, happened, status
+from kubelet_conformance.contract.patterns import deleted, done, happened, pod_set, status
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_reported
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
@@ -266,7 +266,8 @@ def _ends_by_the_kubelet(m: Moment) -> bool:
 def ready_needs_every_gate(m: Moment) -> Findings:
     """A pod with readiness gates is Ready only when ContainersReady and the condition of every gate are True.
 
-    A gate whose condition is missing counts as False; the reason is then ReadinessGatesNotReady.
+    A gate whose condition is missing counts as False; the reason is then ReadinessGatesNotReady. What a
+    client says of a gate meanwhile is merged into the status that the kubelet writes, and Ready follows.
     """
     now = statuses.written(m)
     gates = now.pod.spec.readiness_gates or () if now is not None and now.pod.spec is not None else ()
@@ -279,10 +280,23 @@ def ready_needs_every_gate(m: Moment) -> Findings:
     if ready is None:
         return broken("condition Ready is missing")
     if open_:
-        return KEPT if ready.status == "True" else broken("every gate is True, and the pod is not Ready")
+        return KEPT if ready.status == "True" else _follows(now.pod)
     if ready.status == "True" or ready.reason != "ReadinessGatesNotReady":
         return broken(f"a gate is not True, and Ready is {ready.status} {ready.reason}")
     return KEPT
+
+
+def _follows(pod: Pod) -> Findings:
+    def is_settled(m: Moment) -> bool:
+        ready = m.status.condition("Ready") if m.pod is pod and m.status is not None else None
+        return ready is not None and (ready.status == "True" or ready.reason != "ReadinessGatesNotReady")
+
+    return answered(
+        by=status().where(is_settled),
+        within=REACTION,
+        unless=TERMINATION_ASKED.either(FAULT, pod_set()),
+        text=f"every gate of {pod.name} is True, and it becomes Ready",
+    )
 
 
 @contract("COND-05", on=status(), needs=NEEDS)

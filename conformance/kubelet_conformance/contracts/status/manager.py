@@ -13,11 +13,12 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import done, exited, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, reported_ips
-from kubelet_conformance.contracts.facts.static_pod import status_may_be_forgotten
+from kubelet_conformance.contracts.facts.static_pod import is_forgotten, status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, are_sampled, being_read
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.trace.format.bodies import PodSandboxStatusReply
 from kubelet_conformance.trace.format.records import ApiWrite, Status
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.runtime_reports import reported_sandbox
 
 OWNED = frozenset(
@@ -92,9 +93,14 @@ def start_time_never_changes(m: Moment, pod: Pod, status: PodStatus) -> Findings
     if not status.start_time:
         return broken("startTime is missing")
     before = pod.status.start_time if pod.status is not None else None
-    if before is not None and before != status.start_time and not status_may_be_forgotten(m, pod):
+    if before is not None and before != status.start_time and not _is_unknown(m, pod):
         return broken(f"startTime goes from {before} to {status.start_time}", pod.status_seq)
     return KEPT
+
+
+def _is_unknown(m: Moment, pod: Pod) -> bool:
+    """The kubelet may not know the pod's latest status."""
+    return status_may_be_forgotten(m, pod) or is_forgotten(m, pod)
 
 
 @contract("STATUS-09", on=AGAIN, needs=(STATUS,))
@@ -109,7 +115,7 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
         if new is None:
             continue
         is_back = (new.last_transition_time or "") < (old.last_transition_time or "")
-        if is_back and not status_may_be_forgotten(m, pod):
+        if is_back and not _is_unknown(m, pod):
             yield broken(f"lastTransitionTime of {old.type} goes back", pod.status_seq)
         elif new.status != old.status:
             continue
@@ -119,7 +125,7 @@ def transition_time_follows_the_value(m: Moment) -> Iterator[Finding]:
             yield _was_ready_between(pod, old.type)
         elif are_sampled(m):
             continue  # It may have flipped and come back between two samples.
-        elif not _may_have_flipped(old.type, pod, before, now) and not status_may_be_forgotten(m, pod):
+        elif not _may_have_flipped(old.type, pod, before, now) and not _is_unknown(m, pod):
             yield broken(
                 f"{old.type} stays {old.status}, lastTransitionTime goes from {old.last_transition_time} to "
                 f"{new.last_transition_time}",
@@ -257,8 +263,9 @@ def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, statu
     """
     if not status.conditions or status.reason:
         return None
-    # Without an API server a kubelet writes no hostIP: a client that asks it knows the host.
-    has_host_ip = bool(status.host_ip) or m.header.channels.api == "served"
+    # Without an API server, or an object of its node, a kubelet writes no hostIP.
+    knows_host = m.header.channels.api != "served" and not kubelet_view(m).node_gone
+    has_host_ip = bool(status.host_ip) or not knows_host
     if not status.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")
     if spec.host_network:

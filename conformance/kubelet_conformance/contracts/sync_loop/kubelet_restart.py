@@ -224,10 +224,11 @@ def address_and_start_time_live_on(m: Moment, pod: Pod, status: PodStatus) -> Fi
     is_lost = pod.sandbox.state == "removed" or pod.sandbox.died_t is not None
     if is_lost or status_may_be_forgotten(m, pod) or is_ended_by_the_kubelet(m, pod):
         return None  # Its address is no longer known, or the pod is refused and has none.
-    if before.start_time and status.start_time != before.start_time:
+    # No manifest has what the kubelet before has reported of a static pod; its mirror may come too late.
+    if not pod.static and before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
-    # No manifest has what the kubelet before has reported of a static pod; a stopped sandbox has no address.
-    is_reported = not pod.static or pod.sandbox.state == "ready"
+    # A stopped sandbox has no address, and only the runtime is asked for it.
+    is_reported = pod.sandbox.state == "ready"
     address = pod.sandbox.ip or before.pod_ip  # The status before may be about another sandbox.
     if is_reported and before.pod_ip and before.pod_ip == address != status.pod_ip:
         return broken(f"podIP was {before.pod_ip}, is {status.pod_ip or 'gone'}", pod.status_seq)

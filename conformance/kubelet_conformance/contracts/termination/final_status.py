@@ -42,12 +42,17 @@ def terminal_phase_waits_for_the_containers(_: Moment, pod: Pod) -> Findings:
 
 @contract("TERM-32", on=FIRST_TERMINAL, needs=(CRI, STORED_STATUS), versions=since("1.23"))
 def terminal_phase_waits_for_the_sandbox(m: Moment) -> Findings:
-    """The first status with a terminal phase comes after StopPodSandbox returned."""
+    """The first status with a terminal phase comes after StopPodSandbox returned.
+
+    A static pod's does not wait: it is written to the mirror, whose UID no worker knows.
+    """
     known = [s for s in m.pod.sandboxes if s.born and s.state != "removed"] if m.pod else []
     if not known:
         return None
     for sandbox in known:
         if not _is_stopped(sandbox):
+            if m.pod is not None and m.pod.static:
+                return None
             return broken(f"the phase is terminal before sandbox {sandbox.id[:12]} was stopped", sandbox.run)
     return KEPT
 
@@ -120,7 +125,8 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
     """startTime, podIP, restart counts and last states are kept in the statuses of a pod that is ending.
 
     A kubelet that starts knows no status of a static pod: its manifest has none. Nor does one that has
-    forgotten a pod whose file is gone, where the mirror is gone too, or is reported late.
+    forgotten a pod whose file is gone, where the mirror is gone too, or is reported late. The address of a
+    sandbox that was stopped before it started it does not know: it asks the runtime alone.
     """
     before = pod.status
     if before is None or not (pod.termination or status.terminal):
@@ -129,13 +135,22 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
         return None
     if before.start_time and status.start_time != before.start_time:
         return broken(f"startTime was {before.start_time}, is {status.start_time}", pod.status_seq)
-    addresses = [each.ip for each in pod.sandboxes if each.state != "removed"]
+    started_t = m.node.started_t or 0.0
+    addresses = [each.ip for each in pod.sandboxes if _tells_its_address(each, started_t)]
     if before.pod_ip in addresses:
         addresses = addresses[addresses.index(before.pod_ip) :]
     # A pod that is to go may still be in a sandbox that was made for it since.
     if before.pod_ip and addresses and status.pod_ip not in {before.pod_ip, *filter(None, addresses)}:
         return broken(f"podIP was {before.pod_ip}, is {status.pod_ip or 'gone'}", pod.status_seq)
     return _lost_count(m, pod, before.by_name, status.by_name) or KEPT
+
+
+def _tells_its_address(sandbox: Sandbox, started_t: float) -> bool:
+    """The runtime has told, or tells, a kubelet that started then the sandbox's address."""
+    if sandbox.state == "removed":
+        return False
+    ends = (sandbox.died_t, *(stop.end_t for stop in sandbox.stops))
+    return sandbox.state == "ready" or any(end is not None and end >= started_t for end in ends)
 
 
 def _is_reported_late(m: Moment, pod: Pod) -> bool:
@@ -225,13 +240,19 @@ def _is_left_over(m: Moment, kept: ContainerStatus, old: ContainerStatus) -> boo
 
 @contract("TERM-31", on=FINISHED, needs=(CRI, STATUS), versions=since("1.23"))
 def ended_pod_is_not_ready(m: Moment, status: PodStatus) -> Findings:
-    """With a terminal phase, Ready and ContainersReady are False, for PodCompleted or PodFailed."""
+    """With a terminal phase, Ready and ContainersReady are False, for PodCompleted or PodFailed.
+
+    Where containers have not ended by their records, it is the end of the pod that makes the phase: then
+    conditions that were False before keep their reason.
+    """
     if not status.terminal or m.pod is None or not status.conditions:
         return None
     reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
+    is_made = any(is_lost(one) or one.state.terminated is None for one in status.lasting_containers)
+    reasons = {reason, "ContainersNotReady"} if is_made else {reason}
     for kind in ("Ready", "ContainersReady"):
         condition = status.condition(kind)
-        if condition is None or condition.status != "False" or condition.reason != reason:
+        if condition is None or condition.status != "False" or condition.reason not in reasons:
             got = f"{condition.status} ({condition.reason})" if condition else "none"
             return broken(f"expected {kind} False ({reason}) with phase {status.phase}, got {got}")
     return KEPT
