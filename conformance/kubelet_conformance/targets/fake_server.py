@@ -19,7 +19,7 @@ from kubelet_fakes.runtime.serving.methods import METHODS
 from kubelet_fakes.runtime.serving.server import AddressError, RuntimeServer, socket_path
 from kubelet_fakes.runtime.settings import RuntimeSettings
 
-_LISTEN = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\[\]]+):(\d{1,5})")
+_LOOPBACK = re.compile(r"127(\.\d{1,3}){3}|\[::1\]|localhost")
 _PORT_MAX = 65535
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """Those that an API server creates by itself."""
@@ -65,10 +65,10 @@ def serve_api(address: str, kubeconfig: Path, now_ns: int, say: Callable[[str], 
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    found = _LISTEN.fullmatch(address)
-    if found is None or int(found[2]) > _PORT_MAX:
-        raise CannotServeError(f"{address}: no address to listen at; write it like 127.0.0.1:6443")
-    return found[1].strip("[]"), int(found[2])
+    host, _, port = address.rpartition(":")
+    if not _LOOPBACK.fullmatch(host) or not port.isdecimal() or int(port) > _PORT_MAX:
+        raise CannotServeError(f"{address}: no loopback address with a port; write it like 127.0.0.1:6443")
+    return host.strip("[]"), int(port)
 
 
 async def _serve_api(

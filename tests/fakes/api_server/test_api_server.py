@@ -144,6 +144,7 @@ async def test_events_of_both_groups_are_one_store() -> None:
     assert as_group["apiVersion"] == "events.k8s.io/v1"
 
 
+@pytest.mark.slow
 @on_loop
 async def test_watch_goes_on_from_a_list() -> None:
     """A watch reports what comes after its version, for its node only, and ends after its timeout."""
