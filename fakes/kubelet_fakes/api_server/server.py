@@ -77,7 +77,8 @@ class ApiServer:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
             await self._runner.cleanup()
-            why = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror
+            number = error.errno or 0
+            why = os.strerror(number) if number > 0 else error.strerror
             raise CannotListenError(
                 f"{host}:{port}: {why}: name another port, or 0 for any that is free"
             ) from None
