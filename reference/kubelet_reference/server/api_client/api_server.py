@@ -14,7 +14,6 @@ from kubelet_reference.server.api_client.reflector import Informer, Reflector
 from kubelet_reference.util.ports import ApiError, Clock, Random, WatchEvent
 
 M = TypeVar("M", Pod, Node, ConfigMap, Secret, RuntimeClass)
-_NODE_SECONDS = 0.5
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 
 
@@ -73,8 +72,7 @@ class HttpApiServer:
         )
 
     async def get_node(self, name: str) -> Node:
-        """This node's object as it was seen last; a kubelet that has just started waits for it a moment."""
-        await self.node.synced(within=_NODE_SECONDS)
+        """This node's object as it was seen last."""
         found = self.node.get(name)
         if found is None:
             raise ApiError(NOT_FOUND, "NotFound", f'nodes "{name}" not found')
