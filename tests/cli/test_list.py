@@ -239,6 +239,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     "command",
     [
         "check",
+        "compare",
         "explain",
         "image",
         "list",

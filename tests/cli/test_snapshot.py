@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command import in_process
+from command import in_process, in_subprocess
 
 NAME = "sandbox.killed_sandbox_is_replaced"
 
@@ -31,16 +31,17 @@ def test_a_glob_names_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert f"{len(list(tmp_path.glob('deadline/*.txt')))} scenarios written" in result.out
 
 
-def test_kubelet_of_its_own_process_is_a_usage_error(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """A snapshot is of virtual time: for another kubelet the message and the help say what plays it."""
-    result = in_process(capsys, "snapshot", "--kubelet", "reference-process", "-o", tmp_path / "out")
-    reported = in_process(capsys, "snapshot", "--help").out.split()
+@pytest.mark.slow
+def test_a_kubelet_of_its_own_process_is_played(tmp_path: Path) -> None:
+    """It is played on wall time, and its text is of the same form."""
+    ended = in_subprocess(
+        "snapshot", "start.instances_follow_each_other", "--kubelet", "reference-process", "-o", tmp_path
+    )
 
-    assert result.code == 2
-    assert "`run` plays on kubelets in their own process" in result.err
-    assert "the PATH of a kubelet, or FILE.toml" in " ".join(reported)
+    assert ended.code == 0, ended.err
+    [text] = tmp_path.glob("start/*.txt")
+    assert "Kubelet reference-process on runtime fake, Kubernetes 1.32." in text.read_text(encoding="utf-8")
+    assert text.read_text(encoding="utf-8").endswith("\n\nend\n")
 
 
 def test_an_unknown_scenario_is_a_usage_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kubelet_conformance.trace.format.errors import BadInputError
 
 _COMMANDS = {
     "check": "Judge recorded traces.",
+    "compare": "Show where two kubelets, or records of them, part in each scenario.",
     "explain": "Show a contract, its judge, scenarios and bugs, and the code that keeps it.",
     "image": "Write the images that scenarios use, to import into a runtime.",
     "list": "List the contracts of the catalogue.",
@@ -28,7 +29,7 @@ _COMMANDS = {
     "zoo": "Check that seeded bugs of kubelets and runtimes are caught.",
 }
 """Each command's line in the help; empty for one that only the program itself starts."""
-_NAMES = {"list": "list_contracts", "slice": "slice_command"}
+_NAMES = {"compare": "compare_command", "list": "list_contracts", "slice": "slice_command"}
 """What a command is called in its module, where that is not the name of the module."""
 
 

@@ -2,11 +2,14 @@
 
 import inspect
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from kubelet_conformance.campaigns.comparison.sides import play_live
 from kubelet_conformance.node import Node, WaitTimeoutError, scenario_of
-from kubelet_conformance.reports.trace_text.behaviour import behaviour
+from kubelet_conformance.reports.trace_text.behaviour import behaviour, in_scenes
+from kubelet_conformance.reports.trace_text.steps import Step
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import ScenarioError, Target
@@ -58,7 +61,25 @@ def take(scenario: str, choice: Choice) -> Snapshot:
         trace = open_stage(choice).play(on, scenario, dict(declared.settings), choice.kubernetes)
     except ScenarioError as error:
         trace, reason = error.trace, _why(error)
-    parts = ["\n".join(filter(None, (scenario, inspect.getdoc(function), _target(choice)))), _seen(trace)]
+    return _written(scenario, _target(choice), _seen(trace), reason)
+
+
+def take_live(scenarios: Iterable[str], choice: Choice) -> Iterator[Snapshot]:
+    """What a kubelet in its own process did in those of the scenarios that it can play.
+
+    Raises TargetError for one that cannot be played on.
+    """
+    with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
+        for name, life in play_live(choice, scenarios, Path(folder)).items():
+            target = replace(choice, kubernetes=life.kubernetes)
+            timed_out = [each.whom for each in life.steps if each.what == "awaited" and each.detail != "came"]
+            seen = in_scenes([*life.steps, Step(life.ends, "end", "")])
+            yield _written(name, _target(target), seen, f"timed out: {timed_out[0]}" if timed_out else "")
+
+
+def _written(scenario: str, target: str, seen: str, reason: str) -> Snapshot:
+    head = filter(None, (scenario, inspect.getdoc(every_scenario()[scenario]), target))
+    parts = ["\n".join(head), seen]
     if reason:
         parts.append(f"The scenario did not come to its end: {reason}")
     return Snapshot(scenario, "\n\n".join(part.rstrip() for part in parts) + "\n", bool(reason))

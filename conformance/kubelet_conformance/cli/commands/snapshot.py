@@ -1,12 +1,13 @@
 """`snapshot`: write down what a kubelet does in each scenario, as texts to review and to compare."""
 
 import logging
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
 
-from kubelet_conformance.campaigns.snapshots.taking import scenarios_for, take
+from kubelet_conformance.campaigns.snapshots.taking import Snapshot, scenarios_for, take, take_live
 from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED, ending
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import complain
@@ -47,33 +48,34 @@ def snapshot(  # noqa: PLR0913 - one parameter an option
 ) -> int:
     """Run scenarios, and write what the kubelet does in each as a text, DIR/AREA/SCENARIO.txt.
 
-    Without a name all scenarios are run. To compare two kubelets or versions, use `diff -r` on their folders.
-    Other files in DIR are left as they are.
+    Without a name all scenarios are run. Other files in DIR are left as they are. `compare` shows where two
+    kubelets part in what they must do alike.
     """
     # What a kubelet logs about the faults of a scenario is of no interest here.
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
     version = "" if kubernetes is None else version_text(kubernetes)
     choice = Choice(kubelet, runtime, version, seed)
-    if choice.is_live:
-        raise click.UsageError(
-            "snapshots are taken on virtual time: choose --kubelet reference or bug:ID, and --runtime fake; "
-            "`run` plays on kubelets in their own process"
-        )
     scenarios = _chosen(scenarios_for(choice.kubernetes), names)
-    progress = Steps(len(scenarios), "scenarios played")
     incomplete: list[str] = []
-    try:
-        for each in scenarios:
-            progress.begin(each)
-            taken = take(each, choice)
-            _write(Path(output, taken.file), taken.text)
-            incomplete += [each] * taken.incomplete
-    finally:
-        progress.clear()
-    click.echo(f"{counted(len(scenarios), 'scenario')} written to {output}")
+    count = 0
+    for taken in take_live(scenarios, choice) if choice.is_live else _taken(scenarios, choice):
+        _write(Path(output, taken.file), taken.text)
+        incomplete += [taken.scenario] * taken.incomplete
+        count += 1
+    click.echo(f"{counted(count, 'scenario')} written to {output}")
     for each in incomplete:
         complain(f"{each} did not come to its end; its file says why")
     return Exit.INCONCLUSIVE if incomplete else Exit.OK
+
+
+def _taken(scenarios: list[str], choice: Choice) -> Iterator[Snapshot]:
+    progress = Steps(len(scenarios), "scenarios played")
+    try:
+        for each in scenarios:
+            progress.begin(each)
+            yield take(each, choice)
+    finally:
+        progress.clear()
 
 
 def _chosen(scenarios: tuple[str, ...], names: tuple[str, ...]) -> list[str]:

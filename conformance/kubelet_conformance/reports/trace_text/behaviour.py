@@ -66,7 +66,11 @@ class _Scene:
 
 def behaviour(path: str) -> str:
     """The whole behaviour as text, in scenes; raises TraceError where the file is no trace."""
-    every = steps(path)
+    return in_scenes(steps(path))
+
+
+def in_scenes(every: list[Step]) -> str:
+    """The behaviour in these steps as text; the last of them is the end."""
     if every[-2:-1] and every[-2].what == "kubelet" and every[-2].t == every[-1].t:
         del every[-2]  # A node that ends takes its kubelet with it.
     return "\n\n".join("\n".join(_scene_lines(scene)) for scene in _scenes(every)) + "\n"

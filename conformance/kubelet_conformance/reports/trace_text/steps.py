@@ -6,6 +6,7 @@ at once stand in one canonical order. Two runs, two kubelets or two versions can
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.trace.format.bodies import (
@@ -72,12 +73,16 @@ class Step:
         what: the rpc, or the kind of the record.
         whom: the name of what it is about.
         detail: what was asked and how it ended, or what the record says.
+        namespace: of the pod that it is about, where there is one.
+        role: the kind of the container that it is about, or `hook` for the command of one.
     """
 
     t: float
     what: str
     whom: str
     detail: str = ""
+    namespace: str = ""
+    role: str = ""
 
     @property
     def line(self) -> str:
@@ -85,10 +90,13 @@ class Step:
         return " ".join(filter(None, (self.what, self.whom, self.detail)))
 
 
-def steps(path: str) -> list[Step]:
-    """What is seen in a trace, in order, with an `end` at its end; raises TraceError where it is none."""
+def steps(path: str, content: bytes | None = None) -> list[Step]:
+    """What is seen in a trace, in order, with an `end` at its end; raises TraceError where it is none.
+
+    With `content` that is read, and `path` only names it.
+    """
     reading, end = _Reading(), Step(0.0, "end", "")
-    with Reader(path) as reader:
+    with Reader(path, None if content is None else BytesIO(content)) as reader:
         try:
             for moment in moments(reader):
                 reading.take(moment)
@@ -110,6 +118,8 @@ class _Reading:
     open: dict[str, Step] = field(default_factory=dict[str, Step])
     names: dict[str, str] = field(default_factory=dict[str, str])
     """By id, what a container or sandbox is called: its record may be gone when it is removed again."""
+    owners: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """By id, the namespace of its pod and the kind of the container."""
     shown: dict[str, str] = field(default_factory=dict[str, str])
 
     def whole(self) -> list[Step]:
@@ -128,10 +138,10 @@ class _Reading:
         else:
             words = _described(moment, self.shown)
             if words is not None:
-                self._add(Step(record.t, *words))
+                self._add(Step(record.t, *words, _namespace(moment)))
 
     def _begin(self, moment: Moment, call: Call) -> None:
-        step = self.open[call.id] = Step(call.t, call.rpc, *self._asked(moment))
+        step = self.open[call.id] = Step(call.t, call.rpc, *self._asked(moment), *self._whose(moment))
         if self.closed or not self._at_once(step):
             self._close()
         self.calls.append(step)
@@ -174,6 +184,27 @@ class _Reading:
                 return self._named(moment), f"`{safe(' '.join(moment.request(ExecSyncRequest).cmd))}`"
             case _:
                 return self._named(moment), ""
+
+    def _whose(self, moment: Moment) -> tuple[str, str]:
+        """The namespace of the pod that a call is about, and the role of its container."""
+        request = moment.call.request.json()
+        asked = str(request.get("container_id") or request.get("pod_sandbox_id") or "")
+        match moment.call.rpc:
+            case "RunPodSandbox":
+                return moment.request(RunPodSandboxRequest).config.metadata.namespace, ""
+            case "CreateContainer":
+                made = moment.request(CreateContainerRequest)
+                kind = "" if moment.pod is None else moment.pod.kind_of(made.config.metadata.name)
+                return made.sandbox_config.metadata.namespace, kind
+            case "PullImage":
+                return moment.request(PullImageRequest).sandbox_config.metadata.namespace, ""
+        if moment.pod is not None:
+            kind = "" if moment.container is None else moment.container.kind
+            self.owners[asked] = moment.pod.namespace, kind
+        namespace, role = self.owners.get(asked, ("", ""))
+        # A hook has no timeout of its own, and a probe has one.
+        hooked = moment.call.rpc == "ExecSync" and not moment.request(ExecSyncRequest).timeout
+        return namespace, "hook" if hooked else role
 
     def _named(self, moment: Moment) -> str:
         """The name of the container or sandbox that a call names by its id."""
@@ -239,6 +270,15 @@ def _words(moment: Moment) -> tuple[str, str, str] | None:
         case _:
             words = None
     return words
+
+
+def _namespace(moment: Moment) -> str:
+    """The namespace of the pod that a record is about."""
+    record = moment.record
+    if moment.manifest is not None:
+        return moment.manifest.metadata.namespace or "default"
+    pod = moment.pod or moment.world.pod_of_object(getattr(record, "uid", ""))
+    return pod.namespace if pod is not None else str(getattr(record, "namespace", ""))
 
 
 def _amounts(moment: Moment, record: Fault) -> str:

@@ -1,0 +1,1 @@
+"""Two kubelets, or two records of them, compared scenario by scenario: where they first part."""

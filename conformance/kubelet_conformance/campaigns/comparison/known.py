@@ -1,0 +1,61 @@
+"""Differences that are known and explained, read from a TOML file of `[[difference]]` entries."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.trace.format.errors import BadInputError
+
+_CAUSES = ("baseline", "upstream bug", "version", "timing")
+_FORM = (
+    "an entry is [[difference]] with scenario, cause and reason, and sometimes = true if it comes and goes"
+)
+
+
+class KnownError(BadInputError):
+    """A file of known differences that cannot be used; the message says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One entry.
+
+    Attributes:
+        scenario: in which two kubelets part.
+        cause: `baseline`, `upstream bug`, `version` or `timing`.
+        reason: why, for a person to read.
+        sometimes: it depends on timing, and is never stale.
+    """
+
+    scenario: str
+    cause: str
+    reason: str
+    sometimes: bool = False
+
+
+def read_known(path: str) -> dict[str, Known]:
+    """The entries of a file by scenario; raises KnownError where it cannot be used."""
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise KnownError(f"{path}: cannot be read: {error}; {_FORM}") from None
+    rows: Any = document.get("difference")
+    if not isinstance(rows, list) or set(document) != {"difference"}:
+        raise KnownError(f"{path}: holds no [[difference]] entries alone; {_FORM}")
+    found = [_entry(path, row) for row in rows]
+    return {each.scenario: each for each in found}
+
+
+def _entry(path: str, row: Mapping[str, Any]) -> Known:
+    try:
+        entry = Known(**row)
+    except TypeError:
+        raise KnownError(f"{path}: an entry has the fields {', '.join(row)}; {_FORM}") from None
+    if entry.scenario not in every_scenario():
+        raise KnownError(f"{path}: there is no scenario {entry.scenario}; remove the entry")
+    if entry.cause not in _CAUSES or not entry.reason:
+        raise KnownError(f"{path}: {entry.scenario}: cause is one of {', '.join(_CAUSES)}; {_FORM}")
+    return entry
