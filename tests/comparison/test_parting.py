@@ -58,9 +58,8 @@ def life(seen: str, ends: float = 90.0) -> Life:
     """A life of one pod, on wall time."""
     steps = [Step(0.0, "pod", "web", "wanted from api: c1", "default")]
     for each in filter(None, seen.split("; ")):
-        t, what, *rest = each.strip().split(maxsplit=3)
-        role = "app" if "/" in each else ""
-        steps.append(Step(float(t), what, *(rest or [""]), namespace="default", role=role))
+        t, what, whom, detail = (*each.strip().split(maxsplit=3), "", "")[:4]
+        steps.append(Step(float(t), what, whom, detail, "default", "app" if "/" in each else ""))
     return Life(
         "start.one", "kubelet", "1.36", is_virtual=False, is_shared=False, steps=tuple(steps), ends=ends
     )
