@@ -40,7 +40,7 @@ from kubelet_conformance.histories.steps import (
 )
 from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import Target
+from kubelet_conformance.targets.controls import Effect, Target
 from kubelet_conformance.targets.opening import open_stage
 
 REFERENCE = Choice(kubernetes="1.32")
@@ -57,7 +57,7 @@ EVERY_STEP = History(
         Update(1, 0, "img:2"),
         Wait(20),
         DeleteMirror(0),
-        InjectFault("StopContainer", "after", 1, 0.5, "DEADLINE_EXCEEDED"),
+        InjectFault("StopContainer", Effect.AFTER, 1, 0.5, "DEADLINE_EXCEEDED"),
         KillSandbox("kill_sandbox", 0),
         SetProbeResponse("/a", 500),
         Publish("img:3", there=False),

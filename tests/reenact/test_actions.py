@@ -7,7 +7,7 @@ from reenact.actions import read_actions
 from trace_builder import TraceBuilder
 
 from kubelet_conformance.node.actions import Action, act
-from kubelet_conformance.targets.controls import FaultPlan
+from kubelet_conformance.targets.controls import Fault
 from kubelet_fixtures import traces
 
 CREATE, UPDATE, RECORD = "node.api.create", "node.api.update", "node.target.recorder.record"
@@ -20,7 +20,7 @@ def deletion(grace: int) -> Action:
 
 def failing(rpc: str, times: int) -> Action:
     """So many calls of an rpc fail."""
-    return act("node.runtime.inject", FaultPlan(rpc, code="UNKNOWN", message="injected", times=times))
+    return act("node.runtime.inject", Fault(rpc, code="UNKNOWN", times=times))
 
 
 def alive(*, there: bool) -> Action:

@@ -29,7 +29,6 @@ _TAKES_ITS_TIME = frozenset({"StopContainer", "StopPodSandbox", "ExecSync", "Get
 """Calls that may take long by themselves, and delay only their pod; unless a fault holds them up."""
 _SERVER_ERRORS = 500
 _API_SERVER = "the API server"
-_HEALED = "healed: "
 
 
 class LatenessPolicy:
@@ -91,7 +90,7 @@ class LatenessPolicy:
 
     def _take_fault(self, record: Fault) -> None:
         """Observe a fault that is injected or healed."""
-        what, more = record.what.removeprefix(_HEALED), -1 if record.what.startswith(_HEALED) else 1
+        what, more = record.subject, -1 if record.is_healed else 1
         if what.startswith(_API_SERVER):
             self._api_server(more)
         elif what == _WATCH:
@@ -99,7 +98,7 @@ class LatenessPolicy:
         elif what.startswith(_EVENT_FAULT):
             self._event_withheld(record)
         else:
-            self._take_faulty_call(what.partition(" ")[0], more)
+            self._take_faulty_call(record.call, more)
 
     def _take_faulty_call(self, rpc: str, more: int) -> None:
         """Observe a fault of this RPC. One that may take long by itself is held up only while this lasts."""

@@ -58,7 +58,7 @@ _QUERIES = (
 _CODES = ("INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED")
 _FAULTS_MAX = 2
 """So many faults stand at once at most: of what a kubelet owes under more, no source speaks."""
-_EFFECTS: tuple[Effect, ...] = ("before", "after", "none", "hang", "lost-reply")
+_EFFECTS = (Effect.BEFORE, Effect.AFTER, Effect.NONE, Effect.HANG, Effect.LOST_REPLY)
 
 _FAULTS = (InjectFault, Outage, DelayWatch, DisturbEvents)
 """What stands until it is healed."""
@@ -81,8 +81,8 @@ _times = st.sampled_from((1, 2, 5))
 def _faults(draw: st.DrawFn, rpcs: st.SearchStrategy[str]) -> InjectFault:
     rpc = draw(rpcs)
     effect = draw(_effects)
-    delay = draw(_delays_alone if effect == "none" else _delays)
-    code = draw(_codes) if effect in {"before", "after"} else "INTERNAL"
+    delay = draw(_delays_alone if effect is Effect.NONE else _delays)
+    code = draw(_codes) if effect in {Effect.BEFORE, Effect.AFTER} else "INTERNAL"
     return InjectFault(rpc, effect, draw(_times), delay, code)
 
 

@@ -10,10 +10,7 @@ from kubelet_conformance.node.manifests import Json, pod
 from kubelet_conformance.node.observations import SeenEvent
 from kubelet_conformance.node.observer import LONG, Observer
 from kubelet_conformance.node.pod_handle import PodHandle
-from kubelet_conformance.targets.controls import Effect, Fault, FaultPlan, Target
-
-_EFFECTS = {"none": "", "before": "fails: {code}", "after": "is done and fails: {code}"}
-"""How a fault is described; other effects are described by their names."""
+from kubelet_conformance.targets.controls import ActiveFault, Effect, Fault, Target
 
 HEALTH = "healthz/syncloop"
 """What a record of the kubelet's health is called: 1 where it answers 200, else 0."""
@@ -110,8 +107,8 @@ class Node(Observer):
 
     @contextmanager
     def _in_force(
-        self, begin: Callable[[], Fault], what: str, healed: str = "", **fields: object
-    ) -> Generator[Fault]:
+        self, begin: Callable[[], ActiveFault], what: str, healed: str = "", **fields: object
+    ) -> Generator[ActiveFault]:
         """Begin a fault, heal it when the context is left, and record both."""
         fault = begin()
         self.target.recorder.record("fault", what=what, **fields)
@@ -123,77 +120,90 @@ class Node(Observer):
 
     def fault(  # noqa: PLR0913 - one keyword for each property of a fault
         self,
-        rpc: str,
+        call: str,
         *,
-        effect: Effect = "before",
-        code: str = "INTERNAL",
+        effect: Effect | str = Effect.BEFORE,
+        code: str = "",
         message: str = "injected",
+        first: int = 1,
         times: int | None = None,
         pod: PodHandle | None = None,
         container: str | None = None,
         delay: float = 0,
-    ) -> AbstractContextManager[Fault]:
-        """Let calls of an rpc fail or be late while the context is open, or `times` times if that is less."""
-        uid = None if pod is None else pod.uid
-        plan = FaultPlan(rpc, effect, code, message, times, uid, container, delay)
-        late = f"late by {delay:g} s" if delay else ""
-        what = " ".join(filter(None, (rpc, late, _EFFECTS.get(effect, effect).format(code=code))))
-        return self._in_force(lambda: self.runtime.inject(plan), what)
+    ) -> AbstractContextManager[ActiveFault]:
+        """Let calls fail or be late while the context is open, or `times` times if that is less.
 
-    def slow(self, rpc: str, seconds: float, **where: Any) -> AbstractContextManager[Fault]:  # noqa: ANN401 - see `fault`
+        A call is an rpc such as `StopContainer`, a probe or hook such as `httpGet /healthz`, or a request to
+        the API server such as `patch pods/status`, whose `code` is HTTP's. That of an rpc is INTERNAL if not
+        given.
+        """
+        effect = Effect(effect)
+        if effect not in {Effect.BEFORE, Effect.AFTER}:
+            code = ""
+        elif call.isalpha():
+            code = code or "INTERNAL"
+        whom = {"uid": None if pod is None else pod.uid, "container": container}
+        where = {name: value for name, value in whom.items() if value is not None}
+        return self.inject(Fault(call, effect, code, message, first, times, delay, where=where))
+
+    def inject(self, fault: Fault | str) -> AbstractContextManager[ActiveFault]:
+        """Put a fault in force while the context is open: a value, or its text."""
+        wanted = Fault.parse(fault) if isinstance(fault, str) else fault
+        if wanted.is_of_api:
+            return self._in_force(lambda: self.api.inject(wanted), f"the API server: {wanted}")
+        return self._in_force(lambda: self.runtime.inject(wanted), str(wanted))
+
+    def slow(self, rpc: str, seconds: float, **where: Any) -> AbstractContextManager[ActiveFault]:  # noqa: ANN401 - see `fault`
         """Let the replies of an rpc come late."""
-        return self.fault(rpc, effect="none", delay=seconds, **where)
+        return self.fault(rpc, effect=Effect.NONE, delay=seconds, **where)
 
-    def outage(self) -> AbstractContextManager[Fault]:
+    def outage(self) -> AbstractContextManager[ActiveFault]:
         """Cut the kubelet off from the API server."""
-        return self._in_force(self.api.outage, "the API server is away", "the API server is back")
+        away = Fault("*", code="0")
+        return self._in_force(
+            lambda: self.api.inject(away), "the API server is away", "the API server is back"
+        )
 
-    def late_watch(self, seconds: float) -> AbstractContextManager[Fault]:
+    def late_watch(self, seconds: float) -> AbstractContextManager[ActiveFault]:
         """Let the kubelet's watches report each change so much later."""
+        late = Fault("watch *", Effect.NONE, delay=seconds)
         values = {"seconds": f"{seconds:g}"}
-        return self._in_force(lambda: self.api.late_watch(seconds), "the watch is late", values=values)
+        return self._in_force(lambda: self.api.inject(late), "the watch is late", values=values)
 
     def forget_history(self) -> None:
         """Let the kubelet's watches break with 410 Gone: changes that they had not reported yet are lost."""
         self.target.recorder.record("fault", what="the watch is gone")
         self.api.forget_history()
 
-    def refused(
-        self, verb: str, *, code: int = 500, times: int | None = None
-    ) -> AbstractContextManager[Fault]:
-        """Let the API server answer the kubelet's requests of this verb about pods by an HTTP status."""
-        what = f"the API server answers {code} to {verb}"
-        return self._in_force(lambda: self.api.refuse(verb, code, times), what, f"{verb} is answered")
-
-    def without_node_object(self) -> AbstractContextManager[Fault]:
+    def without_node_object(self) -> AbstractContextManager[ActiveFault]:
         """Let the node's own object be missing at the API server."""
 
-        def begin() -> Fault:
+        def begin() -> ActiveFault:
             stored = self.api.remove("Node", "", self.name)
             own = {"apiVersion": "v1", "kind": "Node", "metadata": _identity(stored)}
             return _Setting(lambda: self.api.put("Node", own))
 
         return self._in_force(begin, "the node's object is missing", "the node's object is there")
 
-    def not_ready(self, *, runtime: bool = True, network: bool = True) -> AbstractContextManager[Fault]:
+    def not_ready(self, *, runtime: bool = True, network: bool = True) -> AbstractContextManager[ActiveFault]:
         """Let the runtime's Status say that it, or its network, is not ready."""
 
-        def begin() -> Fault:
+        def begin() -> ActiveFault:
             self.runtime.set_conditions(runtime_ready=runtime, network_ready=network)
             return _Setting(self.runtime.set_conditions)
 
         return self._in_force(begin, f"Status: runtime ready {runtime}, network ready {network}", "Status")
 
-    def addresses(self, given: str) -> AbstractContextManager[Fault]:
+    def addresses(self, given: str) -> AbstractContextManager[ActiveFault]:
         """Let sandboxes get this text as their address, or none if it is empty."""
 
-        def begin() -> Fault:
+        def begin() -> ActiveFault:
             self.runtime.set_address(given)
             return _Setting(lambda: self.runtime.set_address(None))
 
         return self._in_force(begin, f"addresses: {given!r}", "addresses")
 
-    def damaged(self, path: str) -> AbstractContextManager[Fault]:
+    def damaged(self, path: str) -> AbstractContextManager[ActiveFault]:
         """Let nothing at this path of the disk, or below, be read, written or removed."""
         fails, works = f"the disk fails at {path}", f"the disk works at {path}"
         return self._in_force(lambda: self.target.machine.damage(path), fails, works)

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_fakes import faults
 
 Json = dict[str, Any]
 MANIFEST_FOLDER = "/etc/kubernetes/manifests"
@@ -24,7 +25,9 @@ OF_THE_CLUSTER: frozenset[ObjectKind] = frozenset({"Node", "RuntimeClass"})
 """Of these, the ones that are in no namespace."""
 PLUGIN_USE = "plugin.prepare"
 """Stands beside the controls that a scenario uses where its pods need a plugin of dynamic resources."""
-Effect = Literal["none", "before", "after", "hang", "pretend", "lost-reply"]
+Effect = faults.Effect
+Fault = faults.Fault
+"""The vocabulary of faults is the fakes' own."""
 
 
 class RuntimeSandbox(msgspec.Struct, frozen=True):
@@ -48,27 +51,7 @@ class RuntimeContainer(msgspec.Struct, frozen=True):
     sandbox: RuntimeSandbox
 
 
-@dataclass(frozen=True, slots=True)
-class FaultPlan:
-    """A fault on calls of one rpc.
-
-    `effect` is when it strikes: `before` the call takes place, `after` it did ("timed out but done"), `hang`
-    until the caller's deadline, `pretend` answered as done and not done, `lost-reply` done but never
-    answered; `none` where the call is only late, by `delay_seconds`, as it may be besides.
-    `times` is how often, None for always.
-    """
-
-    rpc: str
-    effect: Effect = "before"
-    code: str = "INTERNAL"
-    message: str = "injected"
-    times: int | None = None
-    pod: str | None = None
-    container: str | None = None
-    delay_seconds: float = 0
-
-
-class Fault(Protocol):
+class ActiveFault(Protocol):
     """A fault that is in force."""
 
     def heal(self) -> None:
@@ -228,8 +211,8 @@ class RuntimeControl(Protocol):
         """The cgroup of the pod with this UID vanishes."""
         raise _not_scripted("remove_cgroup")
 
-    def inject(self, plan: FaultPlan) -> Fault:
-        """Let calls fail from now on."""
+    def inject(self, fault: Fault) -> ActiveFault:
+        """Let calls, probes or hooks fail or be late until healed."""
         raise _not_scripted("inject")
 
 
@@ -284,25 +267,18 @@ class ApiControl(Protocol):
         """Remove another object; what was stored comes back."""
         raise no_api_server(f"objects of kind {kind}")
 
-    def outage(self) -> Fault:
-        """Nothing is answered until healed."""
-        raise no_api_server("an outage of it")
-
-    def late_watch(self, seconds: float) -> Fault:
-        """Watches report each change to the kubelet so much later until healed."""
-        raise no_api_server("a watch of it that is late")
+    def inject(self, fault: Fault) -> ActiveFault:
+        """Let requests of the kubelet fail or be late, and its watches too, until healed."""
+        what = "an outage of it" if fault.call == "*" else "requests to it that fail or are late"
+        raise no_api_server(what)
 
     def forget_history(self) -> None:
         """Watches break with 410 Gone: changes that they had not reported yet are lost."""
         raise no_api_server("a history that it forgets")
 
-    def tolerate(self) -> Fault:
+    def tolerate(self) -> ActiveFault:
         """What would be invalid is stored all the same until healed."""
         raise no_api_server("objects that are not valid")
-
-    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
-        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
-        raise no_api_server("requests to it that fail")
 
 
 class Manifests(Protocol):
@@ -381,7 +357,7 @@ class MachineControl(Protocol):
         """Put an empty file on the node's disk, as another program might."""
         raise NotPossibleError(f"a foreign file {path}")
 
-    def damage(self, path: str) -> Fault:
+    def damage(self, path: str) -> ActiveFault:
         """Nothing at `path` and below can be read, written or removed until healed."""
         raise NotPossibleError(f"a disk that fails at {path}")
 

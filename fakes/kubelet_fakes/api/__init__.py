@@ -1,6 +1,6 @@
 """An API server without I/O: a core that keeps the objects, and connections to it that can break."""
 
-from kubelet_fakes.api.connection import Answer, Connection, Fault
+from kubelet_fakes.api.connection import Answer, Connection
 from kubelet_fakes.api.core import ApiCore, numbered_uids
 from kubelet_fakes.api.errors import ApiStatusError, FieldError
 from kubelet_fakes.api.objects import FrozenDict, FrozenList
@@ -14,7 +14,6 @@ __all__ = (
     "Change",
     "Client",
     "Connection",
-    "Fault",
     "FieldError",
     "FrozenDict",
     "FrozenList",

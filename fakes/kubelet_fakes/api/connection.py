@@ -1,19 +1,20 @@
 """One client's way to the API server, which can break: a kubelet's requests go through here."""
 
-import contextlib
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import msgspec
 from msgspec.structs import replace
 
 from kubelet_fakes.api.core import ApiCore
-from kubelet_fakes.api.errors import ApiStatusError, unavailable
+from kubelet_fakes.api.errors import ApiStatusError, injected, unavailable
 from kubelet_fakes.api.objects import FrozenDict
 from kubelet_fakes.api.requests import Client, Request
 from kubelet_fakes.api.watching import Watch
+from kubelet_fakes.clock import LoopClock
+from kubelet_fakes.faults import API_VERBS, ActiveFault, Effect, Fault, Faults
 
-_OK, _CREATED = 200, 201
+_OK, _CREATED, _UNAVAILABLE = 200, 201, 503
+_ABOUT = frozenset({"name", "namespace"})
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -25,33 +26,18 @@ class Answer(msgspec.Struct, frozen=True):
     error: ApiStatusError | None = None
 
 
-@dataclass(slots=True)
-class Fault:
-    """Requests that fail; an empty word fits every one. `left` counts down, None is every time."""
-
-    error: ApiStatusError
-    verb: str = ""
-    resource: str = ""
-    subresource: str | None = None
-    name: str = ""
-    left: int | None = None
-    after_effect: bool = False
-    """Whether the request takes effect and only its answer is lost."""
-    hits: int = 0
-
-    def applies_to(self, request: Request) -> bool:
-        """Whether this request fails; it counts as a hit then."""
-        fits = (
-            self.left != 0
-            and self.verb in {"", request.verb}
-            and self.resource in {"", request.resource}
-            and self.subresource in {None, request.subresource}
-            and self.name in {"", request.name}
-        )
-        if fits:
-            self.hits += 1
-            self.left = None if self.left is None else self.left - 1
-        return fits
+def check(fault: Fault) -> None:
+    """Raises `ValueError` where a fault of a request names what there is not."""
+    verb = fault.call.partition(" ")[0]
+    if "*" not in verb and verb not in API_VERBS:
+        raise ValueError(f"no request is {fault.call!r}: expected one like `patch pods/status`, or *")
+    if fault.code and not fault.code.isdecimal():
+        raise ValueError(f"HTTP has no status {fault.code!r}: expected a number, or 0 for no answer")
+    if fault.effect is Effect.PRETEND or (fault.effect is Effect.STALE and verb != "list"):
+        raise ValueError(f"no request can be so: {fault}: only lists may be stale")
+    unknown = fault.where.keys() - _ABOUT
+    if unknown:
+        raise ValueError(f"a request is not about {', '.join(sorted(unknown))}: name, namespace")
 
 
 class Connection(Client):
@@ -65,105 +51,115 @@ class Connection(Client):
     def __init__(self, core: ApiCore, name: str = "kubelet") -> None:
         self.on_answer: list[Callable[[Answer], None]] = []
         """Each is called with every request but watches, once it has ended."""
+        self.faults = Faults(check, lambda: core.now_ns() / 1e9)
+        self.faults.on_change = self._change_watches
+        self._clock = LoopClock()
         self._core = core
         self._name = name
-        self._down: int | None = None
-        self._faults: list[Fault] = []
-        self._watches: list[Watch] = []
-        self._late = 0.0
+        self._watches: dict[Watch, Request] = {}
+        self._lists: dict[tuple[object, ...], FrozenDict] = {}
+        """What was last answered to each list."""
 
-    @property
-    def is_down(self) -> bool:
-        """Whether an outage is going on."""
-        return self._down is not None
-
-    def go_down(self, code: int = 0) -> None:
-        """Begin an outage: from now on every request fails with this code, and every watch breaks.
+    def outage(self, code: int = 0) -> ActiveFault:
+        """From now on every request fails with this code, and every watch breaks, until healed.
 
         Args:
             code: HTTP's, such as 503; 0 is a refused connection.
         """
-        self._down = code
-        self.break_watches(unavailable(code))
-
-    def come_up(self) -> None:
-        """End the outage."""
-        self._down = None
-
-    @contextlib.contextmanager
-    def outage(self, code: int = 0) -> Generator[None]:
-        """An outage that lasts as long as the context is open."""
-        self.go_down(code)
-        try:
-            yield
-        finally:
-            self.come_up()
-
-    @contextlib.contextmanager
-    def failing(self, fault: Fault) -> Generator[Fault]:
-        """A fault that lasts as long as the context is open; the first that fits applies."""
-        self._faults.append(fault)
-        try:
-            yield fault
-        finally:
-            self._faults.remove(fault)
-
-    @contextlib.contextmanager
-    def late(self, seconds: float) -> Generator[None]:
-        """Watches whose every change comes so much later, for as long as the context is open."""
-        before = self._late
-        self._be_late(seconds)
-        try:
-            yield
-        finally:
-            self._be_late(before)
-
-    def _be_late(self, seconds: float) -> None:
-        self._late = seconds
-        for watch in self._watches:
-            watch.be_late(seconds)
+        return self.faults.add(Fault("*", code=str(code)))
 
     def break_watches(self, error: ApiStatusError | None = None) -> None:
         """End every watch: cleanly, as a server does now and then, or with an error (410: list anew)."""
         for watch in self._watches:
             watch.stop(error)
-        self._watches = []
+        self._watches = {}
+
+    def _change_watches(self, changed: ActiveFault) -> None:
+        """Let the watches that are open be as late as faults say, and end those that a new one breaks."""
+        fault = changed.fault
+        ends = fault.effect is Effect.AFTER or (fault.call == "*" and fault.effect is Effect.BEFORE)
+        ends = ends and fault.times is None and not changed.is_healed
+        for watch, request in list(self._watches.items()):
+            watch.be_late(self.faults.delay_of(*_named(request)))
+            if ends and fault.hits(*_named(request)):
+                del self._watches[watch]
+                watch.stop(injected(fault.code, fault.message))
 
     def handle(self, request: Request) -> FrozenDict:
-        """Ask the server, if the request gets there and the answer back."""
-        request = replace(request, by=self._name)
-        fault = self._trouble(request)
+        """Ask the server, if the request gets there and the answer back; nothing is waited for."""
+        _, active = self.faults.on_call(*_named(request))
+        return self._answer(request, active)
+
+    async def ask(self, request: Request) -> FrozenDict:
+        """`handle`, as late as faults say; what hangs, or has lost its answer, waits until that is healed."""
+        delay, active = self.faults.on_call(*_named(request))
+        if delay:
+            await self._clock.sleep(delay)
+        if active is not None and active.fault.effect is Effect.HANG:
+            await active.until_healed()
+            active = None
         try:
-            if fault is not None and not fault.after_effect:
-                raise fault.error
-            found = self._core.handle(request)
-            if fault is not None:
-                raise fault.error
-        except ApiStatusError as error:
-            self._report(Answer(request, error.code, error=error))
+            return self._answer(request, active)
+        except ApiStatusError:
+            if active is not None and active.fault.effect is Effect.LOST_REPLY:
+                await active.until_healed()
             raise
-        self._report(Answer(request, _CREATED if request.verb == "create" else _OK, found))
-        return found
 
     def open_watch(self, request: Request) -> Watch:
         """Begin a watch, if the request gets there."""
-        fault = self._trouble(request)
-        if fault is not None:
-            raise fault.error
+        _, active = self.faults.on_call(*_named(request))
+        if active is not None and active.fault.effect is not Effect.AFTER:
+            raise _error_of(active.fault)
         watch = self._core.open_watch(request)
-        watch.be_late(self._late)
-        self._watches = [*(each for each in self._watches if not each.ended), watch]
+        if active is not None:
+            watch.stop(injected(active.fault.code, active.fault.message))
+        watch.be_late(self.faults.delay_of(*_named(request)))
+        self._watches = {each: asked for each, asked in self._watches.items() if not each.ended}
+        self._watches[watch] = request
         return watch
 
     def now_ns(self) -> int:
         """The server's time."""
         return self._core.now_ns()
 
-    def _trouble(self, request: Request) -> Fault | None:
-        if self._down is not None:
-            return Fault(unavailable(self._down))
-        return next((fault for fault in self._faults if fault.applies_to(request)), None)
+    def _answer(self, request: Request, active: ActiveFault | None) -> FrozenDict:
+        request = replace(request, by=self._name)
+        fault = None if active is None else active.fault
+        try:
+            if fault is not None and fault.effect in {Effect.BEFORE, Effect.HANG}:
+                raise _error_of(fault)
+            found = self._found(request, is_stale=fault is not None and fault.effect is Effect.STALE)
+            if fault is not None and fault.effect in {Effect.AFTER, Effect.LOST_REPLY}:
+                raise _error_of(fault)
+        except ApiStatusError as error:
+            self._report(Answer(request, error.code, error=error))
+            raise
+        self._report(Answer(request, _CREATED if request.verb == "create" else _OK, found))
+        return found
+
+    def _found(self, request: Request, *, is_stale: bool) -> FrozenDict:
+        """What the server has, or of a list what it had the last time."""
+        if request.verb != "list":
+            return self._core.handle(request)
+        key = request.resource, request.namespace, tuple(sorted(request.fields.items()))
+        if not is_stale or key not in self._lists:
+            self._lists[key] = self._core.handle(request)
+        return self._lists[key]
 
     def _report(self, answer: Answer) -> None:
         for listener in self.on_answer:
             listener(answer)
+
+
+def _named(request: Request) -> tuple[str, dict[str, str]]:
+    """A request as faults name it, and what it is about."""
+    below = f"/{request.subresource}" if request.subresource else ""
+    about = {"name": request.name, "namespace": request.namespace}
+    return f"{request.verb} {request.resource}{below}", about
+
+
+def _error_of(fault: Fault) -> ApiStatusError:
+    """What a request that it applies to raises."""
+    if fault.effect in {Effect.HANG, Effect.LOST_REPLY}:
+        return unavailable(0)
+    return injected(fault.code, fault.message) or unavailable(_UNAVAILABLE)

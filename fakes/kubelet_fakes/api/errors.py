@@ -86,3 +86,25 @@ def unavailable(code: int) -> ApiStatusError:
     if code == 0:
         return ApiStatusError(0, "Unreachable", "dial tcp: connect: connection refused")
     return ApiStatusError(code, "ServiceUnavailable", "the server is currently unable to handle the request")
+
+
+_FAILURE = 400
+"""The first status of HTTP that is one."""
+_REASONS = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    429: "TooManyRequests",
+    500: "InternalError",
+    504: "Timeout",
+}
+
+
+def injected(code: str, message: str) -> ApiStatusError | None:
+    """What a fault with this status answers; None for one that is no failure."""
+    number = int(code or 500)
+    if number < _FAILURE:
+        return None if number else unavailable(0)
+    return ApiStatusError(number, _REASONS.get(number, "ServiceUnavailable"), message)

@@ -45,6 +45,10 @@ class Client(ABC):
     def handle(self, request: Request) -> FrozenDict:
         """Do what is asked; a list comes back as one object with `items`."""
 
+    async def ask(self, request: Request) -> FrozenDict:
+        """`handle`, and wait as long as the answer takes."""
+        return self.handle(request)
+
     @abstractmethod
     def open_watch(self, request: Request) -> Watch:
         """Begin a watch."""

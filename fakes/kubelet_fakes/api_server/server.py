@@ -159,7 +159,7 @@ class ApiServer:
             return _json(_SUCCESS, _CREATED)
         if asked.verb == "deletecollection":
             return _json(render(self._delete_all(asked)))
-        found = self._client.handle(asked)
+        found = await self._client.ask(asked)
         if asked.subresource == "binding":
             return _json(_SUCCESS, _CREATED)
         return _json(render(found), _CREATED if asked.verb == "create" else _OK)

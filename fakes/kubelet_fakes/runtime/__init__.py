@@ -8,18 +8,12 @@
 
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.faults import Effect, Fault, Faults, Subject, about
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.settings import RuntimeSettings
 
 __all__ = (
     "CallError",
-    "Effect",
     "FakeRuntime",
-    "Fault",
-    "Faults",
     "RuntimeCore",
     "RuntimeSettings",
-    "Subject",
-    "about",
 )

@@ -9,9 +9,10 @@ from cri_api.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
 from kubelet_fakes.clock import Clock
+from kubelet_fakes.faults import ActiveFault, Effect, Faults
 from kubelet_fakes.runtime.core import RuntimeCore
 from kubelet_fakes.runtime.errors import CallError
-from kubelet_fakes.runtime.faults import Effect, Fault, Faults, subject_of
+from kubelet_fakes.runtime.faults import check, error_of, subject_of
 from kubelet_fakes.runtime.spontaneous_events import SpontaneousEvents
 
 _NS = 1_000_000_000
@@ -40,7 +41,7 @@ class Shell:
         spontaneous_events: type[SpontaneousEvents] = SpontaneousEvents,
     ) -> None:
         self.core = core
-        self.faults = Faults()
+        self.faults = Faults(check, clock.monotonic)
         self._clock = clock
         self._begun = False
         happens = self._spontaneous_events = spontaneous_events(core)
@@ -93,10 +94,12 @@ class Shell:
         """Make a call, with whatever faults there are."""
         self._advance()
         if self.faults:
-            delay, fault = self.faults.on_call(rpc, subject_of(self.core, request))
-            if delay or fault:
-                hangs = fault is not None and fault.effect is Effect.HANG
-                return await self._outlast(self._faulty(delay, fault, handler, request), timeout, hangs=hangs)
+            delay, active = self.faults.on_call(rpc, subject_of(self.core, request))
+            if delay or active:
+                hangs = active is not None and active.fault.effect is Effect.HANG
+                return await self._outlast(
+                    self._faulty(delay, active, handler, request), timeout, hangs=hangs
+                )
         reply = handler(request)
         self._arm()
         if isinstance(reply, Message):
@@ -104,16 +107,16 @@ class Shell:
         return await self._outlast(reply, timeout)
 
     async def _faulty(
-        self, delay: float, fault: Fault | None, handler: Handler[Request, Reply], request: Request
+        self, delay: float, active: ActiveFault | None, handler: Handler[Request, Reply], request: Request
     ) -> Reply:
         """A call with a fault."""
-        effect = fault.effect if fault else Effect.NONE
-        if fault is not None and effect is Effect.HANG:
-            await fault.until_healed()
+        effect = active.fault.effect if active else Effect.NONE
+        if active is not None and effect is Effect.HANG:
+            await active.until_healed()
         if delay:
             await self._clock.sleep(delay)
-        if fault is not None and effect is Effect.BEFORE:
-            raise fault.error()
+        if active is not None and effect is Effect.BEFORE:
+            raise error_of(active.fault)
         if effect is Effect.PRETEND:
             pretended: Reply = _pretended(request)
             return pretended
@@ -121,8 +124,8 @@ class Shell:
         reply = handler(request)
         self._arm()
         reply = reply if isinstance(reply, Message) else await reply
-        if fault is not None:
-            await _spoil(fault)
+        if active is not None:
+            await _spoil(active)
         return reply
 
     async def _outlast(
@@ -212,10 +215,10 @@ def _pretended(request: Message) -> Any:  # noqa: ANN401 - the reply that belong
     return getattr(cri, request.DESCRIPTOR.name.replace("Request", "Response"))()
 
 
-async def _spoil(fault: Fault) -> None:
+async def _spoil(active: ActiveFault) -> None:
     """Keep the reply of a call that took place from its caller."""
-    if fault.effect is Effect.AFTER:
-        raise fault.error()
-    if fault.effect is Effect.LOST_REPLY:
-        await fault.until_healed()
+    if active.fault.effect is Effect.AFTER:
+        raise error_of(active.fault)
+    if active.fault.effect is Effect.LOST_REPLY:
+        await active.until_healed()
         raise CallError(grpc.StatusCode.UNAVAILABLE, "the reply was lost")

@@ -7,7 +7,7 @@ from running import running
 from runtime_reads import refuse
 from trace_builder import TraceBuilder
 
-STRUCK = "{rpc} late by 1 s is done and fails: INTERNAL"
+STRUCK = "{rpc}#1 after INTERNAL delay=1"
 
 
 def strike(s: TraceBuilder, rpc: str, *, healed: bool) -> None:

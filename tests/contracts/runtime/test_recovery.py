@@ -56,7 +56,7 @@ def test_start_that_was_made_to_fail_is_not_the_runtimes() -> None:
     """CRI-12: while somebody lets starts fail, what becomes of the container is no runtime's doing."""
     s, pod, sandbox, _ = running()
     c2 = s.create(pod, sandbox, "c2")
-    s.record("fault", what="StartContainer fails: UNKNOWN")
+    s.record("fault", what="StartContainer#1 before UNKNOWN")
     refuse(s, "StartContainer", {"container_id": c2.id}, "UNKNOWN")
     s.container_status(c2, state="CONTAINER_CREATED")
 

@@ -6,7 +6,7 @@ import pytest
 from api_world import ApiWorld, pod, refused
 from on_loop import in_virtual_time
 
-from kubelet_fakes.api import Answer, ApiStatusError, Change, Connection, Fault, Watch, WatchEvent
+from kubelet_fakes.api import Answer, ApiStatusError, Change, Connection, Request, Watch, WatchEvent
 from kubelet_fakes.clock import run
 
 HERE = {"spec.nodeName": "node-1"}
@@ -156,11 +156,10 @@ async def test_outage_stops_the_client_and_not_the_world() -> None:
         assert [(each.code, each.reason) for each in errors] == [(0, "Unreachable")] * 2
         with pytest.raises(ApiStatusError, match="connection refused"):
             await rest(watch)
-    kubelet.go_down(503)
+    away = kubelet.outage(503)
 
-    assert kubelet.is_down
     assert refused(kubelet.list_objects, "pods").code == 503
-    kubelet.come_up()
+    away.heal()
     assert reported(kubelet.watch("pods", "1").taken()) == [("ADDED", "b")]
 
 
@@ -184,28 +183,70 @@ def test_fault_strikes_what_it_names() -> None:
     kubelet = Connection(core)
     core.create("pods", pod())
     patch = {"status": {"phase": "Running"}}
-    conflict = ApiStatusError(409, "Conflict", "again")
-    with kubelet.failing(Fault(conflict, verb="patch", subresource="status", left=2)) as fault:
+    with kubelet.faults.add("patch pods/status#1-2 before 409: again") as fault:
         for _ in range(2):
-            assert refused(kubelet.patch, "pods", "web", patch, subresource="status") is conflict
+            error = refused(kubelet.patch, "pods", "web", patch, subresource="status")
+            assert (error.code, error.reason, error.message) == (409, "Conflict", "again")
         kubelet.patch("pods", "web", {"metadata": {"labels": {"a": "b"}}})
         before = kubelet.get("pods", "web")["status"]["phase"]
         kubelet.patch("pods", "web", patch, subresource="status")
 
-    assert (fault.hits, before, kubelet.get("pods", "web")["status"]["phase"]) == (2, "Pending", "Running")
-    lost = Fault(ApiStatusError(504, "Timeout", "lost"), verb="delete", name="web", after_effect=True)
-    with kubelet.failing(lost):
+    assert (fault.applied, before, kubelet.get("pods", "web")["status"]["phase"]) == (2, "Pending", "Running")
+    with kubelet.faults.add("delete pods after 504 name=web"):
         assert refused(kubelet.delete, "pods", "web", grace_seconds=0).code == 504
     assert refused(kubelet.get, "pods", "web").code == 404
 
 
-def test_watch_can_be_refused() -> None:
-    """A fault of the verb watch keeps it from beginning."""
+def test_watch_can_be_refused_and_dropped() -> None:
+    """A fault of the verb watch keeps it from beginning, or ends those that are open and each that begins."""
     kubelet = Connection(ApiWorld())
-    with kubelet.failing(Fault(ApiStatusError(410, "Expired", "old"), verb="watch")):
+    with kubelet.faults.add("watch pods before 410"):
         error = refused(kubelet.watch, "pods")
+    kept, dropped = kubelet.watch("nodes"), kubelet.watch("pods")
+    with kubelet.faults.add("watch pods after 410"):
+        again = kubelet.watch("pods")
 
     assert error.code == 410
+    assert (kept.ended, dropped.ended, again.ended) == (False, True, True)
+
+
+@in_virtual_time
+async def test_late_lost_and_stale_answers() -> None:
+    """A request may be late or hang, its answer may be lost, and a list may be what it was the last time."""
+    core = ApiWorld()
+    kubelet = Connection(core)
+    loop = asyncio.get_running_loop()
+    asked = Request("list", "pods")
+    before = await kubelet.ask(asked)
+    core.create("pods", pod())
+    with kubelet.faults.add("list pods#1 stale delay=5"):
+        stale, late = await kubelet.ask(asked), loop.time()
+        fresh = await kubelet.ask(asked)
+    lost = kubelet.faults.add("delete pods lost-reply")
+    loop.call_later(10, lost.heal)
+    with pytest.raises(ApiStatusError, match="connection refused"):
+        await kubelet.ask(Request("delete", "pods", "default", "web", grace_seconds=0))
+    hanging = kubelet.faults.add("list * hang")
+    loop.call_later(10, hanging.heal)
+    gone = await kubelet.ask(asked)
+
+    assert (stale, late, len(fresh["items"])) == (before, 5.0, 1)
+    assert (loop.time(), len(gone["items"])) == (25.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("eat pods", "no request is 'eat pods'"),
+        ("list pods before NOT_FOUND", "HTTP has no status"),
+        ("patch pods stale", "only lists may be stale"),
+        ("list pods before container=c1", "not about container"),
+    ],
+)
+def test_what_faults_of_requests_refuse(text: str, said: str) -> None:
+    """A fault that no request can have is a mistake."""
+    with pytest.raises(ValueError, match=said):
+        Connection(ApiWorld()).faults.add(text)
 
 
 def test_answers_are_observed() -> None:

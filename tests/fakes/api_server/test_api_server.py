@@ -11,7 +11,7 @@ from api_world import pod
 from on_loop import on_loop
 from served_api import PODS, Json, event, served_api
 
-from kubelet_fakes.api import ApiStatusError, Fault
+from kubelet_fakes.api import ApiStatusError
 from kubelet_fakes.api_server import ApiServer, CannotListenError, watch_stream
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -208,7 +208,7 @@ async def test_outages_and_faults_of_the_connection() -> None:
                     await event(watch)
         with api.connection.outage(503):
             assert (await api.ask("GET", "/api/v1/pods"))[0] == 503
-        with api.connection.failing(Fault(ApiStatusError(429, "TooManyRequests", "wait"), left=1)):
+        with api.connection.faults.add("*#1 before 429: wait"):
             async with api.session.get("/api/v1/pods") as answer:
                 assert (answer.status, answer.headers["Retry-After"]) == (429, "1")
         assert (await api.ask("GET", "/api/v1/pods"))[0] == 200

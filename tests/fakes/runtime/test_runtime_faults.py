@@ -1,12 +1,15 @@
 """Faults on calls, and what the runtime does by itself."""
 
 import asyncio
+import contextlib
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
 from cri_node import Node, refused
 
-from kubelet_fakes.runtime import Effect, Faults, about
+from kubelet_fakes.faults import Faults
+from kubelet_fakes.runtime import CallError
+from kubelet_fakes.runtime.faults import check
 
 
 async def test_error_before_the_effect(node: Node) -> None:
@@ -19,12 +22,12 @@ async def test_error_before_the_effect(node: Node) -> None:
     assert await node.sandboxes() == []
     await node.sandbox()
 
-    assert (named, node.runtime.faults.names()) == (("RunPodSandbox before: INTERNAL no network",), ())
+    assert (named, node.runtime.faults.names()) == (("RunPodSandbox before INTERNAL: no network",), ())
 
 
 async def test_error_after_the_effect(node: Node) -> None:
     """A call that fails after its effect has taken place."""
-    node.runtime.faults.add("RunPodSandbox", "after", code="DEADLINE_EXCEEDED", times=1)
+    node.runtime.faults.add("RunPodSandbox#1 after DEADLINE_EXCEEDED")
     error = await refused(node.sandbox(), "DEADLINE_EXCEEDED")
 
     assert error.effect
@@ -34,7 +37,7 @@ async def test_error_after_the_effect(node: Node) -> None:
 async def test_error_after_a_stop_waits_for_the_end(node: Node) -> None:
     """A stop that fails after its effect fails when the container has ended."""
     container = await node.running("run stopdelay=2")
-    node.runtime.faults.add("StopContainer", Effect.AFTER, code="UNAVAILABLE")
+    node.runtime.faults.add("StopContainer after UNAVAILABLE")
     await refused(node.stop(container), "UNAVAILABLE")
 
     assert node.now == 2.0
@@ -50,12 +53,34 @@ async def test_a_number_of_times(node: Node) -> None:
     await node.start(container)
 
 
+async def test_which_of_the_calls_and_when(node: Node) -> None:
+    """A fault applies from its first call on, and while its time lasts."""
+    faults = node.runtime.faults
+    counted = faults.add("Version#2-3 before")
+    timed = faults.add("Status before from=10 until=20")
+    asked: list[bool] = []
+    for _ in range(4):
+        with contextlib.suppress(CallError):
+            await node.runtime.Version(cri.VersionRequest())
+            asked.append(True)
+            continue
+        asked.append(False)
+    for _ in range(3):
+        with contextlib.suppress(CallError):
+            await node.runtime.Status(cri.StatusRequest())
+            asked.append(True)
+        await node.clock.sleep(10)
+
+    assert asked == [True, False, False, True, True, True]
+    assert (counted.applied, timed.applied) == (2, 1)
+
+
 async def test_only_where_it_is_meant(node: Node) -> None:
     """A fault applies to the calls that are about what its filter names: pod, container, image."""
     faults = node.runtime.faults
-    faults.add("*", where=about(pod_name="bad"))
-    faults.add("CreateContainer", where=about(pod_uid="uid-good", container="c2"), code="ABORTED")
-    faults.add("ImageStatus", where=about(image="img:2"))
+    faults.add("* before name=bad")
+    faults.add("CreateContainer before ABORTED uid=uid-good container=c2")
+    faults.add("ImageStatus before image=img:2")
     await refused(node.sandbox("bad"), "UNKNOWN")
     sandbox = await node.sandbox("good")
     container = await node.create(sandbox)
@@ -70,7 +95,7 @@ async def test_only_where_it_is_meant(node: Node) -> None:
 
 async def test_lists_of_one_pod_are_about_it(node: Node) -> None:
     """A list that selects a pod by its UID is about that pod; one of everything is about none."""
-    node.runtime.faults.add("ListContainers", where=about(pod_uid="uid-web"))
+    node.runtime.faults.add("ListContainers before uid=uid-web")
     await refused(node.containers(label_selector={"io.kubernetes.pod.uid": "uid-web"}), "UNKNOWN")
 
     assert await node.containers() == []
@@ -105,7 +130,7 @@ async def test_hang(node: Node) -> None:
     """A call that hangs ends at its deadline without effect; one that is healed before takes place."""
     container = await node.create(await node.sandbox())
     request = cri.StartContainerRequest(container_id=container)
-    with node.runtime.faults.add("StartContainer", "hang"):
+    with node.runtime.faults.add("StartContainer hang"):
         error = await refused(node.runtime.StartContainer(request, timeout=120), "DEADLINE_EXCEEDED")
         assert (node.now, error.effect) == (120.0, False)
         waiting = asyncio.create_task(node.runtime.StartContainer(request))
@@ -118,7 +143,7 @@ async def test_hang(node: Node) -> None:
 
 async def test_a_hanging_call_that_was_given_up_does_not_take_place(node: Node) -> None:
     """A caller that leaves a hanging call takes it along."""
-    with node.runtime.faults.add("RunPodSandbox", "hang"):
+    with node.runtime.faults.add("RunPodSandbox hang"):
         call = asyncio.create_task(node.sandbox())
         await node.clock.sleep(1)
         call.cancel()
@@ -130,7 +155,7 @@ async def test_a_hanging_call_that_was_given_up_does_not_take_place(node: Node) 
 async def test_lost_reply(node: Node) -> None:
     """A call whose reply is lost takes place; its caller waits until its deadline, or until it is healed."""
     one, two = await node.running(pod="one"), await node.running(pod="two")
-    with node.runtime.faults.add("StopContainer", "lost-reply"):
+    with node.runtime.faults.add("StopContainer lost-reply"):
         error = await refused(node.stop(one, deadline=30), "DEADLINE_EXCEEDED")
         waiting = asyncio.create_task(node.stop(two))
         await node.clock.sleep(5)
@@ -142,27 +167,16 @@ async def test_lost_reply(node: Node) -> None:
 
 def test_what_faults_refuse() -> None:
     """A fault on a call that there is not, or with a code that there is not, is a mistake."""
-    faults = Faults()
+    faults = Faults(check)
 
     with pytest.raises(ValueError, match="no call is named 'StartContainers': expected"):
         faults.add("StartContainers")
     with pytest.raises(ValueError, match="gRPC has no status code 'BROKEN'"):
         faults.add("StartContainer", code="BROKEN")
-    with pytest.raises(ValueError, match="'during' is not a valid Effect"):
-        faults.add("StartContainer", "during")
-    with pytest.raises(TypeError, match="a subject has no pod"):
-        about(pod="web")
-
-
-def test_faults_in_words() -> None:
-    """Each fault has words for the trace."""
-    faults = Faults()
-    faults.add("*", code="UNAVAILABLE", message="down")
-    faults.delay("PullImage", 2.5)
-    faults.add("Status", "hang")
-    faults.add("ExecSync", "lost-reply").heal()
-
-    assert faults.names() == ("* before: UNAVAILABLE down", "PullImage late by 2.5 s", "Status hang")
+    with pytest.raises(ValueError, match="no call is named 'StartContainer during'"):
+        faults.add("StartContainer during")
+    with pytest.raises(ValueError, match="a call is not about pod: container,"):
+        faults.add("StartContainer before pod=web")
 
 
 async def test_scripted_exits_are_reported(node: Node) -> None:

@@ -4,7 +4,8 @@ import doctest
 
 import pytest
 
-from kubelet_fakes.runtime import faults, service
+from kubelet_fakes import faults
+from kubelet_fakes.runtime import service
 from kubelet_fakes.runtime.script import Execution, Script, ScriptError, parse_execution, parse_script
 from kubelet_fakes.runtime.store import Addresses
 

@@ -94,7 +94,7 @@ def test_errors_keep_code_and_text(call: Call) -> None:
 @pytest.mark.parametrize("timeout", [None, 3.0])
 def test_call_that_hangs_ends(servicer: SyncServicer, call: Call, timeout: float | None) -> None:
     """A hanging call ends with its deadline, or, having none, when nothing can happen any more."""
-    with servicer.runtime.faults.add("Version", "hang"):
+    with servicer.runtime.faults.add("Version hang"):
         _, code, _ = call("Version", cri.VersionRequest(), timeout)
 
     assert code is grpc.StatusCode.DEADLINE_EXCEEDED

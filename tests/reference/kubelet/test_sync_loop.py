@@ -2,7 +2,6 @@
 
 import asyncio
 
-import grpc
 from cri_api.v1 import api_pb2 as cri
 from kubelet_world import World, in_world, manifest
 from on_loop import in_virtual_time, run_by
@@ -203,7 +202,7 @@ async def test_health(world: World) -> None:
     kubelet = await world.start()
     await world.let(5)
     well = kubelet.healthy()
-    with world.runtime.faults.add("ListContainers", code=grpc.StatusCode.UNAVAILABLE):
+    with world.runtime.faults.add("ListContainers", code="UNAVAILABLE"):
         await world.let(600)
         ill = kubelet.healthy()
     await world.let(30)

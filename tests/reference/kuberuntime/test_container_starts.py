@@ -147,7 +147,7 @@ async def test_impossible_config(w: RuntimeWorld, fields: dict[str, Any]) -> Non
 @run_by(in_runtime_world)
 async def test_unreadable_image_fails_the_config(w: RuntimeWorld) -> None:
     """The second look at the image must find it (IMAGE-24)."""
-    w.runtime.faults.add("ImageStatus", times=1, where=lambda _: len(w.calls("ImageStatus")) > 1)
+    w.runtime.faults.add("ImageStatus#2")
 
     result = await w.sync(a_pod())
 

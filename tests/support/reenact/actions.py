@@ -13,7 +13,7 @@ import msgspec
 
 from kubelet_conformance.node.actions import Action, act, awaited
 from kubelet_conformance.reports.trace_text.steps import MUTATING
-from kubelet_conformance.targets.controls import FaultPlan
+from kubelet_conformance.targets import controls
 from kubelet_conformance.trace.format.bodies import (
     ExecSyncReply,
     ExecSyncRequest,
@@ -103,7 +103,7 @@ class _Reading:
     fault_t: float = 0.0
     healthy_t: dict[str, float] = field(default_factory=dict[str, float])
     """When a call of an rpc last succeeded, or the first of those that fail now began to."""
-    failing: dict[str, FaultPlan] = field(default_factory=dict[str, FaultPlan])
+    failing: dict[str, controls.Fault] = field(default_factory=dict[str, controls.Fault])
 
     def actions(self, kubernetes: str, ends: float) -> RecordedActions:
         for rpc in list(self.failing):
@@ -246,10 +246,9 @@ class _Reading:
         elif error.code != "NOT_FOUND":
             run = self.failing.get(rpc)
             times = (run.times if run is not None else None) or 0
-            self.failing[rpc] = FaultPlan(rpc, code=error.code, message=error.message, times=times + 1)
+            self.failing[rpc] = controls.Fault(rpc, code=error.code, message=error.message, times=times + 1)
 
     def _no_longer_fails(self, rpc: str) -> None:
         run = self.failing.pop(rpc, None)
         if run is not None:
-            what = f"{rpc} before: {run.code}, {run.times} times"
-            self._disturb(self.healthy_t.get(rpc, 0.0), act("node.runtime.inject", run), what)
+            self._disturb(self.healthy_t.get(rpc, 0.0), act("node.runtime.inject", run), str(run))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import FaultPlan, RuntimeControl, Target
+from kubelet_conformance.targets.controls import Effect, Fault, RuntimeControl, Target
 from kubelet_conformance.targets.opening import open_stage
 from reenact.actions import RecordedActions
 
@@ -26,7 +26,7 @@ def replay(recorded: RecordedActions, *, longer_seconds: float = 0.0, kubelet: s
 
     async def scenario(target: Target) -> None:
         for rpc in ("RunPodSandbox", "CreateContainer", "StartContainer"):
-            target.runtime.inject(FaultPlan(rpc, "none", delay_seconds=_CALL_SECONDS))
+            target.runtime.inject(Fault(rpc, Effect.NONE, delay=_CALL_SECONDS))
         for image, there in recorded.images:
             (target.runtime.add_image if there else target.runtime.remove_image)(image)
         names = {"node": Node(target), "records": _Records(target.runtime)}

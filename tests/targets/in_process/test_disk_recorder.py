@@ -11,7 +11,7 @@ from kubelet_conformance.targets.in_process.resource_plugin import RecordedPlugi
 from kubelet_conformance.trace.format.recorder import Failed, Item, RecordedCall, RecordedReply, Recorder
 from kubelet_fakes.clock import run
 from kubelet_fakes.disk import MemoryDisk
-from kubelet_fakes.runtime.faults import Faults
+from kubelet_fakes.faults import Faults
 from kubelet_reference.util.ports import Claim
 
 ROOT, LOGS = "/var/lib/kubelet", "/var/log/pods"

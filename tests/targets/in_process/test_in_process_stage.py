@@ -52,6 +52,27 @@ def test_life_is_framed() -> None:
     assert [(each["kind"], each["t"]) for each in records[-2:]] == [("kubelet", 3), ("end", 3)]
 
 
+def test_faults_of_all_kinds_are_on_the_record() -> None:
+    """A fault of a call, of a request or of a probe hits what it names, and its text is on the record."""
+    texts = ["StartContainer#1 before UNKNOWN", "patch pods/status#1 after 504", "httpGet /live#2 before"]
+
+    async def scenario(node: Node) -> None:
+        probe = {"httpGet": {"path": "/live", "port": 80}, "periodSeconds": 1}
+        with node.inject(texts[0]), node.inject(texts[1]), node.inject(texts[2]):
+            await node.run(container(livenessProbe=probe))
+            await node.wait(3)
+
+    records = play(scenario)[1:]
+    said = [each["what"].removeprefix("the API server: ") for each in records if each["kind"] == "fault"]
+    starts = [each for each in records if each.get("rpc") == "StartContainer" and each["kind"] == "reply"]
+    patches = [each["code"] for each in records if each["kind"] == "api" and each["verb"] == "patch"]
+    probes = [each["outcome"] for each in records if each["kind"] == "probe"]
+
+    assert said[:3] == texts
+    assert ["error" in each for each in starts] == [True, False]
+    assert (patches[:2], probes[:3]) == ([504, 200], ["200", "refused", "200"])
+
+
 def test_settings_reach_the_kubelet() -> None:
     """Fields of the kubelet's configuration that a scenario asks for are set."""
 

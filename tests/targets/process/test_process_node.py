@@ -16,7 +16,7 @@ from on_loop import on_loop
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.containerd.host import mounts_below
-from kubelet_conformance.targets.controls import MANIFEST_URL, KubeletEndedError, NotPossibleError
+from kubelet_conformance.targets.controls import MANIFEST_URL, Fault, KubeletEndedError, NotPossibleError
 from kubelet_conformance.targets.in_process.manifests import RootedDisk
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.kubelet_target.target_file import reference_process
@@ -232,9 +232,9 @@ async def test_what_a_kubelet_cannot_do_is_declared(tmp_path: Path) -> None:
                 (lambda: api.add_ephemeral("default", "web", {}), "ephemeral containers"),
                 (lambda: api.put("Secret", {}), "objects of kind Secret"),
                 (lambda: api.remove("Secret", "default", "a"), "objects of kind Secret"),
-                (api.outage, "an outage of it"),
+                (lambda: api.inject(Fault("*")), "an outage of it"),
                 (api.tolerate, "objects that are not valid"),
-                (lambda: api.refuse("patch", 500), "requests to it that fail"),
+                (lambda: api.inject(Fault("patch pods")), "requests to it that fail"),
             ):
                 with pytest.raises(NotPossibleError, match=said):
                     refused()

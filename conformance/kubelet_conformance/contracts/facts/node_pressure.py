@@ -80,8 +80,8 @@ def _fault_is_injected(m: Moment) -> None:
     known, record = node_pressure(m), m.record
     if not isinstance(record, Fault):
         return
-    signal = record.what.removeprefix("healed: ").removesuffix(" is low")
-    if record.what.startswith("healed: "):
+    signal = record.subject.removesuffix(" is low")
+    if record.is_healed:
         known.eased_t = m.t if known.low.pop(signal, None) else known.eased_t
     elif record.what.endswith(" is low") and record.values:
         known.low[signal] = Low(signal, record.values.get(signal, ""), m.t, m.seq)

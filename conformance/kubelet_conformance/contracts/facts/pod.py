@@ -86,9 +86,7 @@ MANIFEST = DISK.where(_is_a_manifest)
 
 
 def _api_is_back(m: Moment) -> bool:
-    return (
-        isinstance(m.record, Fault) and m.record.what.startswith("healed:") and "API server" in m.record.what
-    )
+    return isinstance(m.record, Fault) and m.record.is_healed and "API server" in m.record.what
 
 
 API_BACK: Pattern = FAULT.where(_api_is_back)

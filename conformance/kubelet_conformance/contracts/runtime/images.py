@@ -177,4 +177,4 @@ _SHOWN_CHARS = 120
 @observer(on=FAULT)
 def _(m: Moment) -> None:
     if isinstance(m.record, Fault) and "registry is" in m.record.what:
-        m.node.note(_Registry).away_seq = 0 if m.record.what.startswith("healed") else m.seq
+        m.node.note(_Registry).away_seq = 0 if m.record.is_healed else m.seq

@@ -311,7 +311,7 @@ def ready_sandbox_has_its_address(m: Moment) -> Iterator[Finding]:
 @observer(on=FAULT)
 def _(m: Moment) -> None:
     if isinstance(m.record, Fault) and "addresses" in m.record.what:
-        m.node.note(_Addresses).broken_until = m.t if m.record.what.startswith("healed") else math.inf
+        m.node.note(_Addresses).broken_until = m.t if m.record.is_healed else math.inf
 
 
 @contract("CRI-22", on=newly_reported("sandbox"))

@@ -64,7 +64,7 @@ async def test_success_stays_what_it_is(node: Node) -> None:
 async def test_machine_goes_when_all_is_told(node: Node) -> None:
     """A shutdown is inhibited as long as the API server does not know how the pods ended."""
     web = await node.run(name="web")
-    with node.refused("patch", code=500, times=2):
+    with node.fault("patch pods/status", times=2):
         node.shut_down()
         await web.until_phase("Failed", within=60)
     await node.wait(5)

@@ -174,7 +174,7 @@ async def test_deletion_of_a_completed_pod_is_carried_out(node: Node) -> None:
 async def test_write_that_failed_is_repeated(node: Node) -> None:
     """A status whose PATCH the API server could not take is written again soon."""
     with node.slow("PullImage", 40):
-        with node.refused("patch", times=1):
+        with node.fault("patch pods/status", times=1):
             web = node.want(pod(container(image="registry/big:1")))
             await web.until_called("PullImage", done=False)
             await node.wait(1)

@@ -184,7 +184,7 @@ async def test_mirror_that_is_there_already_is_no_failure(node: Node) -> None:
     web = node.want_static(pod())
     await web.until_phase("Running")
     await node.kubelet.kill()
-    with node.refused("list"):
+    with node.fault("list pods"):
         await node.kubelet.start()
         await node.wait(100)
         await node.kubelet.kill()

@@ -1,6 +1,6 @@
 """The fake API server as a kubelet and as the world see it, everything on the record."""
 
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
-from kubelet_conformance.targets.controls import OF_THE_CLUSTER, Fault, InjectedFault, ObjectKind
+from kubelet_conformance.targets.controls import OF_THE_CLUSTER, ActiveFault, Fault, InjectedFault, ObjectKind
 from kubelet_conformance.trace.format.recorder import Recorder
-from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict
-from kubelet_fakes.api.connection import Fault as Trouble
-from kubelet_fakes.api.errors import gone, unavailable
+from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict, Request
+from kubelet_fakes.api.errors import gone
 from kubelet_reference.util.ports import ApiError, PodEvent, WatchEvent
 
 Json = dict[str, Any]
@@ -117,14 +116,16 @@ class KubeletApi:
 
     async def list_pods(self, node_name: str) -> tuple[list[Pod], str]:
         """The pods bound to the node, and the resourceVersion to watch from."""
-        fields = {"spec.nodeName": node_name}
-        found, version = _asked(lambda: self.connection.list_objects("pods", fields=fields))
-        return [self._pods.of(each) for each in found], version
+        found = await self._ask("list", "pods", fields={"spec.nodeName": node_name})
+        return [self._pods.of(each) for each in found["items"]], found["metadata"]["resourceVersion"]
 
     async def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent]:
         """Each change after `resource_version`."""
         fields = {"spec.nodeName": node_name}
-        watch = _asked(lambda: self.connection.watch("pods", resource_version, fields=fields))
+        try:
+            watch = self.connection.watch("pods", resource_version, fields=fields)
+        except ApiStatusError as error:
+            raise _refused(error) from None
         try:
             async for event in watch:
                 yield WatchEvent(event.type, self._pods.of(event.object))
@@ -137,42 +138,41 @@ class KubeletApi:
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """The stored pod."""
-        return self._pods.of(_asked(lambda: self.connection.get("pods", name, namespace)))
+        return self._pods.of(await self._ask("get", "pods", namespace, name))
 
     async def create_pod(self, pod: Pod) -> Pod:
         """Create a mirror pod."""
-        return self._pods.of(_asked(lambda: self.connection.create("pods", _plain(pod))))
+        return self._pods.of(await self._ask("create", "pods", body=_plain(pod)))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
         """Merge into a pod's status."""
-        return self._pods.of(_asked(lambda: self.connection.patch("pods", name, patch, namespace, "status")))
+        return self._pods.of(await self._ask("patch", "pods", namespace, name, "status", patch))
 
     async def delete_pod(self, namespace: str, name: str, *, grace_seconds: int, uid: str | None) -> None:
         """Delete a pod."""
-        _asked(lambda: self.connection.delete("pods", name, namespace, grace_seconds=grace_seconds, uid=uid))
+        await self._ask("delete", "pods", namespace, name, grace_seconds=grace_seconds, uid=uid)
 
     async def get_node(self, name: str) -> Node:
         """The node's object."""
-        return _model(Node, (_asked(lambda: self.connection.get("nodes", name, ""))))
+        return _model(Node, await self._ask("get", "nodes", "", name))
 
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
         """A configMap."""
-        return _model(ConfigMap, (_asked(lambda: self.connection.get("configmaps", name, namespace))))
+        return _model(ConfigMap, await self._ask("get", "configmaps", namespace, name))
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
         """A secret."""
-        return _model(Secret, (_asked(lambda: self.connection.get("secrets", name, namespace))))
+        return _model(Secret, await self._ask("get", "secrets", namespace, name))
 
     async def get_runtime_class(self, name: str) -> RuntimeClass:
         """A runtime class."""
-        return _model(RuntimeClass, (_asked(lambda: self.connection.get("runtimeclasses", name, ""))))
+        return _model(RuntimeClass, await self._ask("get", "runtimeclasses", "", name))
 
-
-def _asked(ask: Callable[[], T]) -> T:
-    try:
-        return ask()
-    except ApiStatusError as error:
-        raise _refused(error) from None
+    async def _ask(self, *request: Any, **fields: Any) -> FrozenDict:  # noqa: ANN401 - see `Request`
+        try:
+            return await self.connection.ask(Request(*request, **fields))
+        except ApiStatusError as error:
+            raise _refused(error) from None
 
 
 def _refused(error: ApiStatusError) -> ApiError:
@@ -229,14 +229,6 @@ class RecordedEvents:
             count=1,
             container=event.field_path or None,
         )
-
-
-@contextmanager
-def _away(connection: Connection) -> Generator[None]:
-    """The API server answers nothing on this connection."""
-    connection.go_down()
-    yield
-    connection.come_up()
 
 
 @contextmanager
@@ -320,26 +312,18 @@ class WorldApi:
         self._core.delete(_RESOURCES[kind], name, namespace)
         return stored
 
-    def outage(self) -> Fault:
-        """Nothing is answered to the kubelet until healed."""
-        return InjectedFault(_away(self._kubelet))
-
-    def late_watch(self, seconds: float) -> Fault:
-        """Watches report each change to the kubelet so much later until healed."""
-        return InjectedFault(self._kubelet.late(seconds))
+    def inject(self, fault: Fault) -> ActiveFault:
+        """Let requests and watches of the kubelet fail or be late until healed."""
+        return self._kubelet.faults.add(fault)
 
     def forget_history(self) -> None:
         """Watches break with 410 Gone: changes that they had not reported yet are lost."""
         self._core.forget_history()
         self._kubelet.break_watches(gone())
 
-    def tolerate(self) -> Fault:
+    def tolerate(self) -> ActiveFault:
         """What would be invalid is stored all the same until healed."""
         return InjectedFault(_tolerant(self._core))
-
-    def refuse(self, verb: str, code: int, times: int | None = None) -> Fault:
-        """The kubelet's requests of this verb about pods are answered by this HTTP status until healed."""
-        return InjectedFault(self._kubelet.failing(Trouble(unavailable(code), verb, "pods", left=times)))
 
 
 def node_object(name: str) -> Json:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubelet_conformance.targets.controls import Fault, InjectedFault, MachineControl
+from kubelet_conformance.targets.controls import ActiveFault, InjectedFault, MachineControl
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.api.quantities import whole
@@ -81,7 +81,7 @@ class Machine(MachineControl):
         self._recorder.record("fault", what="the node shuts down")
         self._goes_down.set()
 
-    def damage(self, path: str) -> Fault:
+    def damage(self, path: str) -> ActiveFault:
         """Nothing at `path` and below can be read, written or removed until healed."""
         return InjectedFault(self._disk.broken(path))
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
 from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_fakes.faults import Effect, Faults
 from kubelet_reference.util.ports import FetchError, HttpAnswer, PlainAnswerError
 
 _OK = 200
@@ -16,7 +17,8 @@ class PodServers:
     `whose` gives the UID of the pod that has an address, "" if none has it.
 
     HTTP is answered with 200 at every path, every port is open for TCP, and every gRPC service is SERVING,
-    by default. Fits the reference's ports `HttpGet` and `PodNetwork`.
+    by default. Faults hit requests by the names `httpGet /path`, `tcpSocket 80` and `grpc SERVICE`.
+    Fits the reference's ports `HttpGet` and `PodNetwork`.
     """
 
     def __init__(
@@ -25,11 +27,13 @@ class PodServers:
         listens: Callable[[str], bool],
         whose: Callable[[str], str],
         sleep: Callable[[float], Awaitable[None]],
+        faults: Faults,
     ) -> None:
         self._recorder = recorder
         self._listens = listens
         self._whose = whose
         self._sleep = sleep
+        self._faults = faults
         self._answers: dict[str, tuple[HttpAnswer, float]] = {}
         self._plain: set[str] = set()
         self._closed: set[int] = set()
@@ -78,13 +82,13 @@ class PodServers:
         about: dict[str, str | int] = {"url": url}
         if any(name.lower() == "authorization" for name in headers):
             about["authorized"] = True
-        self._refuse_if_nobody_listens("httpGet", host, port, about)
+        await self._reach("httpGet", asked.path, host, port, about)
         if asked.scheme == "https" and asked.path in self._plain:
             self._record("httpGet", "plain", host, about)
             raise PlainAnswerError("server gave HTTP response to HTTPS client")
         answer, delay = self._answers.get(asked.path, (HttpAnswer(_OK), 0))
         if delay:
-            await self._late(delay, host, about)
+            await self._wait("httpGet", self._sleep(delay), host, about)
         said = {"location": answer.location, "text": answer.body}
         about |= {name: value for name, value in said.items() if value}
         self._record("httpGet", str(answer.status) if answer.status else "refused", host, about)
@@ -92,19 +96,11 @@ class PodServers:
             raise FetchError(f"Get {url!r}: connection refused")
         return answer
 
-    async def _late(self, delay: float, host: str, about: Mapping[str, str | int]) -> None:
-        """Take so long; the client may have left by then."""
-        try:
-            await self._sleep(delay)
-        except asyncio.CancelledError:
-            self._record("httpGet", "unanswered", host, about)
-            raise
-
     async def tcp_connect(self, host: str, port: int, *, seconds: float) -> None:
         """One connection of a probe."""
         del seconds
         about = {"port": port}
-        self._refuse_if_nobody_listens("tcpSocket", host, port, about)
+        await self._reach("tcpSocket", str(port), host, port, about)
         self._record("tcpSocket", "refused" if port in self._closed else "open", host, about)
         if port in self._closed:
             raise _refused(host, port)
@@ -113,7 +109,7 @@ class PodServers:
         """One health check."""
         del seconds
         about: dict[str, str | int] = {"port": port, "service": service}
-        self._refuse_if_nobody_listens("grpc", host, port, about)
+        await self._reach("grpc", service, host, port, about)
         status = self._health.get(service, "SERVING")
         self._record("grpc", status or "refused", host, about)
         if status == "UNIMPLEMENTED":
@@ -122,12 +118,28 @@ class PodServers:
             raise _refused(host, port)
         return status
 
-    def _refuse_if_nobody_listens(
-        self, handler: str, host: str, port: int, about: Mapping[str, str | int]
+    async def _reach(
+        self, handler: str, what: str, host: str, port: int, about: Mapping[str, str | int]
     ) -> None:
-        if not self._listens(host):
+        """Return when the server has the request; raises `FetchError` where it is refused."""
+        delay, active = self._faults.on_call(f"{handler} {what}", {"uid": self._whose(host)})
+        if delay:
+            await self._wait(handler, self._sleep(delay), host, about)
+        if active is not None and active.fault.effect in {Effect.HANG, Effect.LOST_REPLY}:
+            await self._wait(handler, active.until_healed(), host, about)
+        elif active is not None or not self._listens(host):
             self._record(handler, "refused", host, about)
             raise _refused(host, port)
+
+    async def _wait(
+        self, handler: str, wait: Awaitable[None], host: str, about: Mapping[str, str | int]
+    ) -> None:
+        """Take so long; the client may have left by then."""
+        try:
+            await wait
+        except asyncio.CancelledError:
+            self._record(handler, "unanswered", host, about)
+            raise
 
     def _record(self, handler: str, outcome: str, host: str, about: Mapping[str, str | int]) -> None:
         owner = self._whose(host)

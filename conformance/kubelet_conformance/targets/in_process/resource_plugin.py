@@ -6,7 +6,8 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 
 from kubelet_conformance.trace.format.recorder import Failed, RecordedCall, Recorder
-from kubelet_fakes.runtime.faults import Effect, Faults, Subject
+from kubelet_fakes.faults import Faults
+from kubelet_fakes.runtime.faults import error_of
 from kubelet_reference.util.ports import Claim
 
 
@@ -36,11 +37,11 @@ class RecordedPlugin:
         """The call, unless a fault keeps it from taking place."""
         asked = [{"namespace": one.namespace, "name": one.name} for one in claims]
         call = self._recorder.call(rpc, _message({"claims": asked}))
-        delay, fault = self._faults.on_call(rpc, Subject())
+        delay, active = self._faults.on_call(rpc, {})
         if delay:
             await self._sleep(delay)
-        if fault is not None and fault.effect is not Effect.NONE:
-            error = fault.error()
+        if active is not None:
+            error = error_of(active.fault)
             self._recorder.reply(call, Failed(error.code().name, error.details() or "", effect=error.effect))
             raise error
         return call

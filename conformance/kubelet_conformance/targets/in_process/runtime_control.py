@@ -3,8 +3,8 @@
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.controls import (
+    ActiveFault,
     Fault,
-    FaultPlan,
     NotPossibleError,
     RuntimeContainer,
     RuntimeSandbox,
@@ -13,7 +13,6 @@ from kubelet_conformance.targets.in_process.disk_recorder import RecordedCgroups
 from kubelet_conformance.targets.in_process.pod_servers import PodServers
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.runtime import FakeRuntime
-from kubelet_fakes.runtime.faults import Effect, Subject
 from kubelet_fakes.runtime.records import Container, Sandbox
 
 
@@ -94,21 +93,9 @@ class FakeRuntimeControl:
             raise NotPossibleError("pods with cgroups of their own")
         self._cgroups.remove(uid)
 
-    def inject(self, plan: FaultPlan) -> Fault:
-        """Let calls fail or be late from now on."""
-        return self._runtime.faults.add(
-            plan.rpc,
-            Effect(plan.effect),
-            code=plan.code,
-            message=plan.message,
-            delay=plan.delay_seconds,
-            times=plan.times,
-            where=lambda about: _is_about(about, plan),
-        )
-
-
-def _is_about(subject: Subject, plan: FaultPlan) -> bool:
-    return plan.pod in {None, subject.pod_uid} and plan.container in {None, subject.container}
+    def inject(self, fault: Fault) -> ActiveFault:
+        """Let calls, probes or hooks fail or be late from now on."""
+        return self._runtime.faults.add(fault)
 
 
 def _sandbox(sandbox: Sandbox) -> RuntimeSandbox:

@@ -136,7 +136,7 @@ class _Life:
         runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk
         self._servers = PodServers(
-            self.recorder, partial(_listens, runtime), partial(_whose, runtime), self.sleep
+            self.recorder, partial(_listens, runtime), partial(_whose, runtime), self.sleep, runtime.faults
         )
         self._plugin = RecordedPlugin(runtime.faults, self.recorder, self.sleep)
         self._cgroups = RecordedCgroups(self.recorder)

@@ -22,6 +22,7 @@ from kubelet_conformance.targets.in_process.pod_servers import PodServers
 from kubelet_conformance.targets.in_process.runtime_control import FakeRuntimeControl
 from kubelet_conformance.targets.live.namespaces import Scope
 from kubelet_conformance.trace.format.recorder import Recorder
+from kubelet_fakes.faults import Faults
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_reference.server.host.system_clock import WallClock
@@ -96,7 +97,7 @@ class OwnFake:
 
     def control(self, recorder: Recorder) -> FakeRuntimeControl:
         """The control of it; what it does by itself goes onto this record."""
-        servers = PodServers(recorder, lambda _: False, lambda _: "", self._clock.sleep)
+        servers = PodServers(recorder, lambda _: False, lambda _: "", self._clock.sleep, Faults())
         return FakeRuntimeControl(self._runtime, servers, recorder)
 
 

@@ -205,6 +205,10 @@ class RuntimeEvent(_Line, frozen=True, tag="runtime"):
     exit_code: int | None = None
 
 
+_HEALED = "healed: "
+"""What begins so ends a fault."""
+
+
 class Fault(_Line, frozen=True, tag="fault"):
     """A fault that was injected from outside, or healed.
 
@@ -214,6 +218,21 @@ class Fault(_Line, frozen=True, tag="fault"):
     what: str
     uid: str = ""
     values: dict[str, str] = {}
+
+    @property
+    def is_healed(self) -> bool:
+        """Whether it ends a fault."""
+        return self.what.startswith(_HEALED)
+
+    @property
+    def subject(self) -> str:
+        """What is broken, or works again."""
+        return self.what.removeprefix(_HEALED)
+
+    @property
+    def call(self) -> str:
+        """The RPC whose calls it hits, if it hits those of one; the first word of its subject else."""
+        return self.subject.partition(" ")[0].partition("#")[0]
 
 
 class Kubelet(_Line, frozen=True, tag="kubelet"):

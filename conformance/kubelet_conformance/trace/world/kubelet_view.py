@@ -36,7 +36,6 @@ may be doubled (reflector.go). So one wait is no longer than twice those before 
 """
 _LONGEST_NAP = 5.0
 """A loop that cannot begin checks again after 0.1 s, then after twice as long each time, up to this."""
-_HEALED = "healed: "
 _API_SERVER = "the API server"
 _AWAY, _BACK = "the API server is away", "the API server is back"
 _NODE_GONE = "the node's object is missing"
@@ -121,8 +120,7 @@ class KubeletView:
         if type(record) is Reply:
             self._reply(m, record)
         elif isinstance(record, Fault):
-            healed = record.what.startswith(_HEALED)
-            self._fault(m, record.what.removeprefix(_HEALED), healed=healed)
+            self._fault(m, record)
         elif isinstance(record, Disk):
             if record.op == "missing":
                 self.missing, self.made_t = record.path, None
@@ -185,14 +183,14 @@ class KubeletView:
         if receives_events(m) and m.t - self._relisted_t <= LATE_SECONDS:
             self.relisted = False
 
-    def _fault(self, m: Moment, what: str, *, healed: bool) -> None:
+    def _fault(self, m: Moment, fault: Fault) -> None:
+        what, healed, rpc = fault.subject, fault.is_healed, fault.call
         if what.startswith(_API_SERVER):
             self._api_server(m, what, healed=healed)
         elif _DISK_FAILS in what or (healed and what.startswith(_DISK_WORKS)):
             self.disk_fails = _DISK_FAILS in what
         elif "node's object" in what:
             self.node_gone = what == _NODE_GONE
-        rpc = what.partition(" ")[0]
         injected = self._faults.setdefault(rpc, Counter())
         if not healed:
             injected[what] += 1

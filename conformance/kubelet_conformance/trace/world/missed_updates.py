@@ -26,7 +26,7 @@ _SYNC = 30.0
 """After that, or after a late event, the pod's worker needs this time to sync the pod."""
 
 
-_WATCH_LATE, _WATCH_GONE, _HEALED = "the watch is late", "the watch is gone", "healed: "
+_WATCH_LATE, _WATCH_GONE = "the watch is late", "the watch is gone"
 _LONGEST_RETRY = 60.0
 """An API server that was unreachable is asked again after this time at most (reflector.go)."""
 _LISTED_AGAIN = 2.0
@@ -72,7 +72,7 @@ def watch_changes(moment: Moment) -> None:
         return
     if record.what == _WATCH_LATE:
         known.watch_late.append(float(record.values.get("seconds", 0)))
-    elif record.what == _HEALED + _WATCH_LATE and known.watch_late:
+    elif record.is_healed and record.subject == _WATCH_LATE and known.watch_late:
         known.watch_late.pop()
         if not known.watch_late:
             known.changes = {uid: min(t, moment.t + _ACTED) for uid, t in known.changes.items()}

@@ -6,8 +6,7 @@ from api_node import ApiNode, api_node
 from kubelet_world import MANIFESTS, NODE, manifest
 from loopback_time import on_loopback
 
-from kubelet_fakes.api.connection import Fault
-from kubelet_fakes.api.errors import gone, unavailable
+from kubelet_fakes.api.errors import gone
 
 ENV = [
     {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "cm", "key": "a"}}},
@@ -127,12 +126,11 @@ async def test_outage(tmp_path: Path) -> None:
 async def test_refused_for_a_while(tmp_path: Path) -> None:
     """Requests that fail are sent again: the registration, the list of pods, and the status of a pod."""
     async with api_node(tmp_path) as node:
-        fault = Fault(unavailable(503), left=12)
-        with node.connection.failing(fault):
+        with node.connection.faults.add("* before 503", times=12) as fault:
             node.create()
             await node.until_phase("Running")
 
-        assert fault.left == 0
+        assert fault.applied == 12
 
 
 @on_loopback
