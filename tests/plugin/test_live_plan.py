@@ -36,7 +36,7 @@ def place(name: str, controls: frozenset[str] = frozenset(), budget: float = 120
         ),
         ("kubelet_restart.ended_pods_stay_ended", ("alone", "starts and ends the kubelet")),
         ("admission.memory_counts", ("alone", "sets memory_bytes")),
-        ("events.events_need_no_listener", ("alone", "touches the whole node: api.outage")),
+        ("events.events_need_no_listener", ("alone", "touches the whole node: api.inject")),
         ("admission.host_port_is_given_once", ("alone", "takes ports of the node")),
         ("eviction.one_pod_at_a_time", ("not applicable", "needs a machine that can be short")),
     ],

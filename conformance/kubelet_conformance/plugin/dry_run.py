@@ -34,11 +34,9 @@ _SERVERS = ("answer_http", "open_port", "report_health")
 _REGISTRY = "publish_image"
 _OF_THE_WHOLE_NODE = frozenset(
     {
-        "api.outage",
-        "api.late_watch",
+        "api.inject",
         "api.forget_history",
         "api.tolerate",
-        "api.refuse",
         "api.put Node",
         "api.remove Node",
         "manifests.serve",
