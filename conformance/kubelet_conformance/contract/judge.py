@@ -20,11 +20,12 @@ from kubelet_conformance.contract.definition import (
     Kept,
     Listener,
 )
+from kubelet_conformance.contract.event_loss import EventLoss
 from kubelet_conformance.contract.obligations import Ledger, Obligation
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.trace.format.errors import BodyError
 from kubelet_conformance.trace.format.header import Header
-from kubelet_conformance.trace.format.records import Call, Record, Reply
+from kubelet_conformance.trace.format.records import Call, Event, Record, Reply
 from kubelet_conformance.trace.world.kubelet_view import EVENTS_GATE
 from kubelet_conformance.trace.world.missed_updates import EVENT_DELAY_SECONDS, is_outdated
 from kubelet_conformance.trace.world.moment import Moment
@@ -87,6 +88,7 @@ class Judge:
         """When the record that is judged was written."""
         channels = header.channels
         self._sees_all = channels.events == "full" and channels.api == "full"
+        self._lost = EventLoss() if self._sees_all and header.clock == "wall" else None
         self.ledger = Ledger(UPDATE_KEYS)
         if excused is not None:
             self.ledger = Ledger(UPDATE_KEYS, self._waits, excused)
@@ -130,6 +132,8 @@ class Judge:
         elif type(record) is Reply:
             world.calls_open.pop(record.call.id, None)
         key = key_of(record)
+        if self._lost is not None and type(record) is Event:
+            self._lost.count(record)
         if key not in ledger.awaited:
             return
         moment = moment_of(world, record, key)
@@ -193,7 +197,8 @@ class Judge:
     def _owe(self, clause: Clause, due: Answered, moment: Moment) -> None:
         if self._is_uninformed(clause.contract, moment.pod):
             return
-        if not self._sees_all and self._may_miss(due):
+        is_lossy = self._lost is not None and self._lost.may_begin(moment)
+        if (not self._sees_all or is_lossy) and self._may_miss(due, is_lossy=is_lossy):
             due = replace(due, within=None, not_before=None)
         obligation = Obligation(due, moment, partial(self._met, clause), partial(self._not_met, clause))
         if obligation.deadline is not None and self.is_evented and clause.contract.gate != EVENTS_GATE:
@@ -201,10 +206,11 @@ class Judge:
         of_pod = None if due.whole_node else moment.pod
         self.ledger.owe(obligation, of_pod or moment.node)
 
-    def _may_miss(self, due: Answered) -> bool:
+    def _may_miss(self, due: Answered, *, is_lossy: bool) -> bool:
         """Whether the trace may lack what would show that the obligation was met, or excused."""
         excuses = due.unless.keys if due.unless is not None else frozenset[str]()
-        return hides(self.world.header.channels, due.by.keys, excuses)
+        channels = self.world.header.channels
+        return hides(replace(channels, events="limited") if is_lossy else channels, due.by.keys, excuses)
 
     def _met(self, clause: Clause) -> None:
         self._kept[clause] += 1

@@ -68,7 +68,7 @@ async def test_what_a_kubelet_writes_is_recorded(tmp_path: Path) -> None:
         assert [each["count"] for each in bench.items("event")] == [1, 2]
         assert {each["uid"] for each in bench.items("event")} == {stored["metadata"]["uid"]}
         assert [each["verb"] for each in bench.items("api")] == ["patch"]
-        assert (channels.api, channels.events, is_alone) == ("full", "limited", False)
+        assert (channels.api, channels.events, is_alone) == ("full", "full", False)
         assert list(bench.folder.iterdir()) == []
 
 

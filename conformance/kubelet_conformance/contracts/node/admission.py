@@ -43,6 +43,10 @@ def _rejects(m: Moment, new: PodStatus | None) -> bool:
     return not pod.sandboxes and pod.deleted_t is None and _is_a_refusal(new.reason)
 
 
+def _is_a_warning(m: Moment) -> bool:
+    return isinstance(m.record, Event) and m.record.type == "Warning"
+
+
 def _is_a_refusal(reason: str) -> bool:
     return reason in REFUSALS or reason.startswith("OutOf")
 
@@ -81,8 +85,10 @@ def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatu
         return
     warned = pod.note(_Work).warned
     if status.reason not in warned:
-        yield broken(
-            f"pod {pod.name} is refused with {status.reason}, and no Warning event says so", pod.set_seq
+        yield answered(
+            by=event(status.reason).where(_is_a_warning),
+            within=REACTION,
+            text=f"a Warning event says that {pod.name} is refused with {status.reason}",
         )
     if not status.message.startswith("Pod"):
         yield broken(

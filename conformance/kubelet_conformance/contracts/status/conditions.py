@@ -337,6 +337,8 @@ def sandbox_is_gone_in_the_end(m: Moment, pod: Pod) -> Findings:
     """The last status of a pod that was stopped does not say that it has a sandbox."""
     if pod.static or not pod.born or not pod.sandboxes or m.header.channels.api != "full":
         return None
+    if pod.termination is not None and pod.termination.grace == 0:
+        return None  # Somebody has deleted the object at once, perhaps before the last status was written.
     said = pod.status.condition(statuses.READY_TO_START) if pod.status is not None else None
     if pod.status is None or said is None or not pod.status.terminal or pod.status.reason:
         return None

@@ -216,7 +216,7 @@ def start_has_an_event(_: Moment, pod: Pod, container: Container) -> Findings:
     return answered(
         by=event("Started").where(pods.is_on(container.name)),
         within=REACTION,
-        unless=pods.TERMINATION_ASKED,
+        unless=pods.TERMINATION_ASKED.either(pods.FAULT),
         text=f"a Started event of {container.name}",
     )
 

@@ -50,13 +50,15 @@ makeIPTablesUtilChains: false
 # However full the disk of this machine is: no pod is evicted, no image removed.
 evictionHard: {memory.available: 1Mi}
 imageGCHighThresholdPercent: 100
-# No request waits for its turn: up to 1.26 a kubelet makes five a second, and scenarios share it.
+# No request waits for its turn: up to 1.26 a kubelet makes five a second, and scenarios share it. Nor does an
+# event: 0 is documented as no limit, and is five a second too.
 kubeAPIQPS: 1000
 kubeAPIBurst: 1000
-# What scenarios need: a DNS server, each event, sysctls that are not safe.
+eventRecordQPS: 1000
+eventBurst: 1000
+# What scenarios need: a DNS server, sysctls that are not safe.
 clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
-eventRecordQPS: 0
 allowedUnsafeSysctls: ["net.*", "kernel.msg*", "kernel.sem", "kernel.shm*"]
 """
 _LATER_FIELDS = (

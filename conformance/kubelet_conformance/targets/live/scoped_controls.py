@@ -48,7 +48,7 @@ class ScopedApi:
 
     def create_unbound(self, manifest: Json) -> Json:
         """Create a pod that no node has yet."""
-        return self._api.create_unbound(manifest)
+        return self._api.create_unbound(self._placed(manifest))
 
     def bind(self, namespace: str, name: str) -> None:
         """Give a pod to the node."""

@@ -87,7 +87,7 @@ class ProcessNode:
     def channels(self) -> Channels:
         """What its record can be trusted for, given that all calls of the runtime are recorded."""
         if not self.standalone:
-            return Channels(cri="full", pods="sent", api="full", events="limited")
+            return Channels(cri="full", pods="sent", api="full", events="full")
         can = self._target.capabilities
         return Channels(
             cri="full",
