@@ -14,9 +14,11 @@ from kubelet_fakes.api import ApiCore
 from kubelet_fakes.api_server import ApiServer, CannotListenError
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime.core import RuntimeCore
+from kubelet_fakes.runtime.logs import NodeFiles
 from kubelet_fakes.runtime.service import FakeRuntime
 from kubelet_fakes.runtime.serving.methods import METHODS
 from kubelet_fakes.runtime.serving.server import AddressError, RuntimeServer, socket_path
+from kubelet_fakes.runtime.serving.streams import StreamServer
 from kubelet_fakes.runtime.settings import RuntimeSettings
 
 _LOOPBACK = re.compile(r"127(\.\d{1,3}){3}|\[::1\]|localhost")
@@ -29,11 +31,12 @@ class CannotServeError(BadInputError):
     """Nothing can be served at that address; the message says why and what to do."""
 
 
-def serve(address: str, now_ns: int, say: Callable[[str], object]) -> None:
+def serve(address: str, root: Path | None, now_ns: int, say: Callable[[str], object]) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Args:
         address: Of the unix socket, such as unix:///run/fake.sock.
+        root: The folder that stands for / where containers write logs and messages; None writes none.
         now_ns: The time of day, in nanoseconds since the epoch.
         say: Called once with what is served, as soon as clients can connect.
 
@@ -41,7 +44,7 @@ def serve(address: str, now_ns: int, say: Callable[[str], object]) -> None:
         CannotServeError: The address is none, or something else is there.
     """
     try:
-        asyncio.run(_serve(socket_path(address), now_ns, say))
+        asyncio.run(_serve(socket_path(address), root, now_ns, say))
     except AddressError as error:
         raise CannotServeError(str(error)) from None
 
@@ -112,10 +115,11 @@ def _clock(now_ns: int) -> LoopClock:
     return LoopClock(now_ns - round(asyncio.get_running_loop().time() * 1e9))
 
 
-async def _serve(path: Path, now_ns: int, say: Callable[[str], object]) -> None:
+async def _serve(path: Path, root: Path | None, now_ns: int, say: Callable[[str], object]) -> None:
     stopped, settings = _stopped(), RuntimeSettings()
     runtime = FakeRuntime(RuntimeCore(settings), _clock(now_ns))
-    async with RuntimeServer(runtime, path) as server:
+    runtime.core.store.logs.files = None if root is None else NodeFiles(root)
+    async with StreamServer(runtime), RuntimeServer(runtime, path) as server:
         say(f"{settings.name} {settings.version}: {_services()} at {server.address}; end it with Ctrl-C")
         await stopped.wait()
 

@@ -9,7 +9,9 @@ Replies are shared: do not change a message that comes from here.
 """
 
 import json
+from collections.abc import Callable
 from collections.abc import Container as Holds
+from typing import TypeAlias
 
 import grpc
 from cri_api.v1 import api_pb2 as cri
@@ -26,6 +28,10 @@ OUTPUT_LIMIT = 16 * 1024 * 1024
 START_FAILED = 128
 """The exit code of a container whose process could not be started."""
 _NS = 1_000_000_000
+
+
+StreamRequest: TypeAlias = cri.ExecRequest | cri.AttachRequest | cri.PortForwardRequest
+"""A request for a stream."""
 
 
 class BegunExec:
@@ -84,6 +90,8 @@ class RuntimeCore:
         self.store = store(self.settings, epoch_ns=epoch_ns)
         self.images = images(self.settings.images)
         self.files: set[str] = set()
+        self.stream_url: Callable[[StreamRequest], str] | None = None
+        """Gives the URL of a stream; None where none are served."""
 
     @property
     def now(self) -> int:
@@ -322,6 +330,10 @@ class RuntimeCore:
             self.store.finish(container, execution.ends_with)
         return BegunExec(container, execution, self.now, limit, self.files)
 
+    def say(self, container_id: str, text: str) -> None:
+        """Let the process of a running container write a line."""
+        self.store.logs.write(self._running(container_id), text, self.store.wall)
+
     def checkpoint_container(
         self, request: cri.CheckpointContainerRequest
     ) -> cri.CheckpointContainerResponse:
@@ -330,19 +342,26 @@ class RuntimeCore:
         return _CHECKPOINTED
 
     def exec(self, request: cri.ExecRequest) -> cri.ExecResponse:
-        """Refused in so many words: there is no streaming server behind the fake."""
+        """Where a command in a running container can be connected to."""
         self._running(request.container_id)
-        raise _no_streams("Exec", "; ExecSync works")
+        return cri.ExecResponse(url=self._stream("Exec", request))
 
     def attach(self, request: cri.AttachRequest) -> cri.AttachResponse:
-        """Refused like `exec`."""
+        """Where the main process of a running container can be connected to."""
         self._running(request.container_id)
-        raise _no_streams("Attach")
+        return cri.AttachResponse(url=self._stream("Attach", request))
 
     def port_forward(self, request: cri.PortForwardRequest) -> cri.PortForwardResponse:
-        """Refused like `exec`."""
+        """Where ports of a sandbox can be connected to."""
         self.sandbox(request.pod_sandbox_id)
-        raise _no_streams("PortForward")
+        return cri.PortForwardResponse(url=self._stream("PortForward", request))
+
+    def _stream(self, rpc: str, request: StreamRequest) -> str:
+        """The URL for that; refused in so many words where no streaming server stands beside the fake."""
+        if self.stream_url is None:
+            details = f"{rpc} is not supported: this runtime serves no streams"
+            raise CallError(grpc.StatusCode.UNIMPLEMENTED, details)
+        return self.stream_url(request)
 
     # Looking up.
 
@@ -365,11 +384,6 @@ class RuntimeCore:
         if not container.is_running:
             raise failed_precondition(f"container {container_id} is {container.state_name}, not RUNNING")
         return container
-
-
-def _no_streams(rpc: str, instead: str = "") -> CallError:
-    details = f"{rpc} is not supported: this runtime serves no streams{instead}"
-    return CallError(grpc.StatusCode.UNIMPLEMENTED, details)
 
 
 # Empty answers are all alike.

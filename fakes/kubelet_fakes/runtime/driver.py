@@ -51,6 +51,7 @@ class Shell:
         self.remove_container = self._at_once(happens.remove_container)
         self.remove_sandbox = self._at_once(happens.remove_sandbox)
         self.jump_clock = self._at_once(happens.jump_clock)
+        self.say = self._at_once(core.say)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: int | None = None
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
@@ -157,7 +158,7 @@ class Shell:
         if not task.cancelled():
             task.exception()
 
-    def _exit_of(self, container_id: str) -> asyncio.Future[None]:
+    def exit_of(self, container_id: str) -> asyncio.Future[None]:
         """Done when the container has ended."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._exits.setdefault(container_id, []).append(ended)

@@ -1,6 +1,8 @@
 """What containers write to files of the node: logs and termination messages, through a hook."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from kubelet_fakes.runtime.records import Container
@@ -20,11 +22,27 @@ class HostFiles(Protocol):
         ...
 
 
+class NodeFiles:
+    """Files of this machine; `root` is where whoever names paths sees /."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def append(self, path: str, content: bytes) -> None:
+        """Add to a file, which is made if it is not there, as is its folder."""
+        file = self._root / path.removeprefix("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab") as opened:
+            opened.write(content)
+
+
 class Logs:
     """Writes for containers; without files it writes nothing."""
 
     def __init__(self, files: HostFiles | None = None) -> None:
         self.files = files
+        self.listeners: dict[Callable[[str], None], str] = {}
+        """Who is told each line that a container writes, with the id of the container."""
 
     def open(self, container: Container) -> None:
         """Make the container's log file, if it has one; there already is fine."""
@@ -33,9 +51,16 @@ class Logs:
 
     def say(self, container: Container, at_ns: int) -> None:
         """Write what the container says when it starts."""
+        for line in container.script.says:
+            self.write(container, line, at_ns)
+
+    def write(self, container: Container, line: str, at_ns: int) -> None:
+        """Let the container write a line."""
         if self.files is not None and container.log_path:
-            for line in container.script.says:
-                self.files.append(container.log_path, log_line(line, at_ns))
+            self.files.append(container.log_path, log_line(line, at_ns))
+        for listener, container_id in self.listeners.items():
+            if container_id == container.id:
+                listener(line)
 
     def write_termination_message(self, container: Container) -> None:
         """Write the container's termination message into the file that is mounted for it."""

@@ -20,6 +20,7 @@ What is executed in a container:
 - `x CODE SECONDS [bytes=N]`: ends with `CODE` after `SECONDS`, with N bytes of output.
 - `xf FILE`: ends at once, with 0 if the runtime has the file and 1 if not.
 - `end CODE`: lets the container's main process end with `CODE`, and goes with it.
+- `echo TEXT`: ends at once with this output.
 - Anything else ends at once with 0.
 """
 
@@ -139,6 +140,8 @@ def _execution(words: tuple[str, ...]) -> Execution:
             return Execution(file=file)
         case ("end", code):
             return Execution(ends_with=int(code))
+        case ("echo", *said):
+            return Execution(output=f"{' '.join(said)}\n".encode())
         case ("x" | "xf" | "end", *_):
             raise ValueError("expected `x CODE SECONDS [bytes=N]`, `xf FILE` or `end CODE`")
         case _:

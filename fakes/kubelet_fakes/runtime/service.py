@@ -14,7 +14,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,7 +159,7 @@ class FakeRuntime(Shell):
         self, container_id: str, reply: cri.StopContainerResponse
     ) -> cri.StopContainerResponse:
         while self.core.is_stopping(container_id):
-            await self._exit_of(container_id)
+            await self.exit_of(container_id)
         return reply
 
     def execute(
@@ -169,8 +169,15 @@ class FakeRuntime(Shell):
         begun = self.core.begin_exec(request)
         return begun.result() if begun.ends_at_ns <= self.core.now else self._once_executed(begun)
 
+    async def run_in(self, container_id: str, words: Sequence[str]) -> cri.ExecSyncResponse:
+        """What becomes of a command in a container, without a call."""
+        self._advance()
+        reply = self.execute(cri.ExecSyncRequest(container_id=container_id, cmd=words))
+        self._arm()
+        return reply if isinstance(reply, cri.ExecSyncResponse) else await reply
+
     async def _once_executed(self, begun: BegunExec) -> cri.ExecSyncResponse:
-        ended = self._exit_of(begun.container.id)
+        ended = self.exit_of(begun.container.id)
         seconds = (begun.ends_at_ns - self.core.now) / _NS
         await asyncio.wait([ended], timeout=seconds)
         ended.cancel()

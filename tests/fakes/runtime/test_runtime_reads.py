@@ -2,7 +2,7 @@
 
 import pytest
 from cri_api.v1 import api_pb2 as cri
-from cri_node import Node, refused
+from cri_node import Node
 
 
 async def test_unchanged_replies_are_the_same_message(node: Node) -> None:
@@ -39,14 +39,6 @@ async def test_file_system_and_statistics(node: Node) -> None:
     assert stats.cpu.usage_core_nano_seconds.value == pytest.approx(100_000_000, abs=10)
     assert (await node.runtime.ContainerStats(request)).stats == stats
     assert pod.linux.containers[0] == stats
-
-
-async def test_streams_are_refused_in_so_many_words(node: Node) -> None:
-    """Exec says that there are no streams, and that ExecSync works."""
-    request = cri.ExecRequest(container_id=await node.running())
-    error = await refused(node.runtime.Exec(request), "UNIMPLEMENTED")
-
-    assert "ExecSync works" in (error.details() or "")
 
 
 async def test_verbose_statuses_have_details(node: Node) -> None:

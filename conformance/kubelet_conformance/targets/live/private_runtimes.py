@@ -24,7 +24,9 @@ from kubelet_conformance.targets.live.namespaces import Scope
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.faults import Faults
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
+from kubelet_fakes.runtime.logs import NodeFiles
 from kubelet_fakes.runtime.serving.server import RuntimeServer
+from kubelet_fakes.runtime.serving.streams import StreamServer
 from kubelet_reference.server.host.system_clock import WallClock
 
 CONTAINERD_CONTROLS = frozenset({"set_file", "add_image", "publish_image"})
@@ -93,7 +95,7 @@ class OwnFake:
 
     def write_below(self, root: Path) -> None:
         """Let containers write files: a kubelet counts restarts by their logs, and reads last words."""
-        self._runtime.core.store.logs.files = _NodeFiles(root)
+        self._runtime.core.store.logs.files = NodeFiles(root)
 
     def control(self, recorder: Recorder) -> FakeRuntimeControl:
         """The control of it; what it does by itself goes onto this record."""
@@ -124,25 +126,11 @@ class ScopedFakeControl:
         return getattr(self._control, name)
 
 
-class _NodeFiles:
-    """Files of the node, as containers write them; `root` is where its kubelet sees /."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def append(self, path: str, content: bytes) -> None:
-        """Add to a file, which is made if it is not there, as is its folder."""
-        file = self._root / path.removeprefix("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("ab") as opened:
-            opened.write(content)
-
-
 @asynccontextmanager
 async def own_fake(socket: Path) -> AsyncGenerator[OwnFake]:
     """One that listens for as long as the context is open."""
     clock = WallClock()
     core = RuntimeCore(epoch_ns=clock.wall_ns() - round(clock.monotonic() * 1e9))
     runtime = FakeRuntime(core, clock)
-    async with RuntimeServer(runtime, socket):
+    async with StreamServer(runtime), RuntimeServer(runtime, socket):
         yield OwnFake(runtime, socket, clock)
