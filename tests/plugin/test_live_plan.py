@@ -110,7 +110,7 @@ def test_rehearsal_of_a_scenario_that_fails() -> None:
         ("sync.new_pod_goes_step_by_step", ""),
         ("bugs.orphan_is_stopped_with_its_sandbox", "a file cannot be removed with a grace period"),
         ("events.events_need_no_listener", "an outage of it"),
-        ("admission.memory_counts", "a kubelet whose memory_bytes can be set"),
+        ("garbage.only_so_many_dead_containers_stay", "a kubelet whose maximum_dead_containers can be set"),
     ],
 )
 def test_needs_of_a_manifest_folder_are_known_before(name: str, refused: str) -> None:
@@ -118,7 +118,7 @@ def test_needs_of_a_manifest_folder_are_known_before(name: str, refused: str) ->
     found = dry_run(every_scenario()[name], name, Choice(kubelet="reference-process"), {}, by_files=True)
 
     assert found.refused.removeprefix("an API server: ") == refused
-    assert placed(Scenario(), found, 120, OWN | {"inject"}).reason.endswith(refused)
+    assert placed(Scenario(), found, 600, OWN | {"inject"}).reason.endswith(refused)
 
 
 def test_liars_are_for_scripted_runtimes() -> None:

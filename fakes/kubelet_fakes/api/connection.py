@@ -51,6 +51,8 @@ class Connection(Client):
     def __init__(self, core: ApiCore, name: str = "kubelet") -> None:
         self.on_answer: list[Callable[[Answer], None]] = []
         """Each is called with every request but watches, once it has ended."""
+        self.watched: set[str] = set()
+        """The resources of which a watch was opened."""
         self.faults = Faults(check, lambda: core.now_ns() / 1e9)
         self.faults.on_change = self._change_watches
         self._clock = LoopClock()
@@ -111,6 +113,7 @@ class Connection(Client):
         if active is not None and active.fault.effect is not Effect.AFTER:
             raise _error_of(active.fault)
         watch = self._core.open_watch(request)
+        self.watched.add(request.resource)
         if active is not None:
             watch.stop(injected(active.fault.code, active.fault.message))
         watch.be_late(self.faults.delay_of(*_named(request)))

@@ -52,12 +52,17 @@ def python(script: str, *arguments: str, **more: Any) -> KubeletTarget:
     return KubeletTarget(command=command, name="odd", **more)
 
 
+AT_URL = 'staticPodURL: "{url}"\nhttpCheckFrequency: 100ms\n'
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize(("pods", "config"), [("folder", ""), ("url", AT_URL)])
 @on_loop
-async def test_reference_process_lives_and_leaves_nothing(tmp_path: Path) -> None:
-    """Pods come and go by files, statuses and events are seen, it is killed and started, all is cleared."""
+async def test_reference_process_lives_and_leaves_nothing(tmp_path: Path, pods: Any, config: str) -> None:
+    """Pods come and go in a folder or at a URL, all is seen; it is killed and started; all is cleared."""
     async with bench_in(tmp_path) as bench:
-        async with bench.node(reference_process()) as node:
+        target = reference_process()
+        async with bench.node(replace(target, pods=pods, config=target.config + config)) as node:
             await node.kubelet.start()
             stored = node.api.create({"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": SPEC})
             await bench.until(lambda: "Running" in bench.phases())

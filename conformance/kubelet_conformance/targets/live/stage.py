@@ -45,13 +45,11 @@ _NODES_MAX = {_FAKE: 24, _CONTAINERD: 3}
 """On how many runtimes lives are played at a time: each takes one kubelet, and these can be many."""
 _MISSING = (
     (frozenset({PLUGIN_USE}), "a plugin of dynamic resources"),
-    (frozenset({"api.resize"}), "pods with cgroups of their own, to resize them"),
     (frozenset({"api.remove Node", "kubelet.start"}), "a kubelet that does not register its node"),
 )
-"""What uses of controls need, and kubelets that are none of ours do not have.
-
-They run without a cgroup for each pod, as they share a machine; without it a resize ends some of them.
-"""
+"""What uses of controls need, and kubelets in processes of their own do not have."""
+_MISSING_OF_FOREIGN = ((frozenset({"api.resize"}), "pods with cgroups of their own, to resize them"),)
+"""Such kubelets share a machine, and run without a cgroup for each pod; a resize ends some of them so."""
 _IN_TURN = (
     "nodes are run in turn, as kubelets side by side take each other's /var/lib/kubelet/device-plugins:"
     " each can have its own beside the fake runtime, and where Linux lets this user make mount namespaces"
@@ -101,10 +99,11 @@ class WallStage:
         return self._process is not None and self._process.pods != "api"
 
     def missing(self, uses: Collection[str]) -> str:
-        """What a foreign kubelet lacks for such uses of controls, to follow "needs"; "" if nothing."""
-        if self._process is None or not self._choice.is_foreign:
+        """What a kubelet in its own process lacks for these uses, to follow "needs"; "" if nothing."""
+        if self._process is None:
             return ""
-        return next((what for needed, what in _MISSING if needed <= set(uses)), "")
+        missing = (*_MISSING, *_MISSING_OF_FOREIGN) if self._choice.is_foreign else _MISSING
+        return next((what for needed, what in missing if needed <= set(uses)), "")
 
     @property
     def controls(self) -> frozenset[str]:

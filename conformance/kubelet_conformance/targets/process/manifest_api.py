@@ -54,7 +54,7 @@ class FilesAtUrl:
 
     def _serve(self) -> None:
         pods = {"apiVersion": "v1", "kind": "PodList", "items": list(self._pods.values())}
-        self._manifests.serve(_OK, json.dumps(pods))
+        self._manifests.serve(_OK, json.dumps(pods) if self._pods else "")
 
 
 class FolderApi(ApiControl):

@@ -31,9 +31,10 @@ class ServedApi:
         counts = version >= _GENERATIONS_SINCE
         self._core = ApiCore(WallClock().wall_ns, unique_uids(), pod_generations=counts)
         recorded = RecordedApi(self._core, recorder, node_name)
+        self._connection = recorded.connection
         self.world = recorded.world
         self._core.on_change.append(self._record_event)
-        self._server = ApiServer(recorded.connection)
+        self._server = ApiServer(self._connection)
 
     async def __aenter__(self) -> Self:
         """Listen on a free port."""
@@ -58,7 +59,8 @@ class ServedApi:
         conditions = at(node, "status", "conditions") or ()
         ready = next((each for each in conditions if each["type"] == "Ready"), EMPTY)
         if ready.get("status") == "True":
-            return ""
+            # Its other sources are there at once: what is in them would be seen long before the pods here.
+            return "" if "pods" in self._connection.watched else "watch its pods at its API server"
         return f"report node {self._node_name} as ready: {ready.get('message', 'it says nothing')}"
 
     def _why_unregistered(self) -> str:
