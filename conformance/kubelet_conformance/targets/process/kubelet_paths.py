@@ -134,7 +134,7 @@ def configuration(target: KubeletTarget, places: Places, settings: Mapping[str, 
     if unknown:
         raise NotPossibleError(unknown)
     found: Json = yaml.safe_load(places.filled(target.config))
-    gates = {**(found.get(_GATES) or {}), **target.overrides.get(_GATES, {})}
+    gates: Json = {**(found.get(_GATES) or {}), **target.overrides.get(_GATES, {})}
     found.update({**target.overrides, _GATES: gates} if gates else target.overrides)
     for name, value in settings.items():
         if name not in _FIELDS:
