@@ -134,7 +134,7 @@ async def test_url_is_good_once_and_for_websockets(tmp_path: Path) -> None:
         ask = cri.ExecRequest(container_id=it.app, cmd=["echo"])
         url = (await it.runtime.Exec(ask)).url
         headers = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
-        async with it.session.get(url, headers=headers) as answer:
+        async with it.session.post(url, headers=headers) as answer:
             spdy = answer.status, await answer.text()
         async with it.session.get(url) as answer:
             again = answer.status

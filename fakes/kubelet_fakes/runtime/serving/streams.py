@@ -40,7 +40,7 @@ class StreamServer:
         self._runtime = runtime
         self._asked: dict[str, StreamRequest] = {}
         application = web.Application()
-        application.router.add_get("/{token}", self._serve)
+        application.router.add_route("*", "/{token}", self._serve)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
         self._url = ""
 
