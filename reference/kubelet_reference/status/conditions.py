@@ -148,7 +148,7 @@ def _closed(gate: str, conditions: list[PodCondition] | None) -> str:
 
 
 def ended_conditions(phase: str) -> tuple[PodCondition, PodCondition]:
-    """ContainersReady and Ready as every status with a terminal phase must have them (TERM-31)."""
+    """ContainersReady and Ready as a status with a terminal phase gets them where one is True (TERM-31)."""
     reason = POD_COMPLETED if phase == pods.SUCCEEDED else POD_FAILED
     return _false(CONTAINERS_READY, reason), _false(READY, reason)
 

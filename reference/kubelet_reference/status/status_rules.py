@@ -159,8 +159,12 @@ def _merged_conditions(stored: PodStatus, new: PodStatus, ended: datetime | None
 
 
 def _not_ready(status: PodStatus, stored: PodStatus, now: datetime) -> PodStatus:
-    """The status of an ended pod, not ready; a status that was set without conditions gets these two."""
+    """The status of an ended pod, not ready. One that says so already stays as it is, with its reason."""
     found = status.conditions or []
+    if not any(
+        one.status == "True" and one.type in {conditions.READY, conditions.CONTAINERS_READY} for one in found
+    ):
+        return status
     for one in conditions.ended_conditions(status.phase or ""):
         known = conditions.condition((*found, *(stored.conditions or ())), one.type)
         same = known is not None and known.status == one.status

@@ -24,6 +24,8 @@ ORDERS = frozenset({_STARTS, _STOPS})
 _REMOVALS = frozenset({"RemoveContainer", "RemovePodSandbox"})
 _SCOPED_FILE = re.compile(r"\bxf kcrun-\d+\.")
 """A scenario on a node of many has files of its own, which its commands look for."""
+_FOREIGN = re.compile(r" [\w.-]+/\S+=\S+")
+"""A condition of somebody else, whose name has a domain."""
 _NUMBER = re.compile(r"-(\d+)")
 
 
@@ -35,11 +37,13 @@ class PodLife:
         marks: what the scenario did to the pod, and to the kubelet: at each of them a wait of it has ended.
         streams: its calls, each stream in order.
         statuses: its statuses in order, without times.
+        calls: all that it did for its containers and sandboxes, in order.
     """
 
     marks: list[Step] = field(default_factory=list[Step])
     streams: dict[Stream, list[Step]] = field(default_factory=dict[Stream, list[Step]])
     statuses: list[Step] = field(default_factory=list[Step])
+    calls: list[Step] = field(default_factory=list[Step])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,16 @@ class Life:
             if step.what == "pod":
                 found[_pod(step)].marks.append(step)
             elif step.what == "status" and not step.detail.endswith("| "):
-                found[_pod(step)].statuses.append(step)
+                found[_pod(step)].statuses.append(replace(step, detail=_FOREIGN.sub("", step.detail)))
             elif step.what in MUTATING and (step.namespace or not self.is_shared):
-                _add(found[_pod(step) if step.namespace else ""].streams, step)
-        for life in found.values():
+                life = found[_pod(step) if step.namespace else ""]
+                life.calls.append(step)
+                _add(life.streams, step)
+        for name, life in found.items():
             life.marks[:] = sorted([*life.marks, *kubelet], key=lambda each: place[id(each)])
-        return {name: replace(life, streams=_with_orders(life.streams)) for name, life in found.items()}
+            life.streams[name, _STARTS, ""] = _starts(life.calls)
+            life.streams[name, _STOPS, ""] = _stops(life.calls)
+        return found
 
     def _kubelet_marks(self) -> list[Step]:
         """What was done to the kubelet, but for its first start and its end, which each life has."""
@@ -165,20 +173,16 @@ def _add(streams: dict[Stream, list[Step]], step: Step) -> None:
     else:
         name = (pod, whom, "")
     stream = streams.setdefault(name, [])
+    if step.what == "ExecSync" and step.role != "hook" and "->" not in step.detail:
+        return
     if step.what == "StopPodSandbox" and any(each.line == step.line for each in stream):
         return
     if not (stream and stream[-1].line == step.line):
         stream.append(step)
 
 
-def _with_orders(streams: dict[Stream, list[Step]]) -> dict[Stream, list[Step]]:
-    """The streams, and the orders between containers that contracts demand.
-
-    Containers are made in the order of the manifest in each sandbox, init containers first. At the end the
-    sidecars are stopped after all others, in turn, and the sandbox last.
-    """
-    own = [each for (_, _, about), stream in streams.items() if not about for each in stream]
-    calls = sorted(own, key=lambda each: each.t)
+def _starts(calls: list[Step]) -> list[Step]:
+    """The order in which containers are first made in each sandbox, as the manifest has them."""
     starts: list[Step] = []
     begun: set[str] = set()
     for each in calls:
@@ -188,14 +192,14 @@ def _with_orders(streams: dict[Stream, list[Step]]) -> dict[Stream, list[Step]]:
         elif each.what == "CreateContainer" and each.role != "ephemeral" and whom not in begun:
             begun.add(whom)
             starts.append(replace(each, what="first made:", whom=whom, detail=""))
-    if not calls:
-        return streams
-    pod = _pod(calls[0])
-    return {**streams, (pod, _STARTS, ""): starts, (pod, _STOPS, ""): _stops(calls)}
+    return starts
 
 
 def _stops(calls: list[Step]) -> list[Step]:
-    """The stops since the last start before each stop of a sandbox, those of app containers as one."""
+    """The order of stops at the end of each sandbox: sidecars in turn, after all others, then the sandbox.
+
+    The stops of app containers, whose order is free, count as one.
+    """
     found: list[Step] = []
     since: list[Step] = []
     for each in calls:

@@ -101,6 +101,8 @@ class _Pair:
     def _stream(self, name: Stream) -> Iterator[tuple[float, Parting]]:
         about = " ".join(filter(None, name[1:]))
         one, other = (self._compared(side, name) for side in (0, 1))
+        if name[2].startswith("`") and (_passes_through(one, other) or _passes_through(other, one)):
+            return
         both = list(zip(one, other, strict=False))
         for at, (left, right) in enumerate(both):
             cut = at == len(both) - 1 and (_is_cut(left, right) or _is_cut(right, left))
@@ -182,6 +184,12 @@ def _common(one: list[str], other: list[str]) -> int:
     """How many they have in common at the beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _passes_through(one: list[Step], other: list[Step]) -> bool:
+    """Whether the first has all outcomes of the second: some come and go between two turns of a probe."""
+    rest = iter(each.line for each in one)
+    return bool(other) and all(each.line in rest for each in other)
 
 
 def _is_cut(one: Step, other: Step) -> bool:
