@@ -67,7 +67,7 @@ SHOWN: dict[str, Shown] = {
     "stops_sidecars_in_order": Shown("sidecar_end.sidecars_go_last_and_in_reverse", "1.29", "SIDECAR-12"),
     "restarts_changed_sidecars": Shown("sidecar.changed_sidecar_is_replaced", "1.32", "SIDECAR-20"),
     "network_ready_at_once": Shown("conditions.slow_pull_in_a_ready_sandbox", "1.35", "COND-07"),
-    "marks_disruptions": Shown("admission.pod_of_the_system_gets_its_room", "1.26", "COND-08"),
+    "marks_disruptions": Shown("eviction.greediest_pod_goes_and_the_others_stay", "1.26", "COND-08"),
     "evicts_at_once": Shown("eviction.hard_eviction_is_quick", "1.31", "EVICT-03"),
     "shutdown_awaits_volumes": Shown("shutdown.next_group_waits_for_volumes", "1.32", "SHUT-03"),
     "runs_sidecars": Shown("sidecar.sidecars_are_refused_without_their_gate", "1.28", "SIDECAR-01"),

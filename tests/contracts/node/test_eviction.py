@@ -11,6 +11,8 @@ from twice import detects
 
 from kubelet_conformance.contract.verdicts import Verdict
 
+NOT_EXERCISED = Verdict.NOT_EXERCISED
+
 LIMITED = [{"name": "c1", "image": "img:1", "resources": {"limits": {"ephemeral-storage": "1Gi"}}}]
 
 
@@ -179,6 +181,19 @@ def test_disruption_is_marked(*, mark: bool, stays: bool, verdict: Verdict) -> N
     stop(s, web)
     web.fails("Evicted", mark=mark)
     web.fails("Evicted", mark=mark and stays)
+    s.stop_here()
+
+    assert s.judge("COND-08").verdict is verdict
+
+
+@pytest.mark.parametrize(("version", "verdict"), [("1.27", NOT_EXERCISED), ("1.28", BROKEN)])
+def test_preemption_is_marked_later(version: str, verdict: Verdict) -> None:
+    """COND-08: the end of a pod that was preempted has no mark before 1.28."""
+    s = configured_node(version)
+    web = run(s)
+    evict(s, web, "Preempting")
+    stop(s, web)
+    web.fails("Preempting", mark=False)
     s.stop_here()
 
     assert s.judge("COND-08").verdict is verdict

@@ -6,6 +6,7 @@ from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.verdicts import Verdict
 
+NOT_EXERCISED = Verdict.NOT_EXERCISED
 AWAY, BACK = "the API server is away", "healed: the API server is back"
 
 
@@ -56,3 +57,19 @@ def test_waiting_pod_ends_without_a_call(how: str, verdict: Verdict) -> None:
         s.run_sandbox(other)
 
     assert s.judge("WORK-28").verdict is verdict
+
+
+@pytest.mark.parametrize(("forgets", "verdict"), [(False, BROKEN), (True, NOT_EXERCISED)])
+def test_ended_pod_may_be_forgotten(*, forgets: bool, verdict: Verdict) -> None:
+    """WORK-23: what housekeeping has forgotten while its file was gone may run again."""
+    s, web, sandbox, c1 = running(source="file", policy="Never")
+    s.exited(c1, 1)
+    stop = s.begin("StopPodSandbox", {"pod_sandbox_id": sandbox.id})
+    s.unset(web)
+    if forgets:
+        s.wait(1).call("ListPodSandbox", {"filter": {"state": {}}}, {})
+    s.wait(1).set(web)
+    s.wait(5).end("StopPodSandbox", stop)
+    s.run_sandbox(web, attempt=1)
+
+    assert s.judge("WORK-23").verdict is verdict

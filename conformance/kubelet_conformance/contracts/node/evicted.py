@@ -17,6 +17,7 @@ _RESOURCES = ("memory", "ephemeral-storage", "inodes", "pids", "EmptyDir")
 _DISRUPTED = frozenset({"Evicted", "Preempting", "Terminated"})
 _MARK = "DisruptionTarget"
 _BY_KUBELET = "TerminationByKubelet"
+_MARKS_PREEMPTED_SINCE = 1, 28
 
 
 class _Ran(Note):
@@ -155,9 +156,11 @@ def _is_disrupted(m: Moment, pod: Pod, now: PodStatus) -> bool:
 @contract("COND-08", on=FINISHED, needs=(CRI, PODS, STATUS), versions=since("1.26"), clause="set")
 def disruption_is_marked(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """A pod that the kubelet has evicted, preempted or shut down has the condition DisruptionTarget, with
-    reason TerminationByKubelet, from its terminal status on.
+    reason TerminationByKubelet, from its terminal status on; one that was preempted, from 1.28 on.
     """
     if pod.finished or not _is_disrupted(m, pod, status):
+        return None
+    if status.reason == "Preempting" and m.kubernetes is not None and m.kubernetes < _MARKS_PREEMPTED_SINCE:
         return None
     mark = status.condition(_MARK)
     if mark is None or (mark.status, mark.reason) != ("True", _BY_KUBELET):

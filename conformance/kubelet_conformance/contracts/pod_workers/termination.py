@@ -1,5 +1,6 @@
 """WORK: terminations at unusual times or from unusual sources, and what a pod worker must do for each."""
 
+import math
 from collections.abc import Iterator
 
 from msgspec import field
@@ -21,7 +22,11 @@ from kubelet_conformance.contracts.facts.timing import (
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.contracts.tables.pod import ALLOWED, STAGES, Act, stage_seen
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
-from kubelet_conformance.trace.format.bodies import SandboxRequest, StopContainerRequest
+from kubelet_conformance.trace.format.bodies import (
+    ListPodSandboxRequest,
+    SandboxRequest,
+    StopContainerRequest,
+)
 from kubelet_conformance.trace.format.records import Disk
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 from kubelet_conformance.trace.world.views import Latest
@@ -62,12 +67,26 @@ class _StoppingSandbox(Note):
     again_seq: int = 0
     """Where the pod came back, having ended, while one of them still lasted."""
     again_t: float = 0.0
+    went_t: float = 0.0
+
+
+class _Housekeeping(Note):
+    """When the node's housekeeping last asked what runs."""
+
+    t: float = -math.inf
+
+
+@observer(on=call("ListPodSandbox"))
+def _housekeeping_is_remembered(m: Moment) -> None:
+    """Remember when housekeeping asked for the sandboxes that are ready."""
+    if m.request(ListPodSandboxRequest).filter.state is not None:
+        m.node.note(_Housekeeping).t = m.t
 
 
 @contract("WORK-23", on=_MAKING, needs=(CRI, PODS), versions=since("1.23"), clause="nothing")
 def ended_pod_does_not_come_again(m: Moment, pod: Pod) -> Findings:
     """A static pod that comes back to its source under the same UID, when its run is over and it is being
-    cleaned up, is not started again.
+    cleaned up, is not started again. Housekeeping forgets the status of a pod that no source has.
     """
     kept = pod.note(_StoppingSandbox)
     if not kept.again_seq:
@@ -85,11 +104,12 @@ def ended_pods_stayed_away(m: Moment) -> Iterator[Finding]:
 
 
 @observer(on=pod_unset())
-def _departures_are_remembered(_: Moment, pod: Pod) -> None:
+def _departures_are_remembered(m: Moment, pod: Pod) -> None:
     """Remember how far the termination of a pod was when it left its source."""
     if pod.static:
         kept = pod.note(_StoppingSandbox)
         kept.ids, kept.again_seq = _sandbox_stops(pod) if _is_over(pod) else frozenset(), 0
+        kept.went_t = m.t
 
 
 @observer(on=pod_set())
@@ -98,7 +118,7 @@ def _returns_are_remembered(m: Moment, pod: Pod, manifest: Manifest) -> None:
     if not pod.static or pod.wanted or manifest.metadata.uid != pod.uid:
         return
     kept = pod.note(_StoppingSandbox)
-    if kept.ids & _sandbox_stops(pod):
+    if kept.ids & _sandbox_stops(pod) and m.node.note(_Housekeeping).t < kept.went_t:
         kept.again_seq, kept.again_t = m.seq, m.t
 
 

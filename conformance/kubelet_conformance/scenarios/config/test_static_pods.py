@@ -106,6 +106,7 @@ async def test_no_mirror_without_a_node(node: Node) -> None:
     """While the node's object is missing no mirror is made, and the static pod runs all the same."""
     await node.run(name="bound")
     with node.without_node_object():
+        await node.wait(2)
         web = node.want_static(pod())
         await web.until_started("c1")
         await node.wait(30)
@@ -131,7 +132,8 @@ async def test_deleted_mirror_is_made_again(node: Node) -> None:
     await node.wait(25)
     await web.until_phase("Running")
     web.delete(0)
-    await web.until_phase("Running")
+    # The next resync at the latest makes it.
+    await web.until_phase("Running", within=100)
 
 
 @witness("STATIC-13")
@@ -169,9 +171,12 @@ async def test_api_pod_of_the_same_name_is_not_blocked(node: Node) -> None:
     """A pod at the API server with a static pod's full name runs beside it."""
     await node.wait(2)
     with node.without_node_object():
+        await node.wait(2)
         node.want_static(pod())
         await node.static("web").until_started("c1")
         await node.wait(3)
+    # A kubelet reports anew what room the node has.
+    await node.wait(3)
     bound = node.want(pod(name=f"web-{node.name}"))
     await bound.until_started("c1", within=10)
     await node.wait(5)

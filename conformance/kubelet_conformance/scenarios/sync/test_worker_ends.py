@@ -25,7 +25,8 @@ async def test_ended_static_pod_does_not_come_again(node: Node) -> None:
         await job.until_called("StopPodSandbox", done=False)
         node.runtime.remove_container(job.container("c1").id)
         node.manifests.remove("web.yaml")
-        await node.wait(2)
+        # Housekeeping, every 2 s, would have its status forgotten.
+        await node.wait(0.2)
         node.want_static(pod(container("c1", "exit 1 2"), restart="Never", metadata={"uid": _UID}))
         await node.wait(30)
 
