@@ -8,6 +8,7 @@ from typing import Any
 
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.trace.format.errors import BadInputError
+from kubelet_conformance.trace.format.json_values import items_of
 
 _CAUSES = ("baseline", "upstream bug", "version", "timing")
 _FORM = (
@@ -42,8 +43,8 @@ def read_known(path: str) -> dict[str, Known]:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise KnownError(f"{path}: cannot be read: {error}; {_FORM}") from None
-    rows: Any = document.get("difference")
-    if not isinstance(rows, list) or set(document) != {"difference"}:
+    rows = items_of(document, "difference")
+    if not rows or set(document) != {"difference"}:
         raise KnownError(f"{path}: holds no [[difference]] entries alone; {_FORM}")
     found = [_entry(path, row) for row in rows]
     return {each.scenario: each for each in found}

@@ -198,6 +198,8 @@ class _Reading:
                 return made.sandbox_config.metadata.namespace, kind
             case "PullImage":
                 return moment.request(PullImageRequest).sandbox_config.metadata.namespace, ""
+            case _:
+                pass
         if moment.pod is not None:
             kind = "" if moment.container is None else moment.container.kind
             self.owners[asked] = moment.pod.namespace, kind
