@@ -34,7 +34,7 @@ def test_refused_pod_is_reported_and_left_alone(wrong: str) -> None:
         s.run_sandbox(web)
     if wrong == "revived":
         s.status(web, "Pending")
-    s.wait(5).stop_here()
+    s.wait(6).stop_here()
 
     assert s.judge("ADMIT-02").verdict is (BROKEN if wrong else KEPT)
 

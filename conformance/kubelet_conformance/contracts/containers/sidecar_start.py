@@ -15,7 +15,7 @@ from kubelet_conformance.contracts.facts.kills import stopped_for_itself
 from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, new_pod, stop_asked
 from kubelet_conformance.contracts.facts.status import is_lost
-from kubelet_conformance.contracts.facts.timing import REACTION
+from kubelet_conformance.contracts.facts.timing import REACTION, STATUS_BATCH
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Manifest, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 
@@ -50,7 +50,8 @@ def refused_without_the_gate(m: Moment, manifest: Manifest) -> Findings:
 
     return answered(
         by=status().where(refused),
-        within=REACTION,
+        # A kubelet that starts holds a final phase back until it has synced all pods, and writes it then.
+        within=STATUS_BATCH + REACTION,
         unless=TERMINATION_ASKED.either(status().where(ends)),
         not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,

@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
 from kubelet_conformance.contracts.tables.table import Row
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Kind, PodStatus
 from kubelet_conformance.trace.format.records import Call, Reply
+from kubelet_conformance.trace.world.disruption import disruption_of
 from kubelet_conformance.trace.world.in_flight import LISTS, since_when_at_work
 from kubelet_conformance.trace.world.mirror_pods import Mirror
 from kubelet_conformance.trace.world.resolve import LATE_SECONDS
@@ -144,7 +145,13 @@ class _Looked:
             found = _entries(m, pod, status)
             if status.conditions and not may_be_older(m, pod):
                 self.entries = found
-                self.written = _written(m, pod, status)
+                self.written = None if _undoes_an_end(pod, status) else _written(m, pod, status)
+
+
+def _undoes_an_end(pod: Pod, status: PodStatus) -> bool:
+    """Exit codes of 0 have made a preempted pod Succeeded: ADMIT-08 judges that, and no table decides it."""
+    ended = disruption_of(pod)
+    return ended is not None and ended.reason == "Preempting" and status.phase == "Succeeded"
 
 
 def record_with(m: Moment, container_id: str) -> Container | None:

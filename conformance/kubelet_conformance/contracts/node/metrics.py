@@ -1,5 +1,6 @@
 """METRIC: the kubelet's counters, compared with the calls of the trace."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ _TYPES = {
 }
 _CODES = START_ERRORS - {"CrashLoopBackOff"}
 """Why a start that was tried may have failed: one that the back-off refuses was not tried."""
+_ANSWER_SECONDS = 0.1
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})?")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -47,6 +49,8 @@ class _Counted:
         """Containers that could not be made or started, by type."""
         self.ran: Counter[str] = Counter()
         """Containers that were started, by type."""
+        self.looked_t = -math.inf
+        """When an image was last looked for, which each try begins with."""
 
 
 def _samples(m: Moment, name: str) -> Iterator[tuple[dict[str, str], float]]:
@@ -123,6 +127,8 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
         return
     # What is tried just now may be pulling its image, be made, be started, or run its hook.
     going = any(pod.calls_open for pod in m.world.pods.values())
+    # A process's answer is read a moment after it was written, and a refused pull has no call of its own.
+    going |= m.header.clock == "wall" and m.t - counted.looked_t <= _ANSWER_SECONDS
     if started < tried or errors < missed:
         reported = f"{started:g} {kind} started and {errors:g} failed by the metrics"
         yield broken(f"{reported}, at least {tried} and {missed} by the calls")
@@ -130,6 +136,11 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
         yield broken(f"{started - errors:g} {kind} started well by the metrics, {ran} by the calls")
     else:
         yield KEPT
+
+
+@observer(on=done("ImageStatus"))
+def _image_is_looked_for(m: Moment) -> None:
+    m.node.note(_Counted).looked_t = m.t
 
 
 @observer(

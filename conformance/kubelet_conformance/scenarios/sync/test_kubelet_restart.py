@@ -166,7 +166,7 @@ async def test_pods_are_admitted_again(node: Node) -> None:
 @witness("RESTARTKUBELET-02")
 async def test_older_pod_gets_the_port_of_a_running_one(node: Node) -> None:
     """A pod that runs is admitted anew after a restart, and an older one that came meanwhile goes first."""
-    ported = container(ports=[{"containerPort": 80, "hostPort": 8080}])
+    ported = container(command="run stopcode=143", ports=[{"containerPort": 80, "hostPort": 8080}])
     node.api.create_unbound(pod(ported, name="older"))
     await node.wait(2)
     newer = await node.run(ported, name="newer")
