@@ -1,5 +1,7 @@
 """The comparison accepts what two kubelets may do differently, and nothing else."""
 
+from dataclasses import replace
+
 import pytest
 
 from kubelet_conformance.campaigns.comparison.lives import Life
@@ -61,7 +63,14 @@ def life(seen: str, ends: float = 90.0) -> Life:
         t, what, whom, detail = (*each.strip().split(maxsplit=3), "", "")[:4]
         steps.append(Step(float(t), what, whom, detail, "default", "app" if "/" in each else ""))
     return Life(
-        "start.one", "kubelet", "1.36", is_virtual=False, is_shared=False, steps=tuple(steps), ends=ends
+        "start.one",
+        "kubelet",
+        "1.36",
+        is_virtual=False,
+        is_shared=False,
+        is_served=False,
+        steps=tuple(steps),
+        ends=ends,
     )
 
 
@@ -73,6 +82,14 @@ def test_what_may_differ_is_no_parting(case: str) -> None:
 
     assert first_parting(one, other) is None
     assert first_parting(other, one) is None
+
+
+def test_a_kubelet_may_show_an_end_before_it_writes_it() -> None:
+    """Where one side is what the kubelet serves, a terminal phase that the other holds back is no parting."""
+    one, other = (life(f"9 status web {phase} | A=True") for phase in ("Failed", "Running"))
+
+    assert first_parting(replace(one, is_served=True), other) is None
+    assert first_parting(one, other) is not None
 
 
 @pytest.mark.parametrize("case", PARTED)

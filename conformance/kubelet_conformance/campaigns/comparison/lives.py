@@ -56,6 +56,7 @@ class Life:
         kubernetes: its version as "1.36", "" where that is not known.
         is_virtual: time was simulated.
         is_shared: other scenarios were played on the node too.
+        is_served: statuses are as the kubelet itself serves them, before a terminal phase is held back.
         steps: all that was seen, in order; times are those of the node.
         ends: when it ended.
     """
@@ -65,6 +66,7 @@ class Life:
     kubernetes: str
     is_virtual: bool
     is_shared: bool
+    is_served: bool
     steps: tuple[Step, ...]
     ends: float
 
@@ -121,6 +123,7 @@ def lives(path: Path, content: bytes | None = None) -> list[Life]:
                     header.kubernetes or "",
                     header.clock == "virtual",
                     shared,
+                    header.channels.api == "served",
                     tuple(_renamed(own, header.node or "")),
                     ends,
                 )

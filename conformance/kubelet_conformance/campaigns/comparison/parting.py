@@ -22,6 +22,7 @@ _SLACK_OF_REMOVALS_SECONDS = 70.0
 _GOES = re.compile(r"(to be deleted, grace \d+|removed from \w+)$")
 _SOURCE = re.compile(r"(?<= wanted) from \w+")
 _TIMEOUT = re.compile(r"timeout (\d+)")
+_TERMINAL = ("Failed", "Succeeded")
 _TIMEOUT_SLACK_SECONDS = 2
 """What is left of a grace period depends on when its stop begins."""
 
@@ -77,6 +78,7 @@ class _Pair:
     def __init__(self, one: Life, other: Life, ours: PodLife, theirs: PodLife, name: str) -> None:
         self._scenario, self._name = one.scenario, name
         self._both = (ours, theirs)
+        self._holds_back_alike = one.is_served == other.is_served
         self._virtual = one.is_virtual and other.is_virtual
         count = _common([_done(each) for each in ours.marks], [_done(each) for each in theirs.marks])
         self._marks_part = count < min(len(ours.marks), len(theirs.marks))
@@ -141,7 +143,7 @@ class _Pair:
         for span in range(1, len(self._spans[0].begins) + 1):
             ends = [each.begins[span] if span < len(each.begins) else each.ends for each in self._spans]
             one, other = (self._status(side, ends[side]) for side in (0, 1))
-            if one is None or other is None:
+            if one is None or other is None or not (self._holds_back_alike or _both_go_on(one, other)):
                 continue
             if one.detail not in self._around(1, span) and other.detail not in self._around(0, span):
                 yield self._parted(f"status of {self._name}", one, other)
@@ -184,6 +186,11 @@ def _common(one: list[str], other: list[str]) -> int:
     """How many they have in common at the beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _both_go_on(one: Step, other: Step) -> bool:
+    """Whether neither status has a terminal phase."""
+    return not any(each.detail.startswith(_TERMINAL) for each in (one, other))
 
 
 def _passes_through(one: list[Step], other: list[Step]) -> bool:
