@@ -7,6 +7,7 @@ never happen is judged as usual.
 """
 
 import math
+from fnmatch import fnmatchcase
 
 from kubelet_conformance.contract.obligations import Obligation
 from kubelet_conformance.trace.format.records import ApiWrite, Call, Fault, Record, Reply
@@ -98,11 +99,13 @@ class LatenessPolicy:
         elif what.startswith(_EVENT_FAULT):
             self._event_withheld(record)
         else:
-            self._take_faulty_call(record.call, more)
+            for rpc in _TAKES_ITS_TIME:
+                if fnmatchcase(rpc, record.call):
+                    self._take_faulty_call(rpc, more)
 
     def _take_faulty_call(self, rpc: str, more: int) -> None:
         """Observe a fault of this RPC. One that may take long by itself is held up only while this lasts."""
-        if rpc in _TAKES_ITS_TIME and more > 0:
+        if more > 0:
             self._faulty.append(rpc)
         elif rpc in self._faulty:
             self._faulty.remove(rpc)

@@ -30,6 +30,16 @@ def test_a_struck_call_may_fail(contract: str, rpc: str, *, other: bool, healed:
     assert s.judge(contract).breaks == breaks
 
 
+@pytest.mark.parametrize(("calls", "breaks"), [("*", 0), ("List*", 0), ("Pull*", 1)])
+def test_a_star_stands_for_any_text(calls: str, breaks: int) -> None:
+    """CRI-09: a call that one of a kind is struck by may fail."""
+    s = TraceBuilder()
+    strike(s, calls, healed=False)
+    refuse(s, "ListContainers", {}, "INTERNAL")
+
+    assert s.judge("CRI-09").breaks == breaks
+
+
 @pytest.mark.parametrize(
     ("contract", "rpc", "request_", "error"),
     [

@@ -6,6 +6,7 @@ that of the API server and the disk is known from fault records only, and so nev
 
 import math
 from collections import Counter
+from fnmatch import fnmatchcase
 
 from kubelet_conformance.trace.format.bodies import StatusReply
 from kubelet_conformance.trace.format.records import Disk, Fault, Reply
@@ -112,7 +113,10 @@ class KubeletView:
     def has_injected_fault(self, m: Moment) -> bool:
         """Whether a fault was injected into calls like this one since it began."""
         rpc = m.call.rpc
-        return bool(self._faults.get(rpc)) or m.call.seq < self._faults_seq.get(rpc, 0)
+        return any(
+            (injected or m.call.seq < self._faults_seq.get(call, 0)) and fnmatchcase(rpc, call)
+            for call, injected in self._faults.items()
+        )
 
     def observe(self, m: Moment) -> None:
         """Observe one record with a key of OBSERVED."""
