@@ -425,7 +425,11 @@ class NewPod(msgspec.Struct, frozen=True):
         pod = m.pod or m.replaced
         if pod is not None:
             return pod.uid == self.uid if self.uid else self._called(pod)
-        return isinstance(m.record, Event) and self.name in m.record.message
+        event = m.record
+        if not isinstance(event, Event):
+            return False
+        named = (event.namespace, event.name) == (self.namespace, self.name)
+        return named or (not event.name and self.name in event.message)
 
     def _called(self, pod: Pod) -> bool:
         return pod.static and (pod.namespace, pod.name) == (self.namespace, self.name)

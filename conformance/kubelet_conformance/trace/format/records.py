@@ -189,6 +189,8 @@ class Event(_Line, frozen=True, tag="event"):
 
     reason: str
     uid: str = ""
+    namespace: str = ""
+    name: str = ""
     type: str = ""
     message: str = ""
     count: int = 1
