@@ -183,7 +183,8 @@ def test_host_is_unknown_without_the_nodes_object(
     """STATUS-16: a kubelet that finds no object of its node writes no hostIP."""
     if is_missing:
         s.record("fault", what="the node's object is missing")
-    tell_status(s, web, "Running", [runs(c1)], **(IP | {"hostIP": None}))
+    addresses: dict[str, Any] = {**IP, "hostIP": None}
+    tell_status(s, web, "Running", [runs(c1)], **addresses)
 
 
 @detects("STATUS-16")
