@@ -15,7 +15,7 @@ _NODES_A_SHARED_ONE = 8
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Expects so many `nodes` side by side, and so many scenarios at a time on one that is shared."""
+    """Expects this number of `nodes` side by side, and `concurrency` scenarios at a time on a shared one."""
 
     nodes: int
     concurrency: int

@@ -23,7 +23,7 @@ class HostFiles(Protocol):
 
 
 class NodeFiles:
-    """Files of this machine; `root` is where whoever names paths sees /."""
+    """Files of this machine; `root` is the folder that stands for / in the paths of clients."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -42,7 +42,7 @@ class Logs:
     def __init__(self, files: HostFiles | None = None) -> None:
         self.files = files
         self.listeners: dict[Callable[[str], None], str] = {}
-        """Who is told each line that a container writes, with the id of the container."""
+        """Each is called with every line of the container whose id it stands for."""
 
     def open(self, container: Container) -> None:
         """Make the container's log file, if it has one; there already is fine."""

@@ -11,12 +11,12 @@ back from its annotations (TERM-12).
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
 
 from cri_api.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import names, pods
+from kubelet_reference.api.models import as_json, as_model
 from kubelet_reference.api.pods import AnyContainer
 from kubelet_reference.api.records import (
     ActuatedResources,
@@ -78,9 +78,9 @@ def container_annotations(pod: Pod, container: AnyContainer, restarts: int, dige
     if deletion_grace is not None:
         found[names.POD_DELETION_GRACE] = str(deletion_grace)
     if container.lifecycle and container.lifecycle.preStop:
-        found[names.CONTAINER_PRE_STOP] = _json(_plain(container.lifecycle.preStop))
+        found[names.CONTAINER_PRE_STOP] = _json(as_json(container.lifecycle.preStop))
     if container.ports:
-        found[names.CONTAINER_PORTS] = _json([_plain(port) for port in container.ports])
+        found[names.CONTAINER_PORTS] = _json([as_json(port) for port in container.ports])
     return found
 
 
@@ -151,10 +151,6 @@ def _number(text: str | None) -> int:
     return int(text) if text is not None and text.isdecimal() else 0
 
 
-def _plain(model: Any) -> object:  # noqa: ANN401 - the models share no typed base
-    return model.to_dict()
-
-
 def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
@@ -194,8 +190,7 @@ def _pod(
         metadata["deletionGracePeriodSeconds"] = int(deletion_grace)
     if grace is not None and grace.isdecimal():
         spec["terminationGracePeriodSeconds"] = int(grace)
-    pod = Pod.from_dict({"metadata": metadata, "spec": spec})  # pyright: ignore[reportUnknownMemberType]
-    return cast("Pod", pod)
+    return as_model(Pod, {"metadata": metadata, "spec": spec})
 
 
 def _decoded(annotations: Mapping[str, str], key: str) -> object:

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from kubelet_reference.api.models import as_json
 from kubelet_reference.kubelet.kubelet import Kubelet
 from kubelet_reference.server.configuration import Configuration
 from kubelet_reference.server.errors import BadInputError
@@ -34,17 +35,12 @@ def problems(kubelet: Kubelet) -> list[str]:
 def pod_list(kubelet: Kubelet) -> dict[str, Any]:
     """The desired pods as a v1 PodList, each with the status that was made for it last."""
     statuses = kubelet.components.statuses
-    items = [_plain(each) for each in kubelet.components.manager.pods()]
+    items = [as_json(each) for each in kubelet.components.manager.pods()]
     for item in items:
         status = statuses.get(item["metadata"]["uid"])
         if status is not None:
-            item["status"] = _plain(status)
+            item["status"] = as_json(status)
     return {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
-
-
-def _plain(value: Any) -> dict[str, Any]:  # noqa: ANN401 - lightkube does not declare the type of to_dict
-    made: dict[str, Any] = value.to_dict()
-    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
 
 
 def _tells_its_address(sandbox: Sandbox, started_t: float) -> bool:
-    """The runtime has told, or tells, a kubelet that started then the sandbox's address."""
+    """The runtime has reported, or reports, the sandbox's address to a kubelet that started then."""
     if sandbox.state == "removed":
         return False
     ends = (sandbox.died_t, *(stop.end_t for stop in sandbox.stops))

@@ -12,11 +12,11 @@ from kubelet_conformance.targets.controls import OF_THE_CLUSTER, ActiveFault, Fa
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict, Request
 from kubelet_fakes.api.errors import gone
+from kubelet_reference.api.models import as_json, as_model
 from kubelet_reference.util.ports import ApiError, PodEvent, WatchEvent
 
 Json = dict[str, Any]
 T = TypeVar("T")
-M = TypeVar("M", Pod, Node, ConfigMap, Secret, RuntimeClass)
 _KUBELET = "kubelet"
 _WRITES = frozenset({"create", "update", "patch", "delete"})
 _NOT_FOUND = 404
@@ -142,7 +142,7 @@ class KubeletApi:
 
     async def create_pod(self, pod: Pod) -> Pod:
         """Create a mirror pod."""
-        return self._pods.of(await self._ask("create", "pods", body=_plain(pod)))
+        return self._pods.of(await self._ask("create", "pods", body=as_json(pod)))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
         """Merge into a pod's status."""
@@ -154,19 +154,19 @@ class KubeletApi:
 
     async def get_node(self, name: str) -> Node:
         """The node's object."""
-        return _model(Node, await self._ask("get", "nodes", "", name))
+        return as_model(Node, await self._ask("get", "nodes", "", name))
 
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
         """A configMap."""
-        return _model(ConfigMap, await self._ask("get", "configmaps", namespace, name))
+        return as_model(ConfigMap, await self._ask("get", "configmaps", namespace, name))
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
         """A secret."""
-        return _model(Secret, await self._ask("get", "secrets", namespace, name))
+        return as_model(Secret, await self._ask("get", "secrets", namespace, name))
 
     async def get_runtime_class(self, name: str) -> RuntimeClass:
         """A runtime class."""
-        return _model(RuntimeClass, await self._ask("get", "runtimeclasses", "", name))
+        return as_model(RuntimeClass, await self._ask("get", "runtimeclasses", "", name))
 
     async def _ask(self, *request: Any, **fields: Any) -> FrozenDict:  # noqa: ANN401 - see `Request`
         try:
@@ -190,25 +190,12 @@ class _Pods:
         uid = stored["metadata"]["uid"]
         latest = self._latest.get(uid)
         if latest is None or latest[0] is not stored:
-            latest = self._latest[uid] = stored, _model(Pod, stored)
+            latest = self._latest[uid] = stored, as_model(Pod, stored)
         return latest[1]
 
     def forget(self, stored: FrozenDict) -> None:
         """The pod is gone."""
         self._latest.pop(stored["metadata"]["uid"], None)
-
-
-def _plain(pod: Pod) -> Json:
-    make: Any = pod.to_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    made: Json = make()
-    return made
-
-
-def _model(kind: type[M], stored: FrozenDict) -> M:
-    """A stored object as one of lightkube's, whose `from_dict` does not declare its type."""
-    make: Any = kind.from_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    made: M = make(dict(stored))
-    return made
 
 
 class RecordedEvents:

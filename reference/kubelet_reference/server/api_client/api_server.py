@@ -2,18 +2,17 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import Any, TypeVar
 
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
+from kubelet_reference.api.models import as_json, as_model
 from kubelet_reference.server.api_client.client import NOT_FOUND, ApiClient
-from kubelet_reference.server.api_client.json_fields import Json, part, text
+from kubelet_reference.server.api_client.json_fields import part, text
 from kubelet_reference.server.api_client.referenced_objects import CONFIG_MAPS, SECRETS, ReferencedObjects
 from kubelet_reference.server.api_client.reflector import Informer, Reflector
 from kubelet_reference.util.ports import ApiError, Clock, Random, WatchEvent
 
-M = TypeVar("M", Pod, Node, ConfigMap, Secret, RuntimeClass)
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 
 
@@ -37,7 +36,7 @@ class HttpApiServer:
         """The pods bound to this node, and the resourceVersion to watch from."""
         found, version = await self._pods.list_objects()
         self.objects.set_pods(found)
-        return [_model(Pod, each) for each in found], version
+        return [as_model(Pod, each) for each in found], version
 
     async def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent]:  # noqa: ARG002
         """Each change after `resource_version`; a watch that ends goes on by itself."""
@@ -48,21 +47,21 @@ class HttpApiServer:
                     self.objects.drop(pod)
                 else:
                     self.objects.keep(pod)
-                yield WatchEvent(kind, _model(Pod, pod))
+                yield WatchEvent(kind, as_model(Pod, pod))
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """The stored pod."""
-        return _model(Pod, await self._client.get(_pod(namespace, name)))
+        return as_model(Pod, await self._client.get(_pod(namespace, name)))
 
     async def create_pod(self, pod: Pod) -> Pod:
         """Create a mirror pod."""
-        body = _plain(pod)
+        body = as_json(pod)
         path = f"/api/v1/namespaces/{body['metadata']['namespace']}/pods"
-        return _model(Pod, await self._client.create(path, body))
+        return as_model(Pod, await self._client.create(path, body))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, object]) -> Pod:
         """Merge into a pod's status."""
-        return _model(Pod, await self._client.patch(f"{_pod(namespace, name)}/status", patch))
+        return as_model(Pod, await self._client.patch(f"{_pod(namespace, name)}/status", patch))
 
     async def delete_pod(self, namespace: str, name: str, *, grace_seconds: int, uid: str | None) -> None:
         """Delete a pod."""
@@ -76,33 +75,20 @@ class HttpApiServer:
         found = self.node.get(name)
         if found is None:
             raise ApiError(NOT_FOUND, "NotFound", f'nodes "{name}" not found')
-        return _model(Node, found)
+        return as_model(Node, found)
 
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
         """A config map."""
-        return _model(ConfigMap, await self.objects.get(CONFIG_MAPS, namespace, name))
+        return as_model(ConfigMap, await self.objects.get(CONFIG_MAPS, namespace, name))
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
         """A secret."""
-        return _model(Secret, await self.objects.get(SECRETS, namespace, name))
+        return as_model(Secret, await self.objects.get(SECRETS, namespace, name))
 
     async def get_runtime_class(self, name: str) -> RuntimeClass:
         """A runtime class."""
-        return _model(RuntimeClass, await self._client.get(f"/apis/node.k8s.io/v1/runtimeclasses/{name}"))
+        return as_model(RuntimeClass, await self._client.get(f"/apis/node.k8s.io/v1/runtimeclasses/{name}"))
 
 
 def _pod(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
-
-
-def _plain(pod: Pod) -> Json:
-    make: Any = pod.to_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    made: Json = make()
-    return made
-
-
-def _model(kind: type[M], stored: Json) -> M:
-    """An object as one of lightkube's, whose `from_dict` does not declare its type."""
-    make: Any = kind.from_dict  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    made: M = make(stored)
-    return made
