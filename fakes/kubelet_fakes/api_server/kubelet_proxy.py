@@ -13,6 +13,7 @@ from kubelet_fakes.api.errors import ApiStatusError, bad_request
 from kubelet_fakes.api.objects import FrozenDict, at
 from kubelet_fakes.api.requests import Client
 from kubelet_fakes.api_server.routing import Route
+from kubelet_fakes.upgrades import taken_over
 
 _HOST = "127.0.0.1"
 """Where kubelets are, which are on this machine."""
@@ -46,7 +47,7 @@ async def pass_on(request: web.Request, about: Route, client: Client) -> web.Str
         raise _unavailable(node, "the node has no port in status.daemonEndpoints")
     try:
         if "Upgrade" in request.headers:
-            return await _tunnel(request, path, port)
+            return await tunnel(request, path, port)
         return await _answered(request, path, port)
     except (OSError, aiohttp.ClientError) as error:
         raise _unavailable(node, str(error)) from None
@@ -117,15 +118,15 @@ async def _answered(request: web.Request, path: str, port: int) -> web.StreamRes
         return response
 
 
-async def _tunnel(request: web.Request, path: str, port: int) -> web.StreamResponse:
-    """Connect the client with the kubelet, whatever protocol they then speak."""
+async def tunnel(request: web.Request, path: str, port: int) -> web.StreamResponse:
+    """Connect the client with a server on this machine, whatever protocol they then speak."""
     headers = [
         f"{name}: {value}" for name, value in request.headers.items() if name.lower() not in _OWN_HEADERS
     ]
     head = "\r\n".join([f"{request.method} {path} HTTP/1.1", f"Host: {_HOST}:{port}", *headers, "", ""])
     async with _connected(port) as (reader, writer):
         writer.write(head.encode())
-        to_client, from_client = _taken_over(request)
+        from_client, to_client = taken_over(request)
         async with asyncio.TaskGroup() as both:
             both.create_task(_copy(from_client, writer), name="from a client to a kubelet")
             both.create_task(_copy(reader, to_client), name="from a kubelet to a client")
@@ -139,19 +140,6 @@ async def _connected(port: int) -> AsyncGenerator[tuple[asyncio.StreamReader, as
         yield reader, writer
     finally:
         writer.close()
-
-
-def _taken_over(request: web.Request) -> tuple[asyncio.StreamWriter, asyncio.StreamReader]:
-    """The client's connection, from which the server of HTTP hears no more."""
-    transport = request.transport
-    if transport is None:
-        raise ConnectionResetError("the client has gone")
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    transport.set_protocol(protocol)
-    protocol.connection_made(transport)
-    return asyncio.StreamWriter(transport, protocol, reader, loop), reader
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,5 +1,6 @@
 """Exec, attach and port-forward of the fake runtime as a kubelet's clients use them."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from cri_api.v1 import api_pb2 as cri
 from cri_node import refused
 from on_loop import on_loop
 from pod_life import container, sandbox
+from yarl import URL
 
 from kubelet_fakes.clock import LoopClock
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
@@ -128,12 +130,12 @@ async def test_forwarded_port_answers(tmp_path: Path) -> None:
 
 
 @on_loop
-async def test_url_is_good_once_and_for_websockets(tmp_path: Path) -> None:
-    """A token that was used is not found, SPDY is refused by name, and no URL is given without a server."""
+async def test_url_is_good_once_and_for_known_protocols(tmp_path: Path) -> None:
+    """A used token is not found, an unknown protocol is refused, no URL is given without a server."""
     async with streams(tmp_path) as it:
         ask = cri.ExecRequest(container_id=it.app, cmd=["echo"])
         url = (await it.runtime.Exec(ask)).url
-        headers = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
+        headers = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": "v9"}
         async with it.session.post(url, headers=headers) as answer:
             spdy = answer.status, await answer.text()
         async with it.session.get(url) as answer:
@@ -141,8 +143,30 @@ async def test_url_is_good_once_and_for_websockets(tmp_path: Path) -> None:
     error = await refused(it.runtime.Exec(ask), "UNIMPLEMENTED")
 
     assert (spdy[0], again) == (400, 404)
-    assert "not SPDY/3.1" in spdy[1]
+    assert "channel.k8s.io, not SPDY/3.1 v9" in spdy[1]
     assert "serves no streams" in str(error.details())
+
+
+@pytest.mark.slow
+@on_loop
+async def test_server_ends_with_a_client_that_opens_no_streams(tmp_path: Path) -> None:
+    """Neither a client of SPDY that leaves before its streams nor one that stays holds the server up."""
+    async with streams(tmp_path) as it:
+        ask = cri.ExecRequest(container_id=it.app, cmd=["echo"])
+        headers = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
+        async with it.session.post((await it.runtime.Exec(ask)).url, headers=headers) as answer:
+            left = answer.status
+        url = URL((await it.runtime.Exec(ask)).url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        lines = (f"POST {url.path} HTTP/1.1", "Host: x", "Connection: Upgrade", "Upgrade: SPDY/3.1", "", "")
+        writer.write("\r\n".join(lines).encode())
+        stayed = await reader.readline()
+        began = asyncio.get_running_loop().time()
+    took = asyncio.get_running_loop().time() - began
+    writer.close()
+
+    assert (left, stayed) == (101, b"HTTP/1.1 101 Switching Protocols\r\n")
+    assert took < 10
 
 
 @pytest.mark.parametrize("kind", ["exec", "attach"])
