@@ -1,12 +1,13 @@
 """Pytest's side of a run: which tests are scenarios, how one is played, and how the run ends."""
 
 import inspect
+import shutil
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn
 
 import click
 import pytest
@@ -14,6 +15,8 @@ import pytest
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.catalogue import UnknownContract, row
 from kubelet_conformance.node import scenario_of
+from kubelet_conformance.plugin.arguments import PLAYED
+from kubelet_conformance.plugin.fixtures import is_scenario
 from kubelet_conformance.plugin.live_run import LiveRun, LiveScenario
 from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options
@@ -31,34 +34,26 @@ from kubelet_conformance.trace.format.errors import BadInputError
 
 _FUNCTION = pytest.StashKey[Callable[..., Awaitable[None]]]()
 _PLAYED = pytest.StashKey["Played | str"]()
-_ATTRIBUTE = "kubelet_conformance_played"
 _WORTH_PROCESSES = 50
 """So many scenarios take longer than it takes to make processes for them."""
 _JUDGED_ENDS = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 
 
-def is_scenario(item: pytest.Item) -> TypeGuard[pytest.Function]:
-    """Whether a test is a scenario: a coroutine that takes our `node`."""
-    return (
-        isinstance(item, pytest.Function)
-        and "node" in item.fixturenames
-        and inspect.iscoroutinefunction(item.obj)
-    )
-
-
 class Scenarios:
     """Our hooks of one pytest run. Without a scenario among the tests they do nothing.
 
-    `ended` is how the run ended, if it came to verdicts.
+    `folder` is where the workers of xdist have been told to write their traces, if they have. `ended` is how
+    the run ended, if it came to verdicts.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, folder: str | None) -> None:
         self._config = config
+        self._folder = folder
         self._session: Session | None = None
         self._named: dict[str, Named] = {}
         self._progress: Steps | None = None
         self._ahead: Ahead | None = None
-        self._other_failed = False
+        self._ours_failed = 0
         self.ended: Exit | None = None
 
     def session(self) -> Session:
@@ -66,7 +61,7 @@ class Scenarios:
         if self._session is None:
             given: dict[str, Any] = getattr(self._config, "workerinput", {})
             try:
-                self._session = Session(Options.of(self._config), given.get("kc_folder"))
+                self._session = Session(Options.of(self._config), given.get("kc_folder", self._folder))
             except BadInputError as error:
                 self._refuse(str(error))
         return self._session
@@ -200,16 +195,17 @@ class Scenarios:
         """Put the verdicts of a scenario into its report, which crosses from a worker to the controller."""
         report = yield
         if call.when == "call" and _PLAYED in item.stash:
-            setattr(report, _ATTRIBUTE, item.stash[_PLAYED])
+            setattr(report, PLAYED, item.stash[_PLAYED])
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the verdicts of a scenario out of its report, in whichever process it was played."""
-        played: Played | str | None = getattr(report, _ATTRIBUTE, None)
+        played: Played | str | None = getattr(report, PLAYED, None)
         if played is None:
-            self._other_failed |= report.failed
             self._tell(report)
-        elif not self._is_worker():
+            return
+        self._ours_failed += report.failed
+        if not self._is_worker():
             self.session().played.append(unpacked(played) if isinstance(played, str) else played)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -293,7 +289,7 @@ class Scenarios:
             return
         written = self._written(ours)
         others = Exit.OK
-        if self._other_failed:
+        if session.testsfailed > self._ours_failed:
             others = Exit.FAILED if self._has_terminal() else Exit.INTERNAL_ERROR
         self.ended = gravest(ours.run.conclusion(), written, others)
         session.exitstatus = int(self.ended)
@@ -343,6 +339,8 @@ class Scenarios:
             self._ahead.close()
         if self._session is not None:
             self._session.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _arguments(item: pytest.Function) -> dict[str, Any] | None:

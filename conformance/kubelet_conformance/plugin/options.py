@@ -1,4 +1,4 @@
-"""The plugin's options and what they choose."""
+"""What the plugin's options choose."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
-from kubelet_conformance.contract.catalogue import Level, UnknownContract, select
+from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.forms import FORMS
+from kubelet_conformance.plugin.arguments import ARGUMENTS, BUDGET_SECONDS, CONCURRENCY, destination
 from kubelet_conformance.reports.played_run import Played
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.trace.format.errors import BadInputError
+
+_RUN = ("kubelet-conformance", "run")
+_PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
 
 
 class OptionsError(BadInputError):
@@ -51,7 +54,7 @@ class Options:
     def of(cls, config: pytest.Config) -> Options:
         """The options of a pytest run."""
         is_run = not config.pluginmanager.hasplugin("terminalreporter")
-        given = {name.replace("-", "_"): config.getoption(_dest(name)) for name in _OPTIONS}
+        given = {name.replace("-", "_"): config.getoption(destination(name)) for name in ARGUMENTS}
         return cls.given(given, None if is_run else tuple(map(str, config.invocation_params.args)))
 
     @classmethod
@@ -136,67 +139,3 @@ class Options:
         if self.concurrency != CONCURRENCY:
             chosen.append(f"{prefix}concurrency={self.concurrency}")
         return chosen
-
-
-BUDGET_SECONDS = 120.0
-"""The wall time that a scenario may need, unless another is given."""
-CONCURRENCY = 8
-"""How many scenarios are played on one node at a time, unless another is given: a relist takes as long as all
-pods of the node together."""
-_RUN = ("kubelet-conformance", "run")
-_PYTEST = ("python", "-m", "pytest", "-p", "kubelet_conformance.plugin")
-
-
-_REAL = "on a real runtime, "
-_FLAG: dict[str, Any] = {"action": "store_true"}
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "kubelet": {"default": "reference", "help": "reference, reference-process, PATH, FILE.toml, or bug:ID"},
-    "runtime": {"default": "fake", "help": "fake, containerd or unix:///PATH"},
-    "kubernetes": {"default": "", "help": "play all as this version, such as 1.32"},
-    "gates": {"action": "append", "help": "feature gates of a kubelet in its own process: A=true,B=false"},
-    "config": {"metavar": "FILE", "help": "fields for the configuration of a kubelet in its own process"},
-    "seed": {"type": int, "default": 0, "help": "the seed of all chance"},
-    "contract": {"action": "append", "help": "play and judge only these ids or globs"},
-    "scenario": {"action": "append", "help": "play these names or globs only"},
-    "level": {"choices": [level.value.lower() for level in Level], "help": "judge only this level"},
-    "strict": {**_FLAG, "help": "fail on a broken SHOULD too"},
-    "require-exercised": {**_FLAG, "help": "fail on a contract that was not exercised"},
-    "record": {"metavar": "DIR", "help": "keep the traces and run.json"},
-    "format": {"choices": FORMS, "default": "terminal", "help": "the report's form"},
-    "output": {"metavar": "FILE", "help": "write the report to FILE"},
-    "baseline": {"metavar": "NAME|FILE", "help": "known deviations: kubernetes-1.36, or TOML"},
-    "write-baseline": {
-        "metavar": "FILE",
-        "help": "write what is broken as a baseline without reasons",
-    },
-    "budget": {
-        "type": float,
-        "default": BUDGET_SECONDS,
-        "metavar": "SECONDS",
-        "help": f"{_REAL}leave out scenarios that need more wall time",
-    },
-    "quick": {**_FLAG, "help": f"{_REAL}play only what fits into a minute"},
-    "fail-fast": {**_FLAG, "help": "end at the first break that fails the run, the cheapest scenarios first"},
-    "concurrency": {
-        "type": int,
-        "default": CONCURRENCY,
-        "metavar": "N",
-        "help": f"{_REAL}run at most N scenarios at the same time on one node",
-    },
-    "kill-foreign-pods": {
-        **_FLAG,
-        "help": "play on a runtime that has pods of others too; the kubelet KILLS them",
-    },
-    "debug": {**_FLAG, "help": "show where an internal error happened"},
-}
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Ours carry a prefix; pytest's own names are left alone."""
-    group = parser.getgroup("kubelet-conformance", "scenarios of a pod's life, judged by contracts")
-    for name, how in _OPTIONS.items():
-        group.addoption(f"--kc-{name}", dest=_dest(name), **how)
-
-
-def _dest(name: str) -> str:
-    return f"kc_{name.replace('-', '_')}"

@@ -19,6 +19,7 @@ from kubelet_conformance.plugin.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import play
+from kubelet_conformance.plugin.trace_judge import breaks_text
 from kubelet_conformance.reports.baseline_file import baseline_text
 from kubelet_conformance.reports.output import record_folder, write_whole
 from kubelet_conformance.reports.played_run import ENDS, LOGS, NotPlayed, Played, PlayedRun
@@ -82,6 +83,9 @@ class Session:
         """Why a scenario failed: what it broke that counts and is not known, and how it ended; or nothing."""
         wrong = self._wrong(played.judged)
         broken = f"broken: {' '.join(wrong)}" if wrong else ""
+        if wrong and self.options.invocation is not None:
+            # Pytest shows it; the report of `run` has it anyway.
+            broken = "\n".join([broken, *breaks_text(wrong, played.judged.outcomes)])
         died = "" if played.died and self._check().knows(ENDS, played.judged) else played.died
         return "\n".join(part for part in (broken, died, played.unmet, played.failed) if part)
 
