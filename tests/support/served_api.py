@@ -39,7 +39,11 @@ class ServedApi:
 
     async def patch(self, path: str, body: object, how: str = "strategic-merge-patch") -> tuple[int, Json]:
         """Patch an object."""
-        return await self.ask("PATCH", path, body, kind=f"application/{how}+json")
+        return await self.patch_as(path, body, f"application/{how}+json")
+
+    async def patch_as(self, path: str, body: object, kind: str) -> tuple[int, Json]:
+        """Patch an object by a patch of any type."""
+        return await self.ask("PATCH", path, body, kind=kind)
 
     @asynccontextmanager
     async def watch(self, path: str, **query: str) -> AsyncGenerator[aiohttp.ClientResponse]:

@@ -18,6 +18,7 @@ from kubelet_fakes.api.merging import merged
 from kubelet_fakes.api.objects import EMPTY, FrozenDict, FrozenList, at, frozen, replaced, rfc3339
 from kubelet_fakes.api.requests import Client, Request
 from kubelet_fakes.api.resources import Resource, check_shape, plain, resource
+from kubelet_fakes.api.services import check_cluster_ip, give_cluster_ip, keep_cluster_ip
 from kubelet_fakes.api.tokens import issued
 from kubelet_fakes.api.updates import check_resize
 from kubelet_fakes.api.validation import INVALID, check_name
@@ -139,9 +140,12 @@ class ApiCore(Client):
         check_shape(kind, body)
         self._identify(kind, metadata, request.namespace)
         kind.fill_in(body)
+        others = tuple(self._objects.get(kind.name, {}).values()) if kind.name == "services" else ()
+        if kind.name == "services":
+            give_cluster_ip(body, others)
         new = frozen({"kind": kind.kind, "apiVersion": kind.api_version, **body})
         name = metadata.get("name", "")
-        self._refuse(kind, name, [*check_name(name), *kind.check(new)])
+        self._refuse(kind, name, [*check_name(name), *kind.check(new), *check_cluster_ip(new, others)])
         if _key(kind, metadata.get("namespace", ""), name) in self._objects.get(kind.name, {}):
             raise already_exists(kind.name, name)
         return self._write(ADDED, kind, request, new, None)
@@ -210,7 +214,8 @@ class ApiCore(Client):
     def _check_identity(self, kind: Resource, old: FrozenDict, wanted: FrozenDict) -> None:
         """The request is about this very object, and about its current version if it names one."""
         is_, asked = old["metadata"], wanted.get("metadata") or EMPTY
-        if asked.get("name") != is_["name"] or asked.get("namespace", "") != is_.get("namespace", ""):
+        namespace = is_.get("namespace", "")
+        if asked.get("name") != is_["name"] or (asked.get("namespace") or namespace) != namespace:
             raise bad_request("the name or namespace of the object does not match that of the request")
         uid = asked.get("uid") or is_["uid"]
         if uid != is_["uid"]:
@@ -313,6 +318,8 @@ def _kept_by_server(kind: Resource, old: FrozenDict, wanted: FrozenDict) -> Froz
     new = wanted
     for field in (*_SERVER_OWNED, "resourceVersion"):
         new = replaced(new, ("metadata", field), old["metadata"].get(field))
+    if "managedFields" not in new["metadata"]:
+        new = replaced(new, ("metadata", "managedFields"), old["metadata"].get("managedFields"))
     if kind.has_status:
         new = replaced(new, ("status",), old.get("status"))
     return old if new == old else new
@@ -324,4 +331,6 @@ def _filled_in(kind: Resource, new: FrozenDict, old: FrozenDict) -> FrozenDict:
         return new
     body = plain(new)
     kind.fill_in_again(body)
+    if kind.name == "services":
+        keep_cluster_ip(body, old)
     return old if body == old else frozen(body)

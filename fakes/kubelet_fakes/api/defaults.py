@@ -78,7 +78,7 @@ def default_namespace(namespace: Json) -> None:
 
 
 def default_service(service: Json) -> None:
-    """Fill in a service, in place; its cluster IP is the one that is given, for there is no network here."""
+    """Fill in a service, in place, but for its cluster IP."""
     spec: Json = service.setdefault("spec", {})
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")

@@ -24,7 +24,6 @@ _KEYS = {
     "initContainers": "name",
     "ownerReferences": "uid",
     "podIPs": "ip",
-    "ports": "containerPort",
     "resourceClaims": "name",
     "schedulingGates": "name",
     "topologySpreadConstraints": "topologyKey",
@@ -32,6 +31,8 @@ _KEYS = {
     "volumeMounts": "mountPath",
     "volumes": "name",
 }
+_PORTS = "ports"
+"""Lists of this name are of containers, or of a service."""
 _SETS = frozenset({"finalizers", "podCIDRs"})
 _ORDER = "$setElementOrder/"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
@@ -98,11 +99,24 @@ def _fields(patch: Mapping[str, Any]) -> Iterable[str]:
 
 def _merged_field(key: str, old: Any, patch: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any shape
     new = patch.get(key, [])
-    if key in _KEYS and is_array(new):
-        return _merged_items(_KEYS[key], old or FrozenList(), new, patch.get(_ORDER + key))
-    if key in _SETS and is_array(new):
+    if is_array(new) and (named_by := merge_key(key, (*new, *(old or ())))):
+        return _merged_items(named_by, old or FrozenList(), new, patch.get(_ORDER + key))
+    if is_array(new) and is_set(key):
         return _merged_set(old or FrozenList(), new, patch.get(_DELETE_FROM + key, ()))
     return merged(old, new) if key in patch else old
+
+
+def merge_key(field: str, items: Iterable[Any]) -> str | None:
+    """The key of the items of a list; None for a list that is no list of keyed objects."""
+    if field != _PORTS:
+        return _KEYS.get(field)
+    of_containers = any(is_object(each) and "containerPort" in each for each in items)
+    return "containerPort" if of_containers else "port"
+
+
+def is_set(field: str) -> bool:
+    """The list of that field holds plain values that are either in it or not."""
+    return field in _SETS
 
 
 def _merged_set(old: FrozenList, new: Sequence[Any], gone: Sequence[Any]) -> FrozenList:

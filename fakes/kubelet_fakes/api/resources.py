@@ -17,6 +17,7 @@ from kubelet_fakes.api.defaults import (
 )
 from kubelet_fakes.api.errors import FieldError, bad_request, invalid, not_found
 from kubelet_fakes.api.objects import FrozenDict, is_array, is_object
+from kubelet_fakes.api.services import check_same_cluster_ip
 from kubelet_fakes.api.updates import check_ephemeral_update, check_spec_update, check_status_update
 from kubelet_fakes.api.validation import FORBIDDEN, INVALID, REQUIRED, check_pod, check_runtime_class
 
@@ -117,7 +118,15 @@ _RESOURCES = {
             check_update=_check_handler,
         ),
         Resource("leases", "Lease", coordination_v1.Lease, api_version="coordination.k8s.io/v1"),
-        Resource("services", "Service", core_v1.Service, has_status=True, fill_in=default_service),
+        Resource(
+            "services",
+            "Service",
+            core_v1.Service,
+            has_status=True,
+            fill_in=default_service,
+            fill_in_again=default_service,
+            check_update=check_same_cluster_ip,
+        ),
         Resource(
             "namespaces",
             "Namespace",

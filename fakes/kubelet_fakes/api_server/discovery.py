@@ -19,6 +19,8 @@ _SHORT_NAMES = {
     "serviceaccounts": "sa",
     "services": "svc",
 }
+_OF_ALL = frozenset({"pods", "services"})
+"""Kinds that `kubectl get all` shows."""
 _OF_PODS = {
     "attach": ("create", "get"),
     "binding": ("create",),
@@ -96,7 +98,9 @@ def _resources(version: str, kinds: list[ServedKind]) -> Json:
         kind = each.resource
         names = [_SHORT_NAMES[kind.name]] if kind.name in _SHORT_NAMES else []
         one = {"singularName": kind.kind.lower(), "namespaced": kind.namespaced, "kind": kind.kind}
-        found.append({"name": kind.name, **one, "verbs": list(_VERBS), "shortNames": names})
+        categories = ["all"] if kind.name in _OF_ALL else []
+        listed = {"verbs": list(_VERBS), "shortNames": names, "categories": categories}
+        found.append({"name": kind.name, **one, **listed})
         subresources = _SUBRESOURCES.get(kind.name, {})
         if kind.has_status:
             subresources = {**subresources, "status": ("get", "patch", "update")}

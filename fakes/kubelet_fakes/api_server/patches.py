@@ -10,21 +10,22 @@ from kubelet_fakes.api.objects import FrozenDict, is_array, is_object
 STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 JSON = "application/json-patch+json"
-TYPES = (STRATEGIC, MERGE, JSON)
+APPLY = "application/apply-patch+yaml"
+TYPES = (STRATEGIC, MERGE, JSON, APPLY)
 _UNPROCESSABLE = 422
 
 Change = Callable[[FrozenDict], Mapping[str, Any]]
 
 
 def change_of(content_type: str, body: Any) -> Change | None:  # noqa: ANN401 - JSON of any shape
-    """What the patch makes of an object; None for a strategic merge patch, which the core does itself."""
+    """What the patch makes of an object; None for what is neither a JSON patch nor a JSON merge patch."""
     if content_type == JSON:
         if not is_array(body):
             raise bad_request("a JSON patch is a list of operations")
         return lambda old: _patched(copy.deepcopy(old), body)
     if not is_object(body):
         raise bad_request("a merge patch is an object")
-    return None if content_type == STRATEGIC else lambda old: _merged(old, body)
+    return (lambda old: _merged(old, body)) if content_type == MERGE else None
 
 
 def _merged(old: object, patch: object) -> Any:  # noqa: ANN401 - JSON of any shape

@@ -11,12 +11,14 @@ import yaml
 from aiohttp import web
 
 from kubelet_fakes.api.errors import ApiStatusError, bad_request
-from kubelet_fakes.api.objects import EMPTY, FrozenDict, is_array, is_object
+from kubelet_fakes.api.objects import EMPTY, FrozenDict, is_array, is_object, rfc3339
 from kubelet_fakes.api.requests import Client, Request
 from kubelet_fakes.api.watching import Watch
+from kubelet_fakes.api_server.applying import configuration
 from kubelet_fakes.api_server.discovery import Discovery
 from kubelet_fakes.api_server.kubelet_proxy import is_for_kubelet, pass_on
-from kubelet_fakes.api_server.patches import TYPES
+from kubelet_fakes.api_server.pages import Pages
+from kubelet_fakes.api_server.patches import APPLY, TYPES
 from kubelet_fakes.api_server.routing import Call, Route, is_watch, request_of, route
 from kubelet_fakes.api_server.tables import as_table
 from kubelet_fakes.api_server.watch_stream import WatchOptions, abort, stream
@@ -28,8 +30,13 @@ _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _TOO_MANY = 429
 _NOT_OF_THE_REQUEST = frozenset({401, 406, 415})
 """A client that is refused so is refused whatever it asks."""
-_CREATED, _OK = 201, 200
+_CREATED, _OK, _NOT_FOUND = 201, 200, 404
+_ANY_VERSION = "0"
+"""The resourceVersion of lists that a real server answers from its cache, whole."""
 _SUCCESS = FrozenDict(kind="Status", apiVersion="v1", metadata=EMPTY, status="Success")
+
+
+_Renderer = Callable[[FrozenDict], FrozenDict]
 
 
 class CannotListenError(Exception):
@@ -63,6 +70,7 @@ class ApiServer:
         self._place = host, port
         self._watches: dict[Watch, None] = {}
         self._discovery = Discovery()
+        self._pages = Pages()
         application = web.Application(client_max_size=_BODY_BYTES_MAX)
         application.router.add_route("*", "/{path:.*}", self._serve)
         self._runner = web.AppRunner(
@@ -159,10 +167,32 @@ class ApiServer:
             return _json(_SUCCESS, _CREATED)
         if asked.verb == "deletecollection":
             return _json(render(self._delete_all(asked)))
+        if call.content_type == APPLY:
+            return await self._apply(asked, call, about, render)
         found = await self._client.ask(asked)
         if asked.subresource == "binding":
             return _json(_SUCCESS, _CREATED)
+        if asked.verb == "list" and asked.resource_version != _ANY_VERSION:
+            found = self._pages.page(found, call.query.get("limit", ""), call.query.get("continue", ""))
         return _json(render(found), _CREATED if asked.verb == "create" else _OK)
+
+    async def _apply(self, asked: Request, call: Call, about: Route, render: _Renderer) -> web.StreamResponse:
+        """Change an object by server-side apply, or create it."""
+        wanted = configuration(
+            asked.body,
+            call.query,
+            api_version=about.kind.api_version,
+            subresource=asked.subresource,
+            time=rfc3339(self._client.now_ns()),
+        )
+        change = msgspec.structs.replace(asked, body=EMPTY, change=wanted.onto)
+        try:
+            return _json(render(await self._client.ask(change)))
+        except ApiStatusError as error:
+            if error.code != _NOT_FOUND or asked.subresource:
+                raise
+        new = Request("create", asked.resource, asked.namespace, body=wanted.onto(EMPTY))
+        return _json(render(await self._client.ask(new)), _CREATED)
 
     def _delete_all(self, asked: Request) -> FrozenDict:
         """Delete what the request selects, one after another; the list of it comes back."""
@@ -173,7 +203,7 @@ class ApiServer:
             self._client.handle(Request("delete", *place, uid=metadata["uid"]))
         return found
 
-    def _renderer(self, request: web.Request, about: Route) -> Callable[[FrozenDict], FrozenDict]:
+    def _renderer(self, request: web.Request, about: Route) -> _Renderer:
         """What makes an answer of what is stored: the version of the path, as a table where one is wanted."""
         if "as=Table" not in request.headers.get("Accept", ""):
             return about.kind.shown
@@ -187,7 +217,7 @@ class ApiServer:
         request: web.Request,
         asked: Request,
         about: Route,
-        render: Callable[[FrozenDict], FrozenDict],
+        render: _Renderer,
     ) -> web.StreamResponse:
         query = request.query
         seconds = query.get("timeoutSeconds", "")
@@ -225,8 +255,8 @@ async def _body(request: web.Request) -> Any:  # noqa: ANN401 - JSON of any shap
         text = f"patches of type {kind} are not supported: use one of {', '.join(TYPES)}"
         raise ApiStatusError(415, "UnsupportedMediaType", text)
     try:
-        found = json.loads(data)
-    except ValueError as error:
+        found = yaml.safe_load(data) if kind == APPLY else json.loads(data)
+    except (ValueError, yaml.YAMLError) as error:
         raise bad_request(f"the body of the request is no JSON: {error}") from None
     if not is_object(found) and not (request.method == "PATCH" and is_array(found)):
         raise bad_request("the body of the request is no object")

@@ -26,6 +26,10 @@ Cells = Callable[[FrozenDict, int], list[Any]]
 """The cells of an object's row after its name, at a time in nanoseconds."""
 
 
+_OF_LISTS = ("resourceVersion", "continue", "remainingItemCount")
+"""Metadata of a list that its table has too."""
+
+
 def as_table(kind: ServedKind, thing: FrozenDict, now_ns: int, include: str) -> FrozenDict:
     """The table of an object or of a list; `include` says how much of each object goes with its row."""
     columns, cells = _TABLES.get(kind.resource.name, _PLAIN)
@@ -39,7 +43,7 @@ def as_table(kind: ServedKind, thing: FrozenDict, now_ns: int, include: str) -> 
         {
             "kind": "Table",
             "apiVersion": "meta.k8s.io/v1",
-            "metadata": {"resourceVersion": thing["metadata"].get("resourceVersion", "")},
+            "metadata": {key: thing["metadata"][key] for key in _OF_LISTS if key in thing["metadata"]},
             "columnDefinitions": definitions,
             "rows": [
                 {

@@ -243,7 +243,7 @@ REFUSED: dict[str, tuple[str, str, Any, dict[str, str], int, str]] = {
         415,
         "contentType: application/json",
     ),
-    "other patch": ("PATCH", f"{PODS}/web", {}, {"kind": "application/apply-patch+yaml"}, 415, "supported"),
+    "other patch": ("PATCH", f"{PODS}/web", {}, {"kind": "application/apply-patch+cbor"}, 415, "supported"),
     "only protobuf": (
         "GET",
         "/api/v1/pods",

@@ -63,6 +63,47 @@ async def test_apply_patch_and_delete(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @on_loop
+async def test_server_side_apply(tmp_path: Path) -> None:
+    """Manifests are applied by the server: created, left alone, changed, and refused where another owns."""
+    async with served_api() as api:
+        kubectl = Kubectl(api, tmp_path)
+        apply = ("apply", "--server-side", "-f-")
+        said = [await kubectl(*apply, stdin=MANIFEST.replace("IMAGE", image)) for image in "112"]
+        other = await kubectl(*apply, "--field-manager=other", stdin=MANIFEST.replace("IMAGE", "3"))
+        stored = api.core.get("pods", "web")
+        before = await kubectl("apply", "-f-", stdin=MANIFEST.replace("IMAGE", "4"))
+        after = await kubectl(*apply, "--force-conflicts", stdin=MANIFEST.replace("IMAGE", "5"))
+
+    assert said == ["pod/web serverside-applied\nconfigmap/c serverside-applied"] * 3
+    assert 'conflict with "kubectl": .spec.containers[name="app"].image' in other
+    assert stored["spec"]["containers"][0]["image"] == "img:2"
+    assert "pod/web configured" in before
+    assert after.startswith("pod/web serverside-applied")
+
+
+@pytest.mark.slow
+@on_loop
+async def test_services_and_long_lists(tmp_path: Path) -> None:
+    """A service is shown with its address, its ports are patched by port; lists are read page by page."""
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81}]
+    async with served_api() as api:
+        kubectl = Kubectl(api, tmp_path)
+        for number in range(5):
+            api.core.create("pods", pod(f"p{number}"))
+        api.core.create("services", {"metadata": {"name": "s"}, "spec": {"ports": ports}})
+        patched = await kubectl("patch", "svc", "s", "-p", '{"spec": {"ports": [{"port": 81, "name": "c"}]}}')
+        shown = await kubectl("get", "all", "--chunk-size=2", "--no-headers")
+
+    assert patched == "service/s patched"
+    assert [line.split()[0] for line in shown.splitlines() if line] == [
+        *(f"pod/p{number}" for number in range(5)),
+        "service/s",
+    ]
+    assert "service/s ClusterIP 10.96.0.1" in shown
+
+
+@pytest.mark.slow
+@on_loop
 async def test_reads(tmp_path: Path) -> None:
     """Tables, descriptions, events, versions and kinds."""
     async with served_api() as api:
