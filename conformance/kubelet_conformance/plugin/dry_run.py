@@ -42,8 +42,10 @@ _OF_THE_WHOLE_NODE = frozenset(
         "manifests.serve",
         "manifests.make_folder",
     }
+    | {f"runtime.{name}" for name in _SERVERS}
     | {"api.put RuntimeClass", "api.remove RuntimeClass"}
 )
+_OF_SERVERS = frozenset(f"runtime.{name}" for name in _SERVERS)
 _OF_THE_IMAGES = frozenset({"runtime.add_image", "runtime.remove_image", "runtime.publish_image"})
 _EXTRA_WAIT_SECONDS = 45.0
 """How much longer than in the dry_run one wait may take."""
@@ -211,7 +213,7 @@ def _missing(declared: Scenario, found: DryRun, budget: float, controls: frozens
     scripted = [name for name in _SCRIPTED if f"runtime.{name}" in found.uses and name not in controls]
     if scripted or (is_real and declared.exempt):
         yield f"a scripted runtime: {', '.join(scripted) or 'one that breaks contracts'}"
-    if found.servers or any(f"runtime.{name}" in found.uses for name in _SERVERS):
+    if not controls.issuperset(_SERVERS) and (found.servers or _OF_SERVERS & found.uses):
         yield "servers in its pods"
     if any(use.startswith("machine.") for use in found.uses):
         yield "a machine that can be short of memory or disk, or shut down"

@@ -41,7 +41,8 @@ MESSAGE_BYTES_MAX = 12 * 1024
 """Of all termination messages of a pod together (status_manager.go)."""
 
 # There are fewer T than quotes to begin a search at.
-_FRACTION = re.compile(rb'T\d\d:\d\d:\d\d[.,]\d(?<="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d)')
+# A quote with a backslash before it is within a message, which may quote anything.
+_FRACTION = re.compile(rb'T\d\d:\d\d:\d\d[.,]\d(?<=[^\\]"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d)')
 _DATE_CHARS = len('"2024-01-01')
 
 

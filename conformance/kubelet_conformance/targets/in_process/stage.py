@@ -136,7 +136,11 @@ class _Life:
         runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk
         self._servers = PodServers(
-            self.recorder, partial(_listens, runtime), partial(_whose, runtime), self.sleep, runtime.faults
+            self.recorder,
+            partial(sandbox_has_server, runtime),
+            partial(uid_with_address, runtime),
+            self.sleep,
+            runtime.faults,
         )
         self._plugin = RecordedPlugin(runtime.faults, self.recorder, self.sleep)
         self._cgroups = RecordedCgroups(self.recorder)
@@ -255,13 +259,13 @@ def _bug(choice: str, what: str, right: str) -> Bug:
         raise UnknownTargetError(str(error)) from None
 
 
-def _listens(runtime: FakeRuntime, address: str) -> bool:
+def sandbox_has_server(runtime: FakeRuntime, address: str) -> bool:
     """Whether a container runs at a pod's address."""
     running = (one for one in runtime.core.store.containers.values() if one.is_running)
     return any(address in one.sandbox.ips for one in running)
 
 
-def _whose(runtime: FakeRuntime, address: str) -> str:
+def uid_with_address(runtime: FakeRuntime, address: str) -> str:
     """The UID of the pod that has this address, or had it last, "" if none did."""
     having = [one for one in runtime.core.store.sandboxes.values() if address in one.ips]
     return max(having, key=lambda one: one.ready).config.metadata.uid if having else ""

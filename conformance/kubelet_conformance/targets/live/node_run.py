@@ -111,7 +111,10 @@ class Life:
         self._recorder.listeners.append(self._heard)
         self._recorded = asyncio.Event()
         self._by_scope = {Scope(act.number, act.name).id: act for act in acts}
-        self._fake = None if around.fake is None else around.fake.control(self._recorder)
+        self._fake = self._servers = None
+        if around.fake is not None:
+            self._servers = around.fake.servers(self._recorder)
+            self._fake = around.fake.control(self._recorder, self._servers)
         self._recheck_seconds = _RECHECK_SECONDS if around.fake is None else _RARE_RECHECK_SECONDS
 
     def now(self) -> float:
@@ -130,6 +133,8 @@ class Life:
             if self._fake is None:
                 await self._state.look()
                 await stack.enter_async_context(_going_on(self._state.keep_looking()))
+            if self._servers is not None:
+                await stack.enter_async_context(self._servers)
             await stack.enter_async_context(tapped(socket, self._around.endpoint.path, self._recorder))
             self._node = self._make_node(socket)
             async with self._around.starts:

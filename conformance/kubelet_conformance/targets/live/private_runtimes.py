@@ -1,7 +1,9 @@
 """Runtimes of our own: a containerd for a run, and a fake at a socket for each life of a node."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+import os
+import socket
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +23,22 @@ from kubelet_conformance.targets.cri_endpoint import Services
 from kubelet_conformance.targets.in_process.pod_servers import PodServers
 from kubelet_conformance.targets.in_process.runtime_control import FakeRuntimeControl
 from kubelet_conformance.targets.live.namespaces import Scope
+from kubelet_conformance.targets.live.pod_listeners import ListeningPodServers
 from kubelet_conformance.trace.format.recorder import Recorder
-from kubelet_fakes.faults import Faults
 from kubelet_fakes.runtime import FakeRuntime, RuntimeCore
 from kubelet_fakes.runtime.logs import NodeFiles
 from kubelet_fakes.runtime.serving.server import RuntimeServer
 from kubelet_fakes.runtime.serving.streams import StreamServer
+from kubelet_fakes.runtime.settings import RuntimeSettings
 from kubelet_reference.server.host.system_clock import WallClock
 
 CONTAINERD_CONTROLS = frozenset({"set_file", "add_image", "publish_image"})
 """What a containerd can be made to do beyond the CRI."""
 _CALL_SECONDS = 30.0
-FAKE_CONTROLS = RUNTIME_CONTROLS - {
-    "answer_http",
-    "open_port",
-    "protect_image",
-    "remove_cgroup",
-    "report_health",
-}
-"""What a fake can be made to do; its pods have no addresses that anything could be sent to."""
+_NETWORKS, _CLAIMED_PORT = 254, 1
+"""Half of a loopback address is a pod network; who has bound this port of its last address has it."""
+FAKE_CONTROLS = RUNTIME_CONTROLS - {"remove_cgroup"}
+"""What a fake can be made to do; its pods have no cgroups."""
 
 
 class OwnContainerd(PrivateContainerd):
@@ -97,9 +96,12 @@ class OwnFake:
         """Let containers write files: a kubelet counts restarts by their logs, and reads last words."""
         self._runtime.core.store.logs.files = NodeFiles(root)
 
-    def control(self, recorder: Recorder) -> FakeRuntimeControl:
+    def servers(self, recorder: Recorder) -> ListeningPodServers:
+        """The servers in its pods; who asks them goes onto this record."""
+        return ListeningPodServers(recorder, self._runtime, self._clock.sleep)
+
+    def control(self, recorder: Recorder, servers: PodServers) -> FakeRuntimeControl:
         """The control of it; what it does by itself goes onto this record."""
-        servers = PodServers(recorder, lambda _: False, lambda _: "", self._clock.sleep, Faults())
         return FakeRuntimeControl(self._runtime, servers, recorder)
 
 
@@ -127,10 +129,27 @@ class ScopedFakeControl:
 
 
 @asynccontextmanager
-async def own_fake(socket: Path) -> AsyncGenerator[OwnFake]:
+async def own_fake(path: Path) -> AsyncGenerator[OwnFake]:
     """One that listens for as long as the context is open."""
     clock = WallClock()
-    core = RuntimeCore(epoch_ns=clock.wall_ns() - round(clock.monotonic() * 1e9))
-    runtime = FakeRuntime(core, clock)
-    async with StreamServer(runtime), RuntimeServer(runtime, socket):
-        yield OwnFake(runtime, socket, clock)
+    epoch_ns = clock.wall_ns() - round(clock.monotonic() * 1e9)
+    with _pod_network() as network:
+        runtime = FakeRuntime(RuntimeCore(RuntimeSettings(pod_network=network), epoch_ns=epoch_ns), clock)
+        async with StreamServer(runtime), RuntimeServer(runtime, path):
+            yield OwnFake(runtime, path, clock)
+
+
+@contextmanager
+def _pod_network() -> Generator[str]:
+    """The first half of loopback addresses that no other fake of this machine gives to pods."""
+    first = os.urandom(1)[0]
+    for number in range(first, first + _NETWORKS):
+        network = f"127.{number % _NETWORKS + 1}"
+        with socket.socket() as claim:
+            try:
+                claim.bind((f"{network}.255.254", _CLAIMED_PORT))
+            except OSError:
+                continue
+            yield network
+            return
+    raise TargetError("no loopback network is left for pods: 127.1.0.0 to 127.254.0.0 are in use")

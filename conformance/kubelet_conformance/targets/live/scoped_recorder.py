@@ -176,7 +176,9 @@ class Router:
         if scope_of(namespace):
             self.know(uid, namespace)
             return scope_of(namespace)
-        named = uid, fields.get("container_id") or "", fields.get("sandbox_id") or ""
+        # A path of a pod has its UID in it.
+        parts: list[str] = fields["path"].replace("_", "/").split("/") if kind == "disk" else []
+        named = uid, fields.get("container_id") or "", fields.get("sandbox_id") or "", *parts
         return next((self._ids[each] for each in named if each in self._ids), "")
 
 

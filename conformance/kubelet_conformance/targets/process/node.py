@@ -29,6 +29,7 @@ from kubelet_conformance.targets.process.kubelet_paths import (
 from kubelet_conformance.targets.process.manifest_api import FilesAtUrl, FolderApi
 from kubelet_conformance.targets.process.manifest_server import ManifestServer
 from kubelet_conformance.targets.process.mount_namespace import MountNamespace
+from kubelet_conformance.targets.process.pod_files import PodFiles
 from kubelet_conformance.targets.process.pod_uids import PodUids
 from kubelet_conformance.targets.process.pod_watch import LogEvents, PodWatch
 from kubelet_conformance.targets.process.served_api import ServedApi
@@ -111,6 +112,8 @@ class ProcessNode:
             if self._namespace is not None:
                 self.kubelet.prefix = (await self._namespace.__aenter__()).prefix
                 self.root = self._namespace.root
+            self._files = PodFiles(self._recorder, self._places.root / "pods", self.root)
+            await self._files.__aenter__()
         except BaseException:
             await self._close_servers()
             raise
@@ -171,6 +174,7 @@ class ProcessNode:
         try:
             await self.kubelet.kill()
         finally:
+            await self._files.__aexit__()
             if self._watching is not None:
                 self._watching.cancel()
                 with contextlib.suppress(asyncio.CancelledError):

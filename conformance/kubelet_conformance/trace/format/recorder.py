@@ -74,6 +74,9 @@ Seen = RecordedCall | RecordedReply | Item
 class Recorder:
     """Takes records in order; `now` returns the seconds since the start. Listeners receive each at once.
 
+    What is in `ahead` is called before a record that is no reply is made, with its kind and its fields, or
+    with the RPC and the request of a call: what it records comes before.
+
     Raises `RunawayError` for what is recorded without end while time stands still.
     """
 
@@ -82,9 +85,12 @@ class Recorder:
         self._calls = 0
         self.records: list[Seen] = []
         self.listeners: list[Callable[[Seen], None]] = []
+        self.ahead: list[Callable[[str, Message | dict[str, Any]], None]] = []
 
     def call(self, rpc: str, request: Message) -> RecordedCall:
         """A call begins; its reply is recorded with what this returns."""
+        for look in self.ahead:
+            look(rpc, request)
         self._calls += 1
         call = RecordedCall(self.now(), rpc, f"c{self._calls}", request)
         self._take(call)
@@ -96,6 +102,8 @@ class Recorder:
 
     def record(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - JSON values of any type
         """Anything else; a field that is None is left out when written."""
+        for look in self.ahead:
+            look(kind, fields)
         self._take(Item(self.now(), kind, fields))
 
     def insert(self, place: int, kind: str, **fields: Any) -> None:  # noqa: ANN401 - see `record`

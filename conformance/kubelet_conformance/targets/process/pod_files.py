@@ -1,0 +1,145 @@
+"""What becomes of pods' files where a kubelet is a process of its own, put onto the record.
+
+Nobody says what such a kubelet does on its disk. It is looked at before each call and each status that is
+about the pod, so that what was so by then is on the record before, and once a second besides.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kubelet_conformance.trace.format.recorder import Failed, RecordedReply, Recorder, Seen
+from kubelet_reference.util.clock import LoopClock
+
+_TEXT_BYTES_MAX = 4096
+"""A larger file is recorded without its contents."""
+_POLL_SECONDS = 1.0
+_DATA_FOLDERS = ("", "volumes", "plugins")
+"""What each pod has below its folder, and its folder itself."""
+_VOLUMES, _MESSAGES, _HOSTS = "volumes/*/*", "containers/*/*", "etc-hosts"
+_LOGS = "*/*"
+
+
+class _Sight(NamedTuple):
+    """A path as it was found: folders are told, files with their text; the rest only when it has gone."""
+
+    path: Path
+    is_told: bool
+    is_file: bool = False
+
+
+class PodFiles:
+    """Looks after the folders of pods below `pods`, and after those of their logs, while its context is open.
+
+    They are paths as the kubelet has them; `root` is where they are found by this process.
+    """
+
+    def __init__(self, recorder: Recorder, pods: Path, root: Path) -> None:
+        self._recorder = recorder
+        self._pods = pods
+        self._root = root
+        self._known: dict[str, dict[Path, tuple[int, int]]] = {}
+        """What was there, by the pod's UID, each with the time of its latest change and its size."""
+        self._logs: dict[str, Path] = {}
+        """The folder of each pod's logs."""
+        self._owners: dict[str, str] = {}
+        """The UID by the id of a sandbox or container."""
+
+    async def __aenter__(self) -> None:
+        """Begin."""
+        self._recorder.ahead.append(self._look_ahead)
+        self._recorder.listeners.append(self._learn)
+        self._polling = asyncio.create_task(self._poll(), name="looking at the files of pods")
+
+    async def __aexit__(self, *_: object) -> None:
+        """End, with a last look: a call may be on its way to the record."""
+        for uid in self._known:
+            self._look(uid)
+        self._recorder.ahead.remove(self._look_ahead)
+        self._recorder.listeners.remove(self._learn)
+        self._polling.cancel()
+        await asyncio.gather(self._polling, return_exceptions=True)
+
+    async def _poll(self) -> None:
+        clock = LoopClock(0)
+        while True:
+            await clock.sleep(_POLL_SECONDS)
+            for uid in self._known.copy():
+                self._look(uid)
+
+    def _look_ahead(self, kind: str, about: Any) -> None:  # noqa: ANN401 - a request, or the fields of a record
+        """Look at the files of the pod that the next record is about."""
+        if kind == "status":
+            uid = about["uid"]
+        elif isinstance(about, dict):
+            return
+        elif kind == "RunPodSandbox":
+            uid = about.config.metadata.uid
+            self._logs[uid] = Path(about.config.log_directory)
+            self._known.setdefault(uid, {})
+        else:
+            named = getattr(about, "container_id", ""), getattr(about, "pod_sandbox_id", "")
+            uid = next((self._owners[each] for each in named if each in self._owners), "")
+        if uid in self._known:
+            self._look(uid)
+
+    def _learn(self, seen: Seen) -> None:
+        """Know whose the sandboxes and containers are that are made."""
+        if not isinstance(seen, RecordedReply) or isinstance(seen.outcome, Failed):
+            return
+        request: Any = seen.call.request
+        response: Any = seen.outcome
+        if seen.call.rpc == "RunPodSandbox":
+            self._owners[response.pod_sandbox_id] = request.config.metadata.uid
+        elif seen.call.rpc == "CreateContainer":
+            self._owners[response.container_id] = request.sandbox_config.metadata.uid
+
+    def _look(self, uid: str) -> None:
+        """Record what has changed among the files of a pod."""
+        known, found = self._known[uid], set[Path]()
+        for sight in self._found(uid):
+            with suppress(OSError):
+                stat = sight.path.stat()
+                mark = (stat.st_mtime_ns, stat.st_size) if sight.is_file else (0, 0)
+                found.add(sight.path)
+                if known.get(sight.path) != mark:
+                    known[sight.path] = mark
+                    self._tell(sight)
+        gone = known.keys() - found
+        for path in gone:
+            del known[path]
+        for path in sorted(gone):
+            if gone.isdisjoint(path.parents):
+                self._recorder.record("disk", op="removed", path=self._name(path))
+
+    def _found(self, uid: str) -> Iterator[_Sight]:
+        """What there may be of a pod's files."""
+        folder = self._root / self._pods.relative_to("/") / uid
+        for name in _DATA_FOLDERS:
+            yield _Sight(folder / name, is_told=True)
+        for path in folder.glob(_VOLUMES):
+            yield _Sight(path, is_told=False)
+        for path in (folder / _HOSTS, *folder.glob(_MESSAGES)):
+            yield _Sight(path, is_told=True, is_file=True)
+        if logs := self._logs.get(uid):
+            logs = self._root / logs.relative_to("/")
+            yield _Sight(logs, is_told=True)
+            for path in logs.glob(_LOGS):
+                yield _Sight(path, is_told=True, is_file=True)
+
+    def _tell(self, sight: _Sight) -> None:
+        if not sight.is_told:
+            return
+        path = self._name(sight.path)
+        if not sight.is_file:
+            self._recorder.record("disk", op="folder", path=path)
+            return
+        is_short = sight.path.stat().st_size <= _TEXT_BYTES_MAX
+        text = sight.path.read_text(encoding="utf-8", errors="replace") if is_short else None
+        self._recorder.record("disk", op="written", path=path, text=text)
+
+    def _name(self, path: Path) -> str:
+        """The path as the kubelet has it."""
+        return f"/{path.relative_to(self._root)}"
