@@ -174,8 +174,9 @@ def test_a_history_that_is_drawn_again_is_not_played_again() -> None:
         (("--histories", "5", "--shard", "3/2"), "3/2 is no part of a run"),
         (("--history", "none.json"), "none.json: cannot be read"),
         (("--histories", "5", "--kubelet", "bug:none"), "none"),
-        (("--histories", "5", "--runtime", "containerd"), "virtual time"),
+        (("--histories", "5", "--runtime", "containerd"), "make the runtime misbehave"),
         (("--histories", "5", "NONE-01"), "NONE-01"),
+        (("--histories", "5", "--kubelet", "./none"), "none: cannot be executed"),
     ],
 )
 def test_wrong_usage_ends_with_2(

@@ -1,9 +1,9 @@
-"""`run --histories`: play generated histories on a target, in this process, and judge them."""
+"""`run --histories`: play generated histories on a target and judge them."""
 
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from kubelet_conformance.campaigns.live_histories import LiveCampaign
 from kubelet_conformance.cli.selection import known_deviations
 from kubelet_conformance.contract.applicability import USUAL_VERSION, is_required
 from kubelet_conformance.contract.checking import Check
@@ -19,11 +20,13 @@ from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
 from kubelet_conformance.histories.history import kept_in, read
 from kubelet_conformance.histories.play import NOT_CONVERGED
 from kubelet_conformance.plugin.options import Options
+from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.forms import in_form
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.played_run import HistoriesRun, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.kubelet_target.choosing import resolved
 from kubelet_conformance.targets.opening import open_stage
 
 
@@ -62,22 +65,20 @@ def play_histories(given: dict[str, Any]) -> int:
     """Play what these options of `run` ask for, deliver the report, and say how it ended."""
     options = _options(given)
     request = _wish(given)
-    contracts = options.contracts()
-    baseline = known_deviations(options.baseline)
     choice = options.choice
     record = None if options.record is None else Path(options.record)
     traces = Path(tempfile.mkdtemp(prefix="kubelet-conformance-")) if record is None else record / "traces"
+    folder = Path(given["histories_folder"])
     progress = Steps(request.count, "histories played")
+    session: Session | None = None
     try:
         traces.mkdir(parents=True, exist_ok=True)
-        campaign = Campaign(
-            choice,
-            contracts,
-            partial(_counts, options, {each.id: each for each in contracts}),
-            Check(contracts, baseline),
-            traces,
-            Path(given["histories_folder"]),
-            progress.begin,
+        if choice.is_live:
+            session = Session(options, str(traces), patient=True)
+        campaign = (
+            _in_process(options, traces, folder, progress)
+            if session is None
+            else LiveCampaign(session, _counting(options), folder)
         )
         interrupted = False
         try:
@@ -102,6 +103,7 @@ def play_histories(given: dict[str, Any]) -> int:
             require_exercised=options.require_exercised,
             kept=record is not None,
             debug=options.debug,
+            left_out=campaign.left_out,
             histories=campaign.played,
             repeated=campaign.repeated,
             found=tuple(campaign.found),
@@ -113,8 +115,23 @@ def play_histories(given: dict[str, Any]) -> int:
         raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
     finally:
         progress.clear()
+        if session is not None:
+            session.close()
         if record is None:
             shutil.rmtree(traces, ignore_errors=True)
+
+
+def _in_process(options: Options, traces: Path, folder: Path, progress: Steps) -> Campaign:
+    """Histories on virtual time."""
+    open_stage(options.choice)
+    contracts = options.contracts()
+    check = Check(contracts, known_deviations(options.baseline))
+    return Campaign(options.choice, contracts, _counting(options), check, traces, folder, progress.begin)
+
+
+def _counting(options: Options) -> Callable[[str], bool]:
+    """Whether it is a find that something was broken."""
+    return partial(_counts, options, {each.id: each for each in options.contracts()})
 
 
 def _counts(options: Options, contracts: dict[str, Contract], what: str) -> bool:
@@ -127,13 +144,13 @@ def _counts(options: Options, contracts: dict[str, Contract], what: str) -> bool
 
 
 def _options(given: dict[str, Any]) -> Options:
-    choice = Choice(given["kubelet"], given["runtime"], given["kubernetes"] or USUAL_VERSION, given["seed"])
-    if choice.is_live:
+    options = replace(Options.given(given), scenarios=())
+    if options.choice.is_live and not options.choice.is_process:
         raise click.ClickException(
-            "histories are played on virtual time: on reference or bug:ID, and fake or bug:ID"
+            "histories make the runtime misbehave: leave out --runtime, or choose a bug of the fake, bug:ID"
         )
-    open_stage(choice)
-    return replace(Options.given(given), choice=choice, scenarios=())
+    choice = resolved(options.choice)
+    return replace(options, choice=replace(choice, kubernetes=choice.kubernetes or USUAL_VERSION))
 
 
 def _wish(given: dict[str, Any]) -> HistoriesRequest:

@@ -1,6 +1,6 @@
 """A run of histories: kept ones first, then new ones; a history that breaks something is shrunk and kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,8 @@ from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.histories.history import History, KeptHistory, keep, name_of
 from kubelet_conformance.histories.play import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
-from kubelet_conformance.histories.search import chunks, seek
-from kubelet_conformance.reports.played_run import HistoryFound, Played
+from kubelet_conformance.histories.search import chunks, drawn, seek
+from kubelet_conformance.reports.played_run import HistoryFound, LeftOut, Played
 from kubelet_conformance.targets.choice import Choice
 
 FINDS_MAX = 3
@@ -44,6 +44,16 @@ class HistoriesRequest:
         )
 
 
+def drawn_for(request: HistoriesRequest) -> Iterator[tuple[str, History]]:
+    """All that a request is about with the names of the traces, and none of it played."""
+    for kept in request.kept:
+        yield kept.name, kept.history
+    parts = chunks(request.total, request.seed, request.shard, request.shards)
+    new = (history for chunk in parts for history in drawn(chunk))
+    for number, history in enumerate(new, 1):
+        yield f"history-{number}", history
+
+
 @dataclass(slots=True)
 class Campaign:
     """Plays histories and records their results.
@@ -72,6 +82,11 @@ class Campaign:
     played: int = 0
     repeated: int = 0
     _records: int = 0
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The histories that are not applicable: none."""
+        return ()
 
     @deferred_gc()
     def run(self, request: HistoriesRequest) -> None:

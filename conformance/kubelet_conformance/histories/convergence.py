@@ -35,11 +35,15 @@ _WAITS_OUT_SINCE = 1, 35
 
 
 class Convergence:
-    """Whether the node of a history comes to rest, with a kubelet of that version."""
+    """Whether the node of a history comes to rest, with a kubelet of that version.
 
-    def __init__(self, live: LiveHistory, kubernetes: tuple[int, int]) -> None:
+    Static pods have `mirrors` unless there is no API server.
+    """
+
+    def __init__(self, live: LiveHistory, kubernetes: tuple[int, int], *, mirrors: bool = True) -> None:
         self._live = live
         self._kubernetes = kubernetes
+        self._mirrors = mirrors
 
     async def comes(self, within: float) -> Sequence[str]:
         """Wait until all has come to rest; what has not."""
@@ -94,7 +98,8 @@ class Convergence:
                 yield from _of_wanted(
                     pod, missed=self._live.progress.missed, starting=starting, ended_waits=waits_out
                 )
-                yield from _of_mirror(pod)
+                if self._mirrors:
+                    yield from _of_mirror(pod)
             elif pod.stored is not None:
                 yield f"{pod.one.name} was deleted and is still at the API server"
         there = {pod.uid for pod in pods if pod.one.there or pod.is_left}

@@ -78,16 +78,15 @@ def play(
     `name` is what the trace is called in its header, `path` in evidence.
     """
     kubernetes = parse_version(choice.kubernetes)
-    progress = Progress(evented=history.evented and kubernetes >= _EVENTED_SINCE)
-    gates = {"feature_gates": {EVENTED: True}} if progress.evented else {}
+    progress = begun(history, kubernetes)
     stage = open_stage(replace(choice, seed=history.seed))
 
     async def scenario(target: Target) -> None:
-        await _live(LiveHistory(Node(target), progress), history, kubernetes)
+        await live_through(history, Node(target), progress, kubernetes)
 
     failed = ""
     try:
-        trace = stage.play(scenario, name, gates, choice.kubernetes)
+        trace = stage.play(scenario, name, settings_of(progress), choice.kubernetes)
     except ScenarioError as error:
         trace, failed = error.trace, error.report
     try:
@@ -98,20 +97,43 @@ def play(
     return PlayedHistory(history, trace, judged, failed, progress)
 
 
-async def _live(live: LiveHistory, history: History, kubernetes: tuple[int, int]) -> None:
-    """Run the whole history, and check that the node settles."""
-    node = live.node
-    node.kubelet.choose_orders(*history.orders)
+def begun(history: History, kubernetes: tuple[int, int]) -> Progress:
+    """The progress of a history that begins, on a kubelet of that version."""
+    return Progress(evented=history.evented and kubernetes >= _EVENTED_SINCE)
+
+
+def settings_of(progress: Progress) -> dict[str, object]:
+    """What the configuration of its kubelet sets."""
+    return {"feature_gates": {EVENTED: True}} if progress.evented else {}
+
+
+async def live_through(  # noqa: PLR0913 - a history, where it happens, and how long the node is watched
+    history: History,
+    node: Node,
+    progress: Progress,
+    kubernetes: tuple[int, int],
+    *,
+    settle_seconds: float = SETTLE_SECONDS,
+    watch_seconds: float = SETTLE_SECONDS,
+    mirrors: bool = True,
+) -> None:
+    """Run the whole history, and check that the node settles.
+
+    A healed node has `settle_seconds` to settle, and is watched for `watch_seconds` after it was healed.
+    Static pods have `mirrors` unless there is no API server.
+    """
+    live = LiveHistory(node, progress)
+    if history.orders:
+        node.kubelet.choose_orders(*history.orders)
     for step in history.steps:
         await live.perform(step if kubernetes >= _SIDECARS_SINCE else _without_sidecars(step))
     await live.heal_all()
     healed = node.now
-    progress = live.progress
-    within = SETTLE_SECONDS + (RELIST_SECONDS if progress.evented else 0)
-    convergence = Convergence(live, kubernetes)
-    progress.not_converged = tuple(await convergence.comes(within))
+    relists = RELIST_SECONDS if progress.evented else 0
+    convergence = Convergence(live, kubernetes, mirrors=mirrors)
+    progress.not_converged = tuple(await convergence.comes(settle_seconds + relists))
     if not progress.not_converged:
-        watched = within if progress.missed else SETTLE_SECONDS
+        watched = watch_seconds + (relists if progress.missed else 0)
         await node.wait(max(0.0, healed + watched - node.now))
         progress.not_converged = tuple(await convergence.stays())
     progress.watched = round(node.now - healed, 6)
@@ -145,6 +167,7 @@ def as_scenario(played: PlayedHistory, what: str) -> str:
     used = "\n".join(line for one in played.progress.done for line in one.code)
     words = [each for each in ("container", "pod") if f"{each}(" in used]
     words += ["witness"] if played.progress.evented else []
+    orders = ", ".join(map(str, played.history.orders))
     lines = [
         *(["from contextlib import ExitStack", ""] if "faults" in used else []),
         f"from kubelet_conformance.node import {', '.join(['Node', *words])}",
@@ -153,7 +176,7 @@ def as_scenario(played: PlayedHistory, what: str) -> str:
         *([f"@witness({_witnessed(played, what)})"] if played.progress.evented else []),
         f"async def test_history_that_breaks_{name}(node: Node) -> None:",
         f'{_INDENT}"""A generated history that broke {what}."""',
-        f"{_INDENT}node.kubelet.choose_orders({', '.join(map(str, played.history.orders))})",
+        *([f"{_INDENT}node.kubelet.choose_orders({orders})"] if orders else []),
         *([f"{_INDENT}faults = ExitStack()"] if "faults" in used else []),
         *(f"{_INDENT}{line}" for one in played.progress.done for line in one.code),
         f"{_INDENT}await node.wait({played.progress.watched:g})",

@@ -7,7 +7,7 @@ together play what the whole would have.
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import cast
 from unittest.mock import patch
 
@@ -78,7 +78,6 @@ class _Search:
     played: list[History] = field(default_factory=list["History"])
     what: str = ""
     best: PlayedHistory | None = None
-    tried: int = 0
 
     def breaks(self, history: History) -> bool:
         """Play a history that was drawn; whether it is the first to break something new.
@@ -98,29 +97,52 @@ class _Search:
             self.what, self.best = new[0], played
         return bool(new)
 
-    def prune(self) -> PlayedHistory:
-        """The smallest history found, with every step taken out that it does without."""
-        best = self.best
-        if best is None:
-            raise ValueError("nothing was found")
-        went_on = True
-        while went_on:
-            went_on = False
-            for less in WAYS:
-                place = places(best.history)
-                while place > 0 and self.tried < SHRINKS_MAX:
-                    place -= 1
-                    for smaller in less(best.history, place):
-                        played = self._if_it_breaks(smaller)
-                        if played is not None:
-                            best, went_on = played, True
-                            break
-        return best
+    def first_to_break(self, histories: Sequence[History]) -> PlayedHistory | None:
+        """The first of these that breaks what was found."""
+        played = map(self.play, histories)
+        return next((each for each in played if self.what in self.broken(each)), None)
 
-    def _if_it_breaks(self, history: History) -> PlayedHistory | None:
-        self.tried += 1
-        played = self.play(history)
-        return played if self.what in self.broken(played) else None
+
+def shrunk(
+    found: PlayedHistory,
+    first_to_break: Callable[[Sequence[History]], PlayedHistory | None],
+    *,
+    width: int = 1,
+    tries_max: int = SHRINKS_MAX,
+) -> tuple[PlayedHistory, int]:
+    """The smallest history found, with every step taken out that it does without, and how many were played.
+
+    Args:
+        found: What breaks something.
+        first_to_break: Plays histories, and returns the first of them that breaks the same, if one does.
+        width: How many histories it is given at a time.
+        tries_max: About so many are played at most.
+    """
+    best, tried, went_on = found, 0, True
+    while went_on:
+        went_on = False
+        for less in WAYS:
+            left = places(best.history)
+            while left > 0:
+                candidates = _smaller(less, best.history, left)
+                left = 0
+                while tried < tries_max and (batch := list(islice(candidates, width))):
+                    tried += len(batch)
+                    broke = first_to_break([history for _, history in batch])
+                    if broke is not None:
+                        left = next(place for place, history in batch if history == broke.history)
+                        best, went_on = broke, True
+                        break
+    return best, tried
+
+
+def _smaller(
+    less: Callable[[History, int], Iterator[History]], history: History, left: int
+) -> Iterator[tuple[int, History]]:
+    """What this way makes of the history at each place below `left`, from the last on."""
+    for place in reversed(range(left)):
+        for smaller in less(history, place):
+            yield place, smaller
 
 
 @contextmanager
@@ -136,6 +158,25 @@ def _by_the_seed_alone() -> Generator[None]:
             yield
     finally:
         providers.CONSTANTS_CACHE.cache.clear()
+
+
+def _draw(chunk: Chunk, on_history: Callable[[History], None]) -> None:
+    """Draw the histories of a chunk, and pass on what `on_history` raises."""
+
+    @seed(chunk.seed)
+    def chance() -> Machine:
+        return Machine(on_history)
+
+    with _by_the_seed_alone():
+        # Any factory will do, says its docstring: a class anew for each chunk would be read anew, too.
+        run_state_machine_as_test(cast("type[Machine]", chance), settings=_settings(chunk.size))
+
+
+def drawn(chunk: Chunk) -> list[History]:
+    """The histories of a chunk, of which some may be equal."""
+    found: list[History] = []
+    _draw(chunk, found.append)
+    return found
 
 
 def _settings(size: int) -> settings:
@@ -175,16 +216,10 @@ def seek(
         if search.breaks(history):
             raise _BrokenError
 
-    @seed(chunk.seed)
-    def chance() -> Machine:
-        return Machine(on_history)
-
     try:
-        with _by_the_seed_alone():
-            # Any factory will do, says its docstring: a class anew for each chunk would be read anew, too.
-            run_state_machine_as_test(cast("type[Machine]", chance), settings=_settings(chunk.size))
+        _draw(chunk, on_history)
     except _BrokenError:
         if search.best is None:
             raise
-        return Found(search.what, search.prune(), search.tried)
+        return Found(search.what, *shrunk(search.best, search.first_to_break))
     return None

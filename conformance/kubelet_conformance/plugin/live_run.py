@@ -34,7 +34,7 @@ from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
-from kubelet_conformance.targets.stage import Act, Ended, processors
+from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, processors
 from kubelet_conformance.trace.format.header import Header
 from kubelet_conformance.trace.format.records import Record
 
@@ -68,11 +68,18 @@ class LiveRun:
     _folder: Path
 
     def __init__(
-        self, options: Options, contracts: Sequence[Contract], counts: Callable[[Contract, Evidence], bool]
+        self,
+        options: Options,
+        contracts: Sequence[Contract],
+        counts: Callable[[Contract, Evidence], bool],
+        *,
+        patient: bool = False,
     ) -> None:
         self.stage = open_live_stage(options.choice)
         self._options = options
         self._contracts = contracts
+        self._patient = patient
+        """What is late while calls fail is not overdue, as in histories."""
         self._first_break = FirstBreak(counts)
         self._stop = self._first_break.seen
         """A break that counts was seen, and --fail-fast is given; or the run is interrupted."""
@@ -161,6 +168,16 @@ class LiveRun:
             if name not in known and (name in self._missing or placement.place is Place.NOWHERE):
                 self._leave_out(name, self._missing.get(name, placement.reason))
         return [played for name, played in self._played.items() if name not in self._missing]
+
+    def play_alone(self, acts: Sequence[Act]) -> list[PlayedLife | None]:
+        """Play acts beside the plan, each on a node of its own; None for one that could not be played."""
+
+        async def alone() -> list[PlayedLife | BaseException]:
+            lives = (self.stage.play([act], shared=False, stop=self._stop) for act in acts)
+            return await asyncio.gather(*lives, return_exceptions=True)
+
+        played = self._runner.run(alone())
+        return [each if isinstance(each, PlayedLife) and each.trace else None for each in played]
 
     def _leave_out(self, name: str, reason: str) -> LeftOut:
         left_out = LeftOut(name, reason)
@@ -280,7 +297,7 @@ class LiveRun:
         life.died_seq, life.started = played.died_seq, played.started
         if self._options.fail_fast:
             only = None if life.shared else life.acts[0].name
-            life.judged = whole, _ = judge(life.path, self._contracts, only)
+            life.judged = whole, _ = judge(life.path, self._contracts, only, patient=self._patient)
             self._first_break.look_at(shared_out(whole, life.owners, ())[0] if life.shared else whole)
         if self._stop.is_set():
             life.acts = [act for act in life.acts if act.number in life.ended]
@@ -296,7 +313,7 @@ class LiveRun:
                 nothing = Judged(Trace(life.path.name, None, None, None, act.name, 0), {}, ())
                 self._take(act, life.ended[act.number], nothing, "")
             return
-        whole, wrong = life.judged or judge(life.path, self._contracts, first or None)
+        whole, wrong = life.judged or judge(life.path, self._contracts, first or None, patient=self._patient)
         shares = {first: whole}
         killers = [each.acts[0].name for each in life.again if each.died]
         if killers:

@@ -23,6 +23,8 @@ class Plan:
         self.long: frozenset[str] = frozenset()
         """The scenarios that are left out to save time."""
         self.forecast = Forecast(1, 1, 1)
+        self.noun: tuple[str, ...] = ("scenario",)
+        """What is played, and the plural where that has no -s."""
         self._cheapest_first = cheapest_first
         self._begun: dict[str, float] = {}
         self._over: set[str] = set()
@@ -60,7 +62,7 @@ class Plan:
     def estimate(self) -> str:
         """How much is to be played and how long that takes, in words."""
         names = self.to_play
-        on = f"{counted(len(names), 'scenario')} on {counted(len(self.by_node(names)), 'node')}"
+        on = f"{counted(len(names), *self.noun)} on {counted(len(self.by_node(names)), 'node')}"
         return f"{on}, about {duration(self._seconds(names))}"
 
     def time_left(self, now: float) -> str:

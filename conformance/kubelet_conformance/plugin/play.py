@@ -100,14 +100,19 @@ def classify_failure(cause: BaseException, report: str, function: Callable[..., 
 
 
 def judge(
-    path: Path, contracts: Iterable[Contract], name: str | None, trace: bytes | None = None
+    path: Path,
+    contracts: Iterable[Contract],
+    name: str | None,
+    trace: bytes | None = None,
+    *,
+    patient: bool = False,
 ) -> tuple[Judged, str]:
     """Judge a trace, of the scenario of that name if of one; and what went wrong in that, if anything did.
 
-    It is read from `path` unless it is given.
+    It is read from `path` unless it is given; `patient` as of `judge_file`.
     """
     try:
-        return judge_file(str(path), contracts, content=trace), ""
+        return judge_file(str(path), contracts, content=trace, patient=patient), ""
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         failed = f"its trace cannot be judged: {error}\n{''.join(traceback.format_exception(error))}"
         return Judged(Trace(str(path), None, None, None, name, 0), {}, ()), failed

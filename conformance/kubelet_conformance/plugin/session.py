@@ -31,15 +31,18 @@ from kubelet_conformance.targets.opening import open_stage
 class Session:
     """Plays scenarios and gathers their verdicts; raises BadInputError for what cannot be chosen.
 
-    `folder` is where the traces go, if another process has made it.
+    `folder` is where the traces go, if another process has made it. With `patient` nothing is overdue while
+    calls fail.
     """
 
-    def __init__(self, options: Options, folder: str | None = None) -> None:
+    def __init__(self, options: Options, folder: str | None = None, *, patient: bool = False) -> None:
         self.options = options = replace(options, choice=resolved(options.choice))
         self.contracts = options.contracts()
         self._deviations = self._known([] if options.baseline is None else [options.baseline])
         self._stage = None if options.choice.is_live else open_stage(options.choice)
-        self.live = LiveRun(options, self.contracts, self._counts) if self._stage is None else None
+        self.live = (
+            LiveRun(options, self.contracts, self._counts, patient=patient) if self._stage is None else None
+        )
         self.played: list[Played] = []
         self.interrupted = False
         self.exercised: dict[str, tuple[str, ...]] = {}
@@ -54,7 +57,7 @@ class Session:
         read = [Baseline.read(path, every_contract()) for path in paths]
         return Baseline(", ".join(paths), [each for one in read for each in one.deviations])
 
-    def _check(self) -> Check:
+    def check(self) -> Check:
         """Verdicts to come, with the baseline that was named or the one that comes along for the target."""
         if self.options.baseline is not None:
             known = self._deviations
@@ -86,7 +89,7 @@ class Session:
         if wrong and self.options.invocation is not None:
             # Pytest shows it; the report of `run` has it anyway.
             broken = "\n".join([broken, *breaks_text(wrong, played.judged.outcomes)])
-        died = "" if played.died and self._check().knows(ENDS, played.judged) else played.died
+        died = "" if played.died and self.check().knows(ENDS, played.judged) else played.died
         return "\n".join(part for part in (broken, died, played.unmet, played.failed) if part)
 
     def ends_run(self, played: Played) -> bool:
@@ -106,7 +109,7 @@ class Session:
         bad = {Verdict.BROKEN, Verdict.ERROR}
         if not any(outcome.verdict in bad for outcome in judged.outcomes.values()):
             return []
-        check, run = self._check(), Run(strict=self.options.strict)
+        check, run = self.check(), Run(strict=self.options.strict)
         check.add(judged)
         return [
             result.contract.id
@@ -144,7 +147,7 @@ class Session:
         """What the report says of the whole, once all is played; the same in whatever order it was."""
         options = self.options
         scenarios = sorted(self.played, key=lambda played: played.place)
-        check = self._check()
+        check = self.check()
         lives = [played.judged for played in scenarios] if self.live is None else self.live.lives
         for judged in lives:
             check.add(judged)
