@@ -28,7 +28,6 @@ from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.targets.stage import Act, PlayedLife
-from kubelet_reference.util.clock import LoopClock
 
 VERSION = "1.32"
 CONTRACTS = list(every_contract().values())
@@ -45,7 +44,7 @@ class Live:
     """Plays as `LiveRun` does, on virtual time, on a kubelet with a bug."""
 
     def __init__(self, kubelet: str, folder: Path) -> None:
-        self.stage = SimpleNamespace(by_files=False, clock=LoopClock(0))
+        self.stage = SimpleNamespace(by_files=False)
         self.plan = Plan()
         self.lives: list[Any] = []
         self.left_out: list[LeftOut] = []

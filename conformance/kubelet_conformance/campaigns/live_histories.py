@@ -104,6 +104,8 @@ class LiveCampaign:
         self.found: list[HistoryFound] = []
         self.played = 0
         self.repeated = 0
+        self._latest = 0.0
+        """When the latest history that was played alone began, in seconds since the epoch."""
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -206,11 +208,10 @@ class LiveCampaign:
         if again is None:
             words.append("it was not broken again when this was played alone")
             return found
-        clock = self._live.stage.clock
-        until = clock.monotonic() + _SHRINK_SECONDS
+        until = self._latest + _SHRINK_SECONDS
 
         def in_time(histories: Sequence[History]) -> PlayedHistory | None:
-            return on_live(histories) if clock.monotonic() < until else None
+            return on_live(histories) if self._latest < until else None
 
         return shrunk(again, in_time, width=_SHRINK_WIDTH, tries_max=_SHRINKS_MAX)[0]
 
@@ -220,6 +221,7 @@ class LiveCampaign:
         lives = self._live.play_alone([each.act(number) for number, each in enumerate(drawn)])
         for one, number, life in zip(drawn, range(len(drawn)), lives, strict=True):
             if life is not None:
+                self._latest = max(self._latest, life.started)
                 played = self._judged(one, life, number)
                 if what in self._broken(played):
                     return played
