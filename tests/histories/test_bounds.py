@@ -16,7 +16,6 @@ from kubelet_conformance.histories.steps import (
     InjectFault,
     Outage,
     RestartKubelet,
-    SetFile,
     SetProbeResponse,
     Step,
     Wait,
@@ -45,8 +44,7 @@ def bound(*steps: Step, by_files: bool = False) -> tuple[Step, ...]:
         (InjectFault("PullImage", Effect.NONE, 2, 30), InjectFault("PullImage", Effect.NONE, 2, 5)),
         (DelayWatch(20), DelayWatch(5)),
         (RestartKubelet(20, kill=False), RestartKubelet(3, kill=False)),
-        (SetProbeResponse("/a", 500), SetFile("a", there=False)),
-        (SetProbeResponse("/a", 200), SetFile("a", there=True)),
+        (SetProbeResponse("/a", 500), SetProbeResponse("/a", 500)),
         (DisturbEvents("cut"), DisturbEvents("cut")),
         (End(1, 137), End(1, 137)),
     ],
@@ -87,22 +85,13 @@ def test_events_that_are_found_missing_minutes_later_are_not_lost() -> None:
 def test_commands_and_probes_are_bounded(fields: dict[str, Any], expected: dict[str, Any]) -> None:
     """A command takes at most longer than the grace period, and probes follow each other soon."""
     given = {"command": "run", **fields}
-    (want,) = bound(Want(pod(container("c1", **given), grace=40, activeDeadlineSeconds=60)))
+    (want,) = bound(Want(pod(container("c1", **given), grace=40, activeDeadlineSeconds=60, hostNetwork=True)))
 
     assert isinstance(want, Want)
     spec = want.manifest["spec"]
     assert expected.items() <= spec["containers"][0].items()
+    assert "hostNetwork" not in spec
     assert (spec["terminationGracePeriodSeconds"], spec["activeDeadlineSeconds"]) == (5, 10)
-
-
-def test_requests_to_pods_become_commands() -> None:
-    """A probe over the network looks for a file, which is there from the start."""
-    http = {"httpGet": {"path": "/a", "port": 80}, "periodSeconds": 1}
-    first, want = bound(Want(pod(container("c1", readinessProbe=http))))
-
-    assert first == SetFile("a", there=True)
-    assert isinstance(want, Want)
-    assert want.manifest["spec"]["containers"][0]["readinessProbe"] == exec_probe("xf a", periodSeconds=1)
 
 
 def test_a_kubelet_without_an_api_server_gets_files() -> None:

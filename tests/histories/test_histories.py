@@ -32,7 +32,6 @@ from kubelet_conformance.histories.steps import (
     Reboot,
     RestartKubelet,
     RestartRuntime,
-    SetFile,
     SetProbeResponse,
     Step,
     Update,
@@ -61,7 +60,6 @@ EVERY_STEP = History(
         InjectFault("StopContainer", Effect.AFTER, 1, 0.5, "DEADLINE_EXCEEDED"),
         KillSandbox("kill_sandbox", 0),
         SetProbeResponse("/a", 500),
-        SetFile("a", there=False),
         Publish("img:3", there=False),
         RestartKubelet(2, kill=False),
         RestartRuntime(),
@@ -102,7 +100,7 @@ def test_a_history_comes_back_from_its_json() -> None:
         assert as_json(from_json(text)) == text
         assert from_json(text) == history
     seen = {type(step) for history in drawn for step in history.steps}
-    assert seen == set(get_args(Step)) - {SetFile}, "every kind of step is drawn but one of wall time"
+    assert seen == set(get_args(Step)), "every kind of step is drawn"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_every_kind_of_step_is_reported_and_done() -> None:
 
     assert not played.failed, played.failed
     # Those at the end are of the healing: faults, a server that failed, an image that was missing.
-    assert len(played.progress.done) == len(EVERY_STEP.steps) + 4 - passed_over
+    assert len(played.progress.done) == len(EVERY_STEP.steps) + 3 - passed_over
     assert len(as_words(played)) == len(played.progress.done) + 1
     assert all(one.words and one.code for one in played.progress.done)
 

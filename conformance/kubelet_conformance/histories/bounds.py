@@ -5,7 +5,7 @@ in seconds then, and what such a kubelet cannot be given is replaced by what com
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,13 +20,10 @@ from kubelet_conformance.histories.steps import (
     InjectFault,
     Outage,
     RestartKubelet,
-    SetFile,
-    SetProbeResponse,
     Step,
     Wait,
     Want,
 )
-from kubelet_conformance.node.manifests import exec_probe
 
 Json = dict[str, Any]
 _WAIT_SECONDS_MAX = 12.0
@@ -41,8 +38,6 @@ _RUN_SECONDS_MAX = 8
 _OF_SPEC = {"terminationGracePeriodSeconds": _GRACE_SECONDS_MAX, "activeDeadlineSeconds": 10}
 _OF_PROBE = {"periodSeconds": 3, "initialDelaySeconds": 4}
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_NETWORK = ("httpGet", "tcpSocket", "grpc")
-_OK = 200
 _SECONDS = re.compile(r"(?<=@)\d+|(?<=stopdelay=)\d+")
 _OF_API = (Outage, DelayWatch, ExpireWatch, DeleteMirror)
 """What happens at the API server alone."""
@@ -52,8 +47,8 @@ def bounded(history: History, *, by_files: bool) -> History:
     """The history for a kubelet on wall time; a bounded history stays as it is.
 
     Pods are `by_files` where the kubelet has no API server: all are static then. The order of ready inputs is
-    the kubelet's own. Probes and hooks over the network become commands that look for a file, since the
-    addresses of pods lead nowhere. No container event is lost or late: that is found out minutes later.
+    the kubelet's own. No pod is on the node's network, which is that of this machine. No container event is
+    lost or late: that is found out minutes later.
     """
     left = _WAITS_SECONDS_MAX
     steps: list[Step] = []
@@ -67,9 +62,7 @@ def bounded(history: History, *, by_files: bool) -> History:
             bound = Wait(min(bound.seconds, left))
             left -= bound.seconds
         steps.append(bound)
-    files = sorted(set(_files(steps)) - set(_set_first(steps)))
-    there = tuple(SetFile(file, there=True) for file in files)
-    return replace(history, steps=(*there, *steps), orders=(), seed=0)
+    return replace(history, steps=tuple(steps), orders=(), seed=0)
 
 
 def _is_of_api(step: Step) -> bool:
@@ -93,8 +86,6 @@ def _bounded(step: Step, *, by_files: bool) -> Step:
             bound = DelayWatch(min(seconds, _DELAY_SECONDS_MAX))
         case RestartKubelet():
             bound = replace(step, down=min(step.down, _DOWN_SECONDS_MAX))
-        case SetProbeResponse(path=path, status=status):
-            bound = SetFile(_file(path), there=status == _OK)
         case _:
             pass
     return bound
@@ -102,6 +93,7 @@ def _bounded(step: Step, *, by_files: bool) -> Step:
 
 def _pod(manifest: Json) -> Json:
     spec = _at_most(manifest["spec"], _OF_SPEC)
+    spec.pop("hostNetwork", None)
     for name in ("initContainers", "containers"):
         if spec.get(name):
             spec[name] = [_container(each) for each in spec[name]]
@@ -119,17 +111,10 @@ def _container(container: Json) -> Json:
 
 
 def _handler(given: Json) -> Json:
-    """A probe or hook by a command of bounded length."""
-    if "exec" in given:
-        return {**given, "exec": {**given["exec"], "command": _command(given["exec"]["command"])}}
-    http: Json = given.get("httpGet") or {"path": "/port"}
-    others = {name: value for name, value in given.items() if name not in _NETWORK}
-    return {**exec_probe(f"xf {_file(http['path'])}"), **others}
-
-
-def _file(path: str) -> str:
-    """The file that a command looks for in place of a request to that path."""
-    return path.strip("/")
+    """A probe or hook whose command is of bounded length."""
+    if "exec" not in given:
+        return given
+    return {**given, "exec": {**given["exec"], "command": _command(given["exec"]["command"])}}
 
 
 def _command(words: list[str]) -> list[str]:
@@ -150,24 +135,3 @@ def _run_seconds(found: re.Match[str]) -> str:
 
 def _at_most(fields: Json, bounds: Mapping[str, int]) -> Json:
     return {**fields, **{name: min(fields[name], most) for name, most in bounds.items() if name in fields}}
-
-
-def _files(steps: Sequence[Step]) -> Iterator[str]:
-    """The files that commands of these pods look for."""
-    for step in steps:
-        if isinstance(step, Want):
-            spec: Json = step.manifest["spec"]
-            for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
-                handlers = [container.get(name) for name in _PROBES]
-                for handler in filter(None, (*handlers, *(container.get("lifecycle") or {}).values())):
-                    command = handler["exec"]["command"]
-                    if command[0] == "xf":
-                        yield command[1]
-
-
-def _set_first(steps: Sequence[Step]) -> Iterator[str]:
-    """The files that are put there before anything else happens."""
-    for step in steps:
-        if not isinstance(step, SetFile):
-            return
-        yield step.file

@@ -97,7 +97,6 @@ class LiveHistory:
         progress: what has happened.
         wanted: every name under which pods were created, in order.
         answers: what servers in pods answer, by path.
-        files: whether containers have a file, by its name.
         unpublished: the images that the registry does not have.
     """
 
@@ -106,7 +105,6 @@ class LiveHistory:
         self.progress = progress
         self.wanted: list[HistoryPod] = []
         self.answers: dict[str, int] = {}
-        self.files: dict[str, bool] = {}
         self.unpublished: set[str] = set()
         self._names: dict[str, Any] = {"node": node, "faults": ExitStack()}
 
@@ -126,9 +124,6 @@ class LiveHistory:
         for path, status in list(self.answers.items()):
             if status != _OK:
                 await self.perform(SetProbeResponse(path, _OK))
-        for file, there in list(self.files.items()):
-            if not there:
-                await self.perform(SetFile(file, there=True))
         for image in sorted(self.unpublished):
             await self.perform(Publish(image, there=True))
 
@@ -311,18 +306,6 @@ class SetProbeResponse(_Step, tag="flip", frozen=True):
         return words, act("node.runtime.answer_http", self.path, self.status)
 
 
-class SetFile(_Step, tag="set-file", frozen=True):
-    """Containers have a file that commands of probes and hooks look for, or no longer."""
-
-    file: str
-    there: bool
-
-    def _on(self, live: LiveHistory, /) -> _Comes:
-        live.files[self.file] = self.there
-        words = f"containers {'have' if self.there else 'no longer have'} the file {self.file}"
-        return words, act("node.runtime.set_file", self.file, there=self.there)
-
-
 class Publish(_Step, tag="publish", frozen=True):
     """The registry has an image, or no longer."""
 
@@ -472,7 +455,7 @@ class Reboot(_Step, tag="reboot", frozen=True):
 
 
 _OfPods: TypeAlias = Want | AddAgain | Update | Delete | DeleteMirror
-_InPods: TypeAlias = End | KillSandbox | SetProbeResponse | SetFile | Publish
+_InPods: TypeAlias = End | KillSandbox | SetProbeResponse | Publish
 _Faults: TypeAlias = InjectFault | Outage | DelayWatch | ExpireWatch | DisturbEvents | Heal
 _OfTheNode: TypeAlias = Wait | RestartKubelet | RestartRuntime | Reboot
 Step: TypeAlias = _OfPods | _InPods | _Faults | _OfTheNode
