@@ -147,6 +147,34 @@ def test_entry_that_was_not_exercised_is_not_stale(path: Path) -> None:
     assert found.stale() == []
 
 
+def test_entry_names_several_contracts(path: Path) -> None:
+    """An entry with one cause names each contract and clause that it breaks; each is stale by itself."""
+    text = (
+        '[[deviation]]\nbreaks = ["SANDBOX-01", "SANDBOX-02/images", "SANDBOX-02/versions"]\nreason = "r"\n'
+    )
+    found = baseline(path, text)
+    trace = asking("ImageStatus")
+    verdicts = [found.applied(each.id, trace.judge_with(each)).verdict for each in CONTRACTS.values()]
+    found.applied("SANDBOX-02", Outcome(Verdict.KEPT, 1, 0, [], kept_clauses={("versions", None)}))
+
+    assert verdicts == [Verdict.KNOWN_DEVIATION] * 2
+    assert [(each.id, each.clause, each.line) for each in found.stale()] == [("SANDBOX-02", "versions", 1)]
+
+
+@pytest.mark.parametrize(("scenario", "stale"), [(None, False), ("one", True)])
+def test_entry_for_all_scenarios_is_not_stale_after_some(
+    path: Path, scenario: str | None, *, stale: bool
+) -> None:
+    """Where only some scenarios were played, another may break what an entry without a scenario names."""
+    named = f'scenario = "{scenario}"\n' if scenario else ""
+    check = Check(CONTRACTS.values(), baseline(path, f"{ENTRY}{named}"))
+    kept = Outcome(Verdict.KEPT, 1, 0, [], kept_clauses={("", "one")})
+    check.add(Judged(Trace("one", (1, 32), None, None, "one", 1), {"SANDBOX-01": kept}, ()))
+    check.is_partial = True
+
+    assert bool(check.stale()) is stale
+
+
 def test_empty_file_knows_nothing(path: Path) -> None:
     """A baseline without entries is a baseline."""
     assert baseline(path, "# nothing yet\n").deviations == ()
@@ -184,6 +212,9 @@ WRONG: dict[str, tuple[str, int | None, str]] = {
         1,
         "did you mean images?",
     ),
+    "breaks is no list": ('[[deviation]]\nbreaks = "SANDBOX-01"\nreason = "r"\n', 1, "breaks is no list"),
+    "breaks and id": (f'{ENTRY}breaks = ["SANDBOX-01"]\n', 1, "breaks and id"),
+    "clause in breaks": ('[[deviation]]\nbreaks = ["SANDBOX-01/x"]\nreason = "r"\n', 1, "no clause 'x'"),
     "twice": (ENTRY + ENTRY, 4, "SANDBOX-01 is listed twice"),
 }
 

@@ -1,4 +1,7 @@
-"""Deviations that are known and accepted for now, read from a TOML file of `[[deviation]]` entries."""
+"""Deviations that are known and accepted for now, read from a TOML file of `[[deviation]]` entries.
+
+An entry has one cause. It names the contract that this breaks, or each of several.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,10 @@ MAIN_CLAUSE = "main"
 
 _BUNDLED = re.compile(r"kubernetes-\d+\.\d+")
 _TEXTS = ("id", "clause", "scenario", "reason")
-_KEYS = (*_TEXTS, "sometimes")
-_FORM = "an entry is [[deviation]] with id, reason, and clause, scenario and sometimes as they apply"
+_KEYS = (*_TEXTS, "breaks", "sometimes")
+_FORM = (
+    "an entry is [[deviation]] with reason, id or breaks, and clause, scenario and sometimes as they apply"
+)
 
 
 class BaselineError(InputError):
@@ -39,7 +44,7 @@ class BaselineError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One entry: a contract, perhaps one clause of it, perhaps in one scenario only, and why.
+    """What an entry says of one contract, perhaps of one clause, perhaps in one scenario only, and why.
 
     What is broken only `sometimes`, as it depends on timing, is never stale.
     """
@@ -155,18 +160,22 @@ class _Entries:
         for number, table in enumerate(every):
             line = self._lines[number] if len(self._lines) == len(every) else None
             try:
-                entry = self._entry(table, line)
+                entries = self._entries(table, line)
             except BaselineError as error:
                 wrong.append(error)
                 continue
-            if found.setdefault((entry.id, entry.clause, entry.scenario), entry) is not entry:
-                wrong.append(self._bad(line, f"{entry} is listed twice", "keep one of them"))
+            wrong += [
+                self._bad(line, f"{entry} is listed twice", "keep one of them")
+                for entry in entries
+                if found.setdefault((entry.id, entry.clause, entry.scenario), entry) is not entry
+            ]
         if wrong:
             wrong[0].more = wrong[1:]
             raise wrong[0]
         return list(found.values())
 
-    def _entry(self, table: object, line: int | None) -> Deviation:
+    def _entries(self, table: object, line: int | None) -> list[Deviation]:
+        """What one table says: of one contract by `id` and `clause`, of several by `breaks`."""
         if not isinstance(table, dict):
             raise self._bad(line, "an entry is no table", _FORM)
         fields: dict[str, str] = {}
@@ -178,17 +187,38 @@ class _Entries:
             if not isinstance(value, str) or not value.strip():
                 raise self._bad(line, f"{key} is no text", f"write {key} as text in quotes, and not empty")
             fields[key] = value
-        for key in ("id", "reason"):
-            if key not in fields:
-                raise self._bad(line, f"an entry has no {key}", _FORM)
-        contract = self._contract(fields["id"], line)
-        clause = self._clause(contract, fields.get("clause"), line)
+        places = self._places(fields, cast("dict[str, object]", table).get("breaks"), line)
+        if "reason" not in fields:
+            raise self._bad(line, "an entry has no reason", _FORM)
         sometimes: object = cast("dict[str, object]", table).get("sometimes", False)
         if not isinstance(sometimes, bool):
             raise self._bad(
                 line, "sometimes is neither true nor false", "write sometimes = true, or leave it out"
             )
-        return Deviation(contract.id, fields["reason"], clause, fields.get("scenario"), line, sometimes)
+        found: list[Deviation] = []
+        for name, named in places:
+            contract = self._contract(name, line)
+            clause = self._clause(contract, named, line)
+            scenario = fields.get("scenario")
+            found.append(Deviation(contract.id, fields["reason"], clause, scenario, line, sometimes))
+        return found
+
+    def _places(
+        self, fields: dict[str, str], breaks: object, line: int | None
+    ) -> list[tuple[str, str | None]]:
+        """Each contract of an entry, and the clause that is named with it."""
+        if breaks is None:
+            if "id" not in fields:
+                raise self._bad(line, "an entry has no id", _FORM)
+            return [(fields["id"], fields.get("clause"))]
+        names = cast("list[object]", breaks) if isinstance(breaks, list) else []
+        if not names or not all(isinstance(name, str) for name in names):
+            form = 'write breaks as a list such as ["INIT-01/main", "INIT-12"]'
+            raise self._bad(line, "breaks is no list of contracts", form)
+        if "id" in fields or "clause" in fields:
+            raise self._bad(line, "an entry has breaks and id or clause", "keep breaks alone")
+        each = [str(name).partition("/") for name in names]
+        return [(name, clause or None) for name, _, clause in each]
 
     def _contract(self, name: str, line: int | None) -> Contract:
         try:

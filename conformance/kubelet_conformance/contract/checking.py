@@ -232,6 +232,9 @@ class Result:
 class Check:
     """The results of a run over several traces; a baseline names the known breaks."""
 
+    is_partial: bool = False
+    """Only some scenarios were played: one that would break what the baseline names may be missing."""
+
     def __init__(self, contracts: Iterable[Contract], baseline: Baseline | None = None) -> None:
         place = {contract: number for number, contract in enumerate(rows())}
         in_order = sorted(contracts, key=lambda contract: place[contract.id])
@@ -283,5 +286,9 @@ class Check:
         return self.baseline.applied(contract, outcome).verdict is Verdict.KNOWN_DEVIATION
 
     def stale(self) -> list[Deviation]:
-        """The baseline's entries that were exercised and never broken."""
-        return [] if self.baseline is None else self.baseline.stale()
+        """The baseline's entries that were exercised and never broken.
+
+        One without a scenario may be broken by any: it counts where all were played.
+        """
+        stale = [] if self.baseline is None else self.baseline.stale()
+        return [each for each in stale if each.scenario is not None or not self.is_partial]

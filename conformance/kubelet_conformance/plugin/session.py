@@ -148,6 +148,8 @@ class Session:
         options = self.options
         scenarios = sorted(self.played, key=lambda played: played.place)
         check = self.check()
+        not_played = self._not_played()
+        check.is_partial = bool(options.ids or options.scenarios or not_played)
         lives = [played.judged for played in scenarios] if self.live is None else self.live.lives
         for judged in lives:
             check.add(judged)
@@ -165,7 +167,7 @@ class Session:
             debug=options.debug,
             logs=str(Path(options.record, LOGS)) if options.record and options.choice.is_process else "",
             left_out=() if self.live is None else tuple(self.live.left_out),
-            not_played=self._not_played(),
+            not_played=not_played,
             interrupted=self.interrupted,
         )
 

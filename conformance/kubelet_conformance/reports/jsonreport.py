@@ -25,7 +25,7 @@ def check_report(check: Check, run: Run) -> dict[str, Any]:
             {"path": str(e.path), "line": e.line, "problem": e.problem, "remedy": e.remedy}
             for e in check.errors
         ],
-        "baseline": None if check.baseline is None else _baseline(check.baseline),
+        "baseline": None if check.baseline is None else _baseline(check.baseline, check),
         "waits": [
             {"trace": wait.trace, "seq": wait.seq, "contract": wait.contract, "awaited": wait.awaited}
             for wait in check.unexplained()
@@ -85,7 +85,7 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _baseline(baseline: Baseline) -> dict[str, Any]:
+def _baseline(baseline: Baseline, check: Check) -> dict[str, Any]:
     fields = ("id", "clause", "scenario", "reason", "line")
-    stale = [{name: getattr(each, name) for name in fields} for each in baseline.stale()]
+    stale = [{name: getattr(each, name) for name in fields} for each in check.stale()]
     return {"path": baseline.path, "stale": stale}

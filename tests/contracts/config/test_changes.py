@@ -23,6 +23,18 @@ def test_change_concerns_its_pod_alone(wrong: str) -> None:
     assert s.judge("CONFIG-02").verdict is (BROKEN if wrong else KEPT)
 
 
+@pytest.mark.parametrize(("wait", "breaks"), [(0.1, False), (0.3, True)])
+def test_event_of_a_preemption_follows_the_stop(wait: float, *, breaks: bool) -> None:
+    """CONFIG-02: the event that explains a stop is on its way while the stop begins."""
+    s, web, _, c1 = running()
+    s.pod("urgent")
+    s.stop(c1)
+    s.wait(wait).record("event", uid=web.uid, type="Warning", reason="Preempting", message="", count=1)
+    tell_status(s.wait(10))
+
+    assert (s.judge("CONFIG-02").verdict is BROKEN) is breaks
+
+
 @pytest.mark.parametrize(("kubernetes", "verdict"), [("1.36", KEPT), ("1.34", BROKEN)])
 def test_pod_is_restarted_by_its_own_rule(kubernetes: str, verdict: Verdict) -> None:
     """CONFIG-02: a container that restarts its whole pod is a reason to stop the others."""

@@ -43,6 +43,20 @@ def test_another_image_may_be_the_reason_all_the_same(s: TraceBuilder, *, right:
     s.stop(c1)
 
 
+@pytest.mark.parametrize(("policy", "verdict"), [("Never", Verdict.KEPT), ("OnFailure", Verdict.BROKEN)])
+def test_lost_init_container_fails_its_pod(policy: str, verdict: Verdict) -> None:
+    """SYNC-13: an init container whose state is unknown is the end of a pod that runs once."""
+    s = TraceBuilder()
+    web = s.pod(initContainers=[{"name": "i1", "image": "img:1"}], restartPolicy=policy)
+    sandbox = s.run_sandbox(web)
+    i1 = s.run_container(web, sandbox, "i1")
+    s.record("runtime", op="unknown", container_id=i1.id, sandbox_id=sandbox.id)
+    s.stop_sandbox(sandbox)
+    s.wait(5).stop_here()
+
+    assert s.judge("SYNC-13").verdict is verdict
+
+
 def test_unseen_probe_may_be_the_reason() -> None:
     """SYNC-13 lets a container be stopped whose probe no call shows."""
     s = TraceBuilder()

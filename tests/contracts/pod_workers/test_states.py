@@ -1,7 +1,9 @@
 """WORK contracts: each is kept by a right trace and broken by a wrong one."""
 
+from typing import Any
+
 import pytest
-from pod_status import runs
+from pod_status import ended, runs
 from running import BROKEN, KEPT, running
 from trace_builder import FULL_CHANNELS, ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
@@ -58,6 +60,7 @@ def test_phase_of_a_client_is_repeated_before_the_end(phase: str, *, breaks: boo
     s.set(web)
     s.exited(c1, 0, seen=False)
     s.status(web, "Failed", containerStatuses=[runs(c1)])
+    s.wait(10).stop_here()
 
     assert bool(s.judge("WORK-13").breaks) is breaks
 
@@ -143,10 +146,20 @@ def test_replacement_under_way_may_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("api", "waits", "breaks"), [("served", 0.1, False), ("served", 0.3, True), ("full", 0.1, True)]
+    ("api", "waits", "then", "breaks"),
+    [
+        ("served", 0.1, None, False),
+        ("served", 0.3, None, True),
+        ("full", 0.1, ended(0), False),
+        ("full", 0.1, ended(1), True),
+        ("full", 0.1, None, True),
+        ("full", 0.3, ended(0), True),
+    ],
 )
-def test_sampled_status_may_be_older_than_the_exit(api: str, waits: float, *, breaks: bool) -> None:
-    """WORK-13: a status that was polled just after the exit may be the one from before the kill."""
+def test_status_may_be_older_than_the_exit(
+    api: str, waits: float, then: dict[str, Any] | None, *, breaks: bool
+) -> None:
+    """WORK-13: a status just after the exit may be from before the kill; a written one is followed."""
     s = TraceBuilder("1.26", channels=FULL_CHANNELS | {"api": api})
     web = s.pod(restartPolicy="Never")
     sandbox = s.run_sandbox(web)
@@ -154,5 +167,8 @@ def test_sampled_status_may_be_older_than_the_exit(api: str, waits: float, *, br
     s.exited(c1, 0, seen=False)
     s.wait(waits)
     s.status(web, "Failed", containerStatuses=[runs(c1)])
+    if then is not None:
+        s.wait(1).status(web, "Failed", containerStatuses=[then | {"containerID": f"fake://{c1.id}"}])
+    s.wait(10).stop_here()
 
     assert bool(s.judge("WORK-13").breaks) is breaks

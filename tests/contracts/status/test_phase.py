@@ -231,3 +231,22 @@ def test_static_pod_that_ended_before_it_was_shown_is_reported_nowhere(
     s.exited(c1, 0)
     s.wait(1).call("StopPodSandbox", {"pod_sandbox_id": sandbox.id})
     s.wait(20)
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"),
+    [((), KEPT), (("Running",), KEPT), (("Running", "Running"), BROKEN), (("Pending",), BROKEN)],
+)
+def test_last_status_may_be_written_over_the_phase_of_a_client(
+    again: tuple[str, ...], verdict: Verdict
+) -> None:
+    """PHASE-11: the last status may be written once more over the phase that another client has written."""
+    s, web, _, c1 = running()
+    s.status(web, "Running", containerStatuses=[runs(c1)])
+    web.manifest["status"] = {"phase": "Failed"}
+    s.wait(1).set(web)
+    for phase in again:
+        s.wait(1).status(web, phase, containerStatuses=[runs(c1)])
+    s.wait(1).status(web, "Failed", containerStatuses=[ended(0)])
+
+    assert s.judge("PHASE-11").verdict is verdict

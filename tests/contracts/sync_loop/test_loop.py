@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 from outside_world import event, outage, tell_status
-from running import BROKEN, running, two_running
+from running import BROKEN, KEPT, running, two_running
 from trace_builder import ContainerHandle, PodHandle, SandboxHandle, TraceBuilder
 from twice import detects
+
+from kubelet_conformance.contract.verdicts import Verdict
 
 
 def healthy() -> TraceBuilder:
@@ -63,6 +65,20 @@ def test_nothing_happens_before_the_first_status(s: TraceBuilder, *, reported: b
     tell_status(s, runtime=reported)
     s.run_sandbox(web)
     s.stop_here()
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "gap", "verdict"), [("1.32", 7.1, BROKEN), ("1.26", 9.9, KEPT), ("1.26", 10.1, BROKEN)]
+)
+def test_container_manager_lists_twice_up_to_1_26(kubernetes: str, gap: float, verdict: Verdict) -> None:
+    """LOOP-05: the first poll waits for one list after the other of an older container manager."""
+    s = TraceBuilder(kubernetes)
+    tell_status(s)
+    s.call("ListContainers", {}, {}, takes=3)
+    tell_status(s.wait(gap))
+    s.stop_here()
+
+    assert s.judge("LOOP-05").verdict is verdict
 
 
 @detects("LOOP-05", gap=(6.9, 7.1))

@@ -189,3 +189,18 @@ def test_container_without_a_spec_is_not_stopped_by_itself(
     s.wait(1).delete(web)
     s.stop(c1)
     s.wait(5).stop_here()
+
+
+@pytest.mark.parametrize(("finalizers", "breaks"), [(["example.com/hold"], False), ([], True)])
+def test_finalizers_hold_the_object(finalizers: list[str], *, breaks: bool) -> None:
+    """TERM-22: the object of a finished pod goes when the last of its finalizers is removed."""
+    s, web, sandbox, c1 = running(policy="Never")
+    web.manifest["metadata"]["finalizers"] = finalizers
+    s.set(web)
+    s.exited(c1, 0)
+    s.stop_sandbox(sandbox)
+    s.status(web, "Succeeded")
+    s.delete(web)
+    s.wait(30).deleted(web)
+
+    assert bool(s.judge("TERM-22").breaks) is breaks

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from kubelet_conformance.cli.options import REDACTS, VERSION, Settings, ending, reported
-from kubelet_conformance.cli.system_clock import monotonic_ns, rfc3339, system_time_ns
+from kubelet_conformance.cli.system_clock import monotonic_ns, system_time_ns
 from kubelet_conformance.contract.applicability import Version, version_text
 from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.recording.pod_sources import PodsReadError
@@ -23,6 +23,7 @@ from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.tap.address import connection_error, socket_path
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.cri_endpoint import check_speaks_cri
+from kubelet_conformance.trace.format.header import rfc3339
 
 _MIB = 1024 * 1024
 

@@ -8,7 +8,7 @@ import msgspec
 from kubelet_conformance.contract import Answered, Container, Moment, Pod, PodStatus, Stop
 from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
 from kubelet_conformance.contract.definition import answered, observer
-from kubelet_conformance.contract.patterns import call, status
+from kubelet_conformance.contract.patterns import call, event, status
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import has_other_probes
@@ -440,16 +440,21 @@ def _pod_may_have_failed(m: Moment, pod: Pod, status: PodStatus) -> None:
 _GOES_ON = call("RunPodSandbox", "CreateContainer", "StartContainer")
 """A step that a kubelet takes only for a pod that it has not killed for good."""
 
+KILL_IS_REPORTED = event("Evicted", "Preempting", "TerminationByKubelet", "DeadlineExceeded")
+"""The event of a kill by the kubelet's own decision."""
+
 
 def to_be_explained(m: Moment, text: str) -> Answered:
-    """A stop that nothing explains is wrong, unless a forced deletion is recorded just after it.
+    """A stop that nothing explains is wrong, unless a forced deletion or an event is recorded just after it.
 
-    Where events may be missing, that is proven only when the kubelet goes on with the pod: it has not killed
-    it for good.
+    The kubelet sends the event of a preemption before it stops anything, and does not wait until it has
+    arrived. Where events may be missing, that is proven only when the kubelet goes on with the pod: it has
+    not killed it for good.
     """
     if events_may_be_missing(m):
         return answered(by=pods.NOBODY, not_before=_GOES_ON, unless=GONE, text=text)
-    return answered(by=pods.NOBODY, within=API_POLL, unless=pods.TERMINATION_ASKED, text=text)
+    unless = pods.TERMINATION_ASKED.either(KILL_IS_REPORTED)
+    return answered(by=pods.NOBODY, within=API_POLL, unless=unless, text=text)
 
 
 def is_ended_for_a_reason(m: Moment, pod: Pod) -> bool:

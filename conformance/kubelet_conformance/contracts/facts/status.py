@@ -267,8 +267,20 @@ def _begins_with_sidecars(m: Moment, pod: Pod) -> bool:
     return not any(one.sandbox is pod.sandbox for one in pod.of_kind("app"))
 
 
+def is_written_back(pod: Pod, status: PodStatus) -> bool:
+    """The kubelet writes its last status once more, over the terminal phase that a client has written since.
+
+    Its status manager reconciles what it finds before the worker has taken the phase over
+    (status_manager.go needsReconcile).
+    """
+    sent = pod.manifest.status if pod.manifest is not None else None
+    if sent is None or not sent.terminal or pod.status_t is None or pod.changed_t is None:
+        return False
+    return pod.status_t <= pod.changed_t and status == pod.status
+
+
 def _written(m: Moment, pod: Pod, status: PodStatus) -> Written | None:
-    if pod.spec is None or status.reason:
+    if pod.spec is None or status.reason or is_written_back(pod, status):
         return None
     counts = count(pod.spec, status)
     row = PHASES.row(counts)

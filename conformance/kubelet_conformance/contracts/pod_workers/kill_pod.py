@@ -6,10 +6,15 @@ SYNC: a healthy pod is left alone, and a kill that fails ends the sync.
 from kubelet_conformance.contract import Answered, Container, Exit, Moment, Note, Pattern, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, EVENTS, PODS, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, event, exited, failed
+from kubelet_conformance.contract.patterns import call, exited, failed
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.kills import fails_as_a_whole, reasons, to_be_explained
+from kubelet_conformance.contracts.facts.kills import (
+    KILL_IS_REPORTED,
+    fails_as_a_whole,
+    reasons,
+    to_be_explained,
+)
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, GONE, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import run_before_removal_was_noticed
 from kubelet_conformance.contracts.facts.timing import POLLED, RETRY, RETRY_SLACK
@@ -112,7 +117,7 @@ def nothing_follows_the_terminal_phase(m: Moment, pod: Pod) -> Findings:
     return broken(f"{m.call.rpc} for a pod that is {pod.finished}", pod.status_seq)
 
 
-LATE_REASONS = GONE.either(event("Evicted", "Preempting", "TerminationByKubelet", "DeadlineExceeded"))
+LATE_REASONS = GONE.either(KILL_IS_REPORTED)
 """Reasons for a kill that a trace may report late, as polls show them."""
 
 
@@ -138,7 +143,7 @@ def _pod_is_over(pod: Pod) -> bool:
     if pod.restart_policy != "Never":
         return False
     inits = (pod.newest(spec.name) for spec in containers.regular_inits(pod))
-    return any(one is not None and containers.failed_run(one) for one in inits)
+    return any(one is not None and (one.state == "unknown" or containers.failed_run(one)) for one in inits)
 
 
 def _may_be_stopped(m: Moment, container: Container) -> bool:

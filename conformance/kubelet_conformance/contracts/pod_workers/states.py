@@ -5,7 +5,17 @@ WORK-04: a pod that was asked to go is not started any more.
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus, Sandbox, Stop
+from kubelet_conformance.contract import (
+    Answered,
+    Container,
+    Finding,
+    Moment,
+    Note,
+    Pod,
+    PodStatus,
+    Sandbox,
+    Stop,
+)
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import (
@@ -25,6 +35,7 @@ from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itsel
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.status import are_sampled
+from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, CreateContainerRequest
 from kubelet_conformance.trace.format.records import Call, Reply
 from kubelet_conformance.trace.world.in_flight import is_the_workers
@@ -232,7 +243,8 @@ def records_stay_until_the_pod_is_stopped(m: Moment, pod: Pod, container: Contai
 def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """The terminal status has the exit codes that the runtime gave.
 
-    A sampled status may be older than the exit by one poll: it was set when the kill began. One that repeats
+    One that was set when the kill began may be seen after the exit: where statuses are sampled, by one poll;
+    else the status manager's batch has written it, and the one with the exit code follows. One that repeats
     the phase that a client has set is not the last.
     """
     is_sampled = are_sampled(m)
@@ -244,7 +256,9 @@ def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> I
         ended = container.exit if container else None
         if container is None or ended is None or ended.code is None or shown.runtime_id != container.id:
             continue
-        if is_sampled and shown.state.running is not None and m.t - ended.t <= timing.API_POLL:
+        if shown.state.running is not None and m.t - ended.t <= timing.API_POLL:
+            if not is_sampled:
+                yield _exit_follows(container, ended.code)
             continue
         reported, last = shown.state.terminated, shown.last_state.terminated
         if last is not None and last.runtime_id == container.id and last.exit_code == ended.code:
@@ -254,6 +268,22 @@ def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> I
             yield broken(f"the exit code of {shown.name} is {ended.code}, the status has {got}", ended.seq)
         else:
             yield KEPT
+
+
+def _exit_follows(container: Container, code: int) -> Answered:
+    """The next status has the exit code, unless the pod is deleted at once."""
+
+    def shows_it(m: Moment) -> bool:
+        every = m.status.lasting_containers if m.status is not None else ()
+        ends = (one.state.terminated for one in every if one.runtime_id == container.id)
+        return any(end is not None and end.exit_code == code for end in ends)
+
+    return answered(
+        by=status().where(shows_it),
+        within=timing.REACTION,
+        unless=pods.TERMINATION_ASKED.either(deleted(), pods.FAULT, LIFE_ENDS),
+        text=f"the status has the exit code {code} of {container.name}",
+    )
 
 
 @contract(

@@ -207,7 +207,10 @@ def init_that_waits_after_success_is_done(m: Moment) -> Findings:
 
 @contract("PHASE-11", on=status(), needs=NEEDS)
 def terminal_phase_is_final(m: Moment) -> Findings:
-    """Once Succeeded or Failed was written for a pod, no other phase is."""
+    """Once Succeeded or Failed was written for a pod, no other phase is.
+
+    Over a phase that another client has written, the kubelet may write its last status once more.
+    """
     pod, sent = m.pod, m.pod.manifest.status if m.pod is not None and m.pod.manifest is not None else None
     finished = pod.finished if pod is not None else ""
     if not finished and sent is not None and sent.terminal:
@@ -216,6 +219,8 @@ def terminal_phase_is_final(m: Moment) -> Findings:
         return None
     if m.status.phase == finished:
         return KEPT
+    if not pod.finished and statuses.is_written_back(pod, m.status):
+        return None
     was_forgotten = pod.static and pod.status is not None and pod.status.phase != finished
     if was_forgotten or pods.end_is_forgotten(pod, m.node) or _reaches_its_deadline(m, pod):
         return None

@@ -264,6 +264,8 @@ def finished_pod_goes_quickly(m: Moment, pod: Pod) -> Findings:
     """Deleting a pod that has finished takes no StopContainer, and its object goes soon."""
     if not pod.born or pod.static or "deleted" in m.keys:
         return None
+    if pod.manifest is not None and pod.manifest.metadata.finalizers:
+        return None  # The object stays until they are removed; STATUS-19 asks that the kubelet deletes it.
     if pod.termination is not None or not _nothing_runs(pod) or not (pod.finished or _has_read_all_ends(pod)):
         return None
     return answered(

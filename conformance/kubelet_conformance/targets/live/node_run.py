@@ -31,9 +31,8 @@ from kubelet_conformance.targets.live.scoped_recorder import Router, View
 from kubelet_conformance.targets.process.file_watches import watches_for_a_kubelet
 from kubelet_conformance.targets.process.node import ProcessNode
 from kubelet_conformance.targets.stage import Act, Ended, PlayedLife, Watch
-from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header
+from kubelet_conformance.trace.format.header import FORMAT_VERSION, Header, rfc3339
 from kubelet_conformance.trace.format.recorder import Item, RecordedReply, Recorder, Seen
-from kubelet_fakes.api.objects import rfc3339
 from kubelet_reference.kubelet.parts import Parts
 from kubelet_reference.server.host.system_clock import WallClock
 from kubelet_reference.util.versions import Behaviour

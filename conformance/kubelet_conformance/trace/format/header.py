@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -75,3 +76,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         """The scenario that a namespace is of, where that is known."""
         own = (name for own, name in self.scenarios.items() if f"{namespace}-".startswith(f"{own}-"))
         return self.scenario or next(own, None)
+
+
+def rfc3339(ns: int) -> str:
+    """A time of day, in nanoseconds since the epoch, as `started` gives it, to the microsecond."""
+    return f"{datetime.fromtimestamp(ns // 1000 / 1e6, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"

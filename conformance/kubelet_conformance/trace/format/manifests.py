@@ -202,6 +202,7 @@ class Metadata(ApiObject, frozen=True):
     deletion_grace_period_seconds: int | None = None
     generation: int | None = None
     """How often its spec was written; API servers before 1.33 do not count."""
+    finalizers: list[str] | None = None
 
     @property
     def is_mirror(self) -> bool:
