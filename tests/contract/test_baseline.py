@@ -161,6 +161,16 @@ def test_entry_names_several_contracts(path: Path) -> None:
     assert [(each.id, each.clause, each.line) for each in found.stale()] == [("SANDBOX-02", "versions", 1)]
 
 
+@pytest.mark.parametrize(("inconclusive", "stale"), [(0, True), (1, False)])
+def test_entry_that_may_have_been_broken_is_not_stale(path: Path, inconclusive: int, *, stale: bool) -> None:
+    """A break while the machine stalled is none, and no proof that the deviation is gone either."""
+    found = baseline(path, ENTRY)
+    kept = {("", None)}
+    found.applied("SANDBOX-01", Outcome(Verdict.KEPT, 1, 0, kept_clauses=kept, inconclusive=inconclusive))
+
+    assert bool(found.stale()) is stale
+
+
 @pytest.mark.parametrize(("scenario", "stale"), [(None, False), ("one", True)])
 def test_entry_for_all_scenarios_is_not_stale_after_some(
     path: Path, scenario: str | None, *, stale: bool

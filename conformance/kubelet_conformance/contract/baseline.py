@@ -76,6 +76,7 @@ class Baseline:
             self._of.setdefault(deviation.id, []).append(deviation)
         self._broken: set[Deviation] = set()
         self._kept: set[Deviation] = set()
+        self._doubtful: set[Deviation] = set()
 
     @classmethod
     def read(cls, path: str, contracts: Mapping[str, Contract]) -> Baseline:
@@ -98,6 +99,8 @@ class Baseline:
             return outcome
         self._broken |= {each for each in entries for place in outcome.broken_clauses if each.covers(*place)}
         self._kept |= {each for each in entries for place in outcome.kept_clauses if each.covers(*place)}
+        if outcome.inconclusive:
+            self._doubtful |= set(entries)
         evidence = [_marked(each, entries) for each in outcome.evidence]
         verdict = outcome.verdict
         if verdict is Verdict.BROKEN and all(
@@ -107,9 +110,9 @@ class Baseline:
         return replace(outcome, verdict=verdict, evidence=evidence)
 
     def stale(self) -> list[Deviation]:
-        """The entries that were exercised and never broken."""
+        """The entries that were exercised and never broken, not even while the machine stalled."""
         kept = (each for each in self.deviations if each in self._kept and not each.sometimes)
-        return [each for each in kept if each not in self._broken]
+        return [each for each in kept if each not in self._broken | self._doubtful]
 
 
 def _marked(evidence: Evidence, entries: list[Deviation]) -> Evidence:
