@@ -223,7 +223,8 @@ class ProcessKubelet(KubeletControl):
     async def _unready(self) -> str:
         """What keeps it from being ready, "" if nothing does."""
         if not await self.healthy():
-            return f"{self._places.filled(self._target.healthz)} did not say ok"
+            url = self._places.filled(self._target.healthz)
+            return f"{url} did not say ok; let it serve /healthz there, or name its URL in `healthz`"
         missing = self._missing()
         return missing and f"it does not {missing}"
 

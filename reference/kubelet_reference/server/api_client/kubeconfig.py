@@ -118,7 +118,9 @@ def read_kubeconfig(path: str) -> Access:
         raise BadInputError(
             f"--kubeconfig: cannot read {error.filename or path}: {error.strerror}: name a file that is there"
         ) from None
-    except (ManifestError, msgspec.ValidationError, ValueError) as error:
+    except msgspec.ValidationError as error:
+        raise BadInputError(f"--kubeconfig {path}: {error}: name a file as kubectl has it") from None
+    except (ManifestError, ValueError) as error:
         raise BadInputError(f"--kubeconfig {path}: {error}") from None
 
 

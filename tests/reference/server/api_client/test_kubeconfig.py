@@ -74,7 +74,7 @@ def test_wrong_fields(tmp_path: Path, user: Any, cluster: Any, said: str) -> Non
     ("text", "said"),
     [
         ("{", "not YAML: line 1"),
-        ("[]", "Expected `object`, got `array`"),
+        ("[]", "Expected `object`, got `array`: name a file as kubectl has it"),
         ("{}", "current-context: not set: name one of the contexts"),
         ("current-context: c\ncontexts: null", "current-context: there is no 'c': there is none"),
         (
