@@ -70,9 +70,8 @@ class Configuration:
         return applied
 
     def _owned(self) -> Json:
-        metadata = {
-            key: value for key, value in (self.body.get("metadata") or {}).items() if key not in _IDENTITY
-        }
+        whole: Json = self.body.get("metadata") or {}
+        metadata = {key: value for key, value in whole.items() if key not in _IDENTITY}
         rest = {
             key: value for key, value in self.body.items() if key not in {"apiVersion", "kind", "metadata"}
         }
