@@ -5,9 +5,19 @@ RESTARTKUBELET: pods that were deleted or removed while the kubelet was down.
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Node, Pattern, Pod, PodStatus, Predicate
+from kubelet_conformance.contract import (
+    Container,
+    Finding,
+    Moment,
+    Node,
+    Note,
+    Pattern,
+    Pod,
+    PodStatus,
+    Predicate,
+)
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, exited, kubelet, pod_set
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import pod as pods
@@ -191,6 +201,18 @@ def _is_to_be_made_again(container: Container, pod: Pod, node: Node) -> bool:
     return container.spec is not None and not pods.will_not_run_again(pod, container.name, end.code)
 
 
+class _Ended(Note):
+    """Whether the pod had ended when this kubelet started."""
+
+    was_ended: bool = False
+
+
+@observer(on=kubelet("started"))
+def _which_have_ended(m: Moment) -> None:
+    for pod in m.world.pods.values():
+        pod.note(_Ended).was_ended = bool(pod.finished)
+
+
 @contract("RESTARTKUBELET-05", on=LIFE_ENDS, needs=(CRI, PODS, STATUS), clause="stays")
 def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
     """A pod that had ended before the kubelet's restart is not started again."""
@@ -198,7 +220,7 @@ def ended_pods_stay_ended(m: Moment) -> Iterator[Finding]:
     if not _again(node) or node.started_t is None or m.t - node.started_t < _SETTLED:
         return
     for pod in m.world.pods.values():
-        if pod.born and pod.wanted and pod.finished and _before(node, pod.status_t):
+        if pod.born and pod.wanted and pod.finished and pod.note(_Ended).was_ended:
             yield KEPT
 
 

@@ -12,6 +12,20 @@ async def test_post_start_holds_the_next_container_up(node: Node) -> None:
     await web.until_running("c1", "c2", attempt=0)
 
 
+@witness("HOOK-04")
+async def test_hooked_container_waits_while_another_is_reported(node: Node) -> None:
+    """A container whose postStart hook runs is not yet shown as running when another becomes ready."""
+    node.runtime.set_file("ready", there=False)
+    probe = exec_probe("xf ready", periodSeconds=1)
+    hooked = container("c2", lifecycle={"postStart": exec_hook("x 0 6")})
+    web = await node.run(container("c1", readinessProbe=probe), hooked)
+    web.exit("c2", 1)
+    await web.until_called("ExecSync", "c2", done=False, count=2)
+    node.runtime.set_file("ready", there=True)
+    await web.until(lambda: bool(web.container_status("c1").get("ready")), "c1 ready")
+    await web.until_running("c2", attempt=1)
+
+
 @witness("HOOK-03", "HOOK-05")
 async def test_failed_post_start_kills_its_container(node: Node) -> None:
     """A container whose postStart hook fails is stopped, its preStop hook first, and made again."""

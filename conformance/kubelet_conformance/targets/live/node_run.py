@@ -329,6 +329,7 @@ class Life:
             exempt=() if self._shared else self._acts[0].exempt,
             seed=around.choice.seed,
             configuration=self._node.configuration,
+            allocatable=self._node.allocatable,
         )
 
 

@@ -14,7 +14,7 @@ from kubelet_conformance.targets.in_process.api_server import (
     node_object,
 )
 from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
-from kubelet_conformance.targets.in_process.machine import configuration
+from kubelet_conformance.targets.in_process.machine import allocatable, configuration
 from kubelet_conformance.targets.in_process.manifests import RootedDisk, WrittenManifests
 from kubelet_conformance.targets.process.kubelet_paths import CONFIGURATION
 from kubelet_conformance.targets.process.manifest_api import unique_uids
@@ -83,6 +83,7 @@ class ReferenceNode:
         self.kubelet = InProcessKubelet(self._new_kubelet, recorder)
         self.feature_gates = dict(self._settings.feature_gates)
         self.configuration = configuration(self._settings)
+        self.allocatable = allocatable(self._settings)
         self.channels = Channels(cri="full", pods="sent", api="full", events="full")
         self.standalone = False
 

@@ -98,6 +98,11 @@ class ProcessNode:
         )
 
     @property
+    def allocatable(self) -> dict[str, str] | None:
+        """What the node has for its pods, None where that is not known."""
+        return None if self._served is None else self._served.allocatable
+
+    @property
     def feature_gates(self) -> dict[str, bool]:
         """Those that are known to be set: by the target file, in the configuration, or by a scenario."""
         return {**self._target.feature_gates, **((self.configuration or {}).get("featureGates") or {})}

@@ -50,6 +50,15 @@ class ServedApi:
         """What the kubelet needs to find it."""
         return self._server.kubeconfig()
 
+    @property
+    def allocatable(self) -> dict[str, str] | None:
+        """What the kubelet has reported of the node's resources for pods, None before that."""
+        try:
+            node = self._core.get("nodes", self._node_name, "")
+        except ApiStatusError:
+            return None
+        return dict(at(node, "status", "allocatable") or {}) or None
+
     def missing(self) -> str:
         """What a kubelet has not done yet to get pods, to follow "does not"; "" if it gets them."""
         try:
