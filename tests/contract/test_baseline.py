@@ -165,7 +165,7 @@ def test_entry_names_several_contracts(path: Path) -> None:
 def test_entry_that_may_have_been_broken_is_not_stale(path: Path, inconclusive: int, *, stale: bool) -> None:
     """A break while the machine stalled is none, and no proof that the deviation is gone either."""
     found = baseline(path, ENTRY)
-    kept = {("", None)}
+    kept: set[tuple[str, str | None]] = {("", None)}
     found.applied("SANDBOX-01", Outcome(Verdict.KEPT, 1, 0, kept_clauses=kept, inconclusive=inconclusive))
 
     assert bool(found.stale()) is stale
