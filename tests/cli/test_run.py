@@ -105,6 +105,8 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
         "no kubelet is named 'crio': choose reference, reference-process, the PATH of a kubelet, FILE.toml",
     ),
     "bug": (("--kubelet", "bug:nope"), "no bug is named 'nope'"),
+    "another kubelet without a version": (("--then-kubelet", "reference"), "write reference@1.36"),
+    "another kubelet in a process": (("--then-kubelet", "reference-process@1.36"), "or both in this one"),
     "runtime": (("--runtime", "docker"), "no runtime is named 'docker': choose fake"),
     "version": (("--kubernetes", "9.99"), "Kubernetes 9.99 is not known; this suite knows 1.24 to 1.36"),
     "no version": (("--kubernetes", "new"), "'new' is no Kubernetes version; write it like 1.32"),

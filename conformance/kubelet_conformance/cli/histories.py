@@ -56,9 +56,10 @@ class _Commands:
     def _chosen(self, *, seed: bool = True) -> list[str]:
         """The options that choose the target, where they are not as usual."""
         usual = Choice(kubernetes=USUAL_VERSION)
-        names = ("kubelet", "runtime", "kubernetes", *(["seed"] if seed else []))
+        names = ("kubelet", "then_kubelet", "runtime", "kubernetes", *(["seed"] if seed else []))
         given = {name: getattr(self.options.choice, name) for name in names}
-        return [f"--{name}={value}" for name, value in given.items() if value != getattr(usual, name)]
+        unusual = {name: value for name, value in given.items() if value != getattr(usual, name)}
+        return [f"--{name.replace('_', '-')}={value}" for name, value in unusual.items()]
 
 
 def play_histories(given: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from kubelet_conformance.trace.format.header import Channels
+from kubelet_conformance.trace.format.header import Channels, Header
 
 
 class Need(NamedTuple):
@@ -93,6 +93,17 @@ def parse_known_version(text: str) -> Version:
 def version_text(version: Version) -> str:
     """(1, 32) as `1.32`."""
     return f"{version[0]}.{version[1]}"
+
+
+def versions_of(header: Header, judged_for: Version | None) -> dict[str, Version]:
+    """The two versions of kubelets that take turns in a trace, by their texts.
+
+    Nothing for other traces, and for one that is judged for another version than its header states.
+    """
+    texts = (header.kubernetes, header.then_kubernetes)
+    versions = {text: parse_version(text) for text in texts if text is not None}
+    is_own = header.kubernetes is not None and versions[header.kubernetes] == judged_for
+    return versions if is_own and header.then_kubernetes is not None else {}
 
 
 def _range(text: str) -> tuple[Version, Version]:

@@ -60,6 +60,8 @@ class Trace:
     records: int
     stalls: tuple[Stall, ...] = ()
     """Each span in which the machine stood still."""
+    has_two_kubelets: bool = False
+    """Kubelets of two versions take turns in it: each may keep what the other is known to break."""
     cut_line: int | None = None
     """Its last whole line, where it is truncated and was judged up to there."""
 
@@ -168,25 +170,28 @@ def _judged(
     header = reader.header
     trace = Trace(
         judge.trace,
-        judge.world.kubernetes,
+        judge.kubernetes,
         header.kubernetes,
         header.runtime,
         header.scenario,
         count,
         tuple(stalls),
+        header.then_kubernetes is not None,
         reader.cut_line,
     )
     return Judged(trace, judge.outcomes(), tuple(waits))
 
 
 def _stated_version(reader: Reader) -> Version | None:
-    stated = reader.header.kubernetes
-    if stated is None:
-        return None
-    try:
-        return parse_version(stated)
-    except ValueError as error:
-        raise reader.bad(f"the trace header is wrong: {error}", "mend the field kubernetes") from None
+    header, found = reader.header, list[Version]()
+    for name, stated in (("kubernetes", header.kubernetes), ("then_kubernetes", header.then_kubernetes)):
+        if stated is None:
+            continue
+        try:
+            found.append(parse_version(stated))
+        except ValueError as error:
+            raise reader.bad(f"the trace header is wrong: {error}", f"mend the field {name}") from None
+    return found[0] if header.kubernetes is not None else None
 
 
 def _named(record: Record) -> str:
@@ -288,7 +293,9 @@ class Check:
     def stale(self) -> list[Deviation]:
         """The baseline's entries that were exercised and never broken.
 
-        One without a scenario may be broken by any: it counts where all were played.
+        One without a scenario may be broken by any: it counts where all were played. Of two kubelets that
+        take turns each may keep what the other is known to break.
         """
-        stale = [] if self.baseline is None else self.baseline.stale()
+        has_two = any(each.has_two_kubelets for each in self.traces)
+        stale = [] if self.baseline is None or has_two else self.baseline.stale()
         return [each for each in stale if each.scenario is not None or not self.is_partial]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from kubelet_conformance.contract.applicability import Version, is_on, missing
+from kubelet_conformance.contract.applicability import Version, is_on, missing, versions_of
 from kubelet_conformance.contract.definition import (
     OBSERVERS,
     Clause,
@@ -91,7 +91,7 @@ class ClauseIndex:
     def __init__(
         self,
         contracts: Iterable[Contract],
-        version: Version | None,
+        versions: tuple[Version | None, ...],
         gates: dict[str, bool],
         channels: Channels,
         exempt: tuple[str, ...] = (),
@@ -102,9 +102,14 @@ class ClauseIndex:
         self._listeners: dict[str, list[Listener]] = defaultdict(list)
         self.plans: _JudgePlans = _JudgePlans(self._plan)
         """The judges to call at a moment with these keys, about a pod that has these traits."""
-        self._add(one for one in OBSERVERS if one.gate is None or is_on(one.gate, gates, version))
+        self._add(
+            one
+            for one in OBSERVERS
+            if one.gate is None or any(is_on(one.gate, gates, version) for version in versions)
+        )
         for contract in contracts:
-            reason = _why_not(contract, version, gates, channels)
+            reasons = (_why_not(contract, version, gates, channels) for version in versions)
+            reason = next(filter(None, reasons), None)
             if contract.id in exempt and contract.row.addressee == "runtime":
                 reason = "the scenario makes the runtime break it"
             if reason is not None:
@@ -132,21 +137,23 @@ def clause_index_for(contracts: Iterable[Contract], header: Header, version: Ver
     """The index for traces with such a header, judged for this version of Kubernetes.
 
     Contracts that such a trace cannot exercise, for its channels, its feature gates or the version, and those
-    that its scenario makes the runtime break, are not applicable from the start.
+    that its scenario makes the runtime break, are not applicable from the start. Where kubelets of two
+    versions take turns, contracts apply that apply to both.
     """
     gates = frozenset(header.feature_gates.items())
-    return _clause_index(tuple(contracts), version, gates, header.channels, header.exempt)
+    versions = tuple(versions_of(header, version).values()) or (version,)
+    return _clause_index(tuple(contracts), versions, gates, header.channels, header.exempt)
 
 
 @lru_cache(maxsize=_INDEXES_KEPT)
 def _clause_index(
     contracts: tuple[Contract, ...],
-    version: Version | None,
+    versions: tuple[Version | None, ...],
     gates: frozenset[tuple[str, bool]],
     channels: Channels,
     exempt: tuple[str, ...],
 ) -> ClauseIndex:
-    return ClauseIndex(contracts, version, dict(gates), channels, exempt)
+    return ClauseIndex(contracts, versions, dict(gates), channels, exempt)
 
 
 def _why_not(

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from kubelet_conformance.contract.applicability import Version, hides
+from kubelet_conformance.contract.applicability import Version, hides, versions_of
 from kubelet_conformance.contract.clause_index import clause_index_for
 from kubelet_conformance.contract.definition import (
     KEPT,
@@ -78,10 +78,11 @@ class Judge:
         is_certain: IsCertain | None = None,
     ) -> None:
         self.trace = trace
+        self.kubernetes = kubernetes
         self.on_break: Callable[[Contract, Evidence], None] | None = None
         """Called at once with each break that becomes evidence."""
         self._is_certain = is_certain
-        self.world = World(header, kubernetes)
+        self.world = World(header, kubernetes, versions_of(header, kubernetes))
         self.is_evented = header.feature_gates.get(EVENTS_GATE, False)
         """The kubelet uses container events (EventedPLEG)."""
         self.now = 0.0

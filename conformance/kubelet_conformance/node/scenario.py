@@ -1,7 +1,7 @@
 """Declares the contracts that a scenario exercises, and what the scenario needs of its target."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_version
@@ -18,6 +18,8 @@ class Scenario:
         witnesses: the ids of the contracts that it exercises; it is judged by all contracts.
         kubernetes: the oldest version it is meant for, as (1, 29); None is any.
         until: the newest version it is meant for; None is any.
+        then: the version of its kubelet after every second start, such as (1, 36); None is the same. Another
+            that is chosen for a run takes its place.
         exempt: contracts of the runtime that the scenario makes it break; its trace names them, and is not
             judged by them.
         needs: what a real runtime does not have, and the scenario cannot do without.
@@ -27,13 +29,26 @@ class Scenario:
     witnesses: tuple[str, ...] = ()
     kubernetes: tuple[int, int] | None = None
     until: tuple[int, int] | None = None
+    then: tuple[int, int] | None = None
     exempt: tuple[str, ...] = ()
     needs: str = ""
     settings: tuple[tuple[str, object], ...] = ()
 
+    @property
+    def then_kubernetes(self) -> str:
+        """The version of `then`, such as "1.36", "" if there is none."""
+        return "" if self.then is None else f"{self.then[0]}.{self.then[1]}"
+
     def is_meant_for(self, kubernetes: str) -> bool:
         """Whether it can be played as that version, such as "1.32"; `ValueError` for no version."""
         return self._clamp(kubernetes) == parse_version(kubernetes)
+
+    def is_meant_for_both(self, then: str) -> bool:
+        """Whether a kubelet of version `then` may take turns with one that it is meant for.
+
+        One that names such a version itself is not about newer kubelets than its `until`.
+        """
+        return replace(self, until=None if self.then else self.until).is_meant_for(then)
 
     def nearest(self, kubernetes: str = USUAL_VERSION) -> str:
         """The version nearest to that one that it is meant for; `ValueError` for no version."""
@@ -50,6 +65,7 @@ def witness(
     *ids: str,
     kubernetes: tuple[int, int] | None = None,
     until: tuple[int, int] | None = None,
+    then: tuple[int, int] | None = None,
     exempt: tuple[str, ...] = (),
     needs: str = "",
     **settings: object,
@@ -57,7 +73,7 @@ def witness(
     """Declare the contracts that a scenario exercises; see `Scenario` for the other arguments."""
 
     def declared(function: F) -> F:
-        scenario = Scenario(ids, kubernetes, until, exempt, needs, tuple(sorted(settings.items())))
+        scenario = Scenario(ids, kubernetes, until, then, exempt, needs, tuple(sorted(settings.items())))
         setattr(function, _ATTRIBUTE, scenario)
         return function
 

@@ -18,6 +18,7 @@ _REAL = "on a real runtime, "
 _FLAG: dict[str, Any] = {"action": "store_true"}
 ARGUMENTS: Mapping[str, dict[str, Any]] = {
     "kubelet": {"default": "reference", "help": "reference, reference-process, PATH, FILE.toml, or bug:ID"},
+    "then-kubelet": {"default": "", "help": "the kubelet of every second start, as reference@1.36, PATH"},
     "runtime": {"default": "fake", "help": "fake, containerd or unix:///PATH"},
     "kubernetes": {"default": "", "help": "play all as this version, such as 1.32"},
     "gates": {"action": "append", "help": "feature gates of a kubelet in its own process: A=true,B=false"},

@@ -14,7 +14,7 @@ from typing import Any, cast
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.plugin.forecast import duration
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import PLUGIN_USE, ApiControl, ScenarioError, Target
+from kubelet_conformance.targets.controls import PLUGIN_USE, THEN_USE, ApiControl, ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
 from kubelet_conformance.targets.process.kubelet_paths import has_api_server, unknown_setting
 from kubelet_conformance.targets.process.manifest_api import FolderRehearsal
@@ -108,8 +108,9 @@ def dry_run(
     with suppress(ScenarioError):
         declared = scenario_of(function)
         version = choice.kubernetes or declared.nearest()
-        usual = Choice(kubernetes=choice.kubernetes, seed=choice.seed)
-        open_stage(usual).play(on, name, dict(declared.settings), version)
+        usual, then = Choice(kubernetes=choice.kubernetes, seed=choice.seed), declared.then_kubernetes
+        found.uses.update([THEN_USE] if then else [])
+        open_stage(usual).play(on, name, dict(declared.settings), version, then=then)
     return found
 
 

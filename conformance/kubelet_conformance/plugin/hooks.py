@@ -29,6 +29,7 @@ from kubelet_conformance.reports.played_run import LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.run import Exit, gravest
 from kubelet_conformance.targets.choice import TargetError
+from kubelet_conformance.targets.kubelet_target.choosing import then_kubernetes
 from kubelet_conformance.targets.stage import processors
 from kubelet_conformance.trace.format.errors import BadInputError
 
@@ -127,6 +128,9 @@ class Scenarios:
         declared = scenario_of(item.obj)
         kubernetes = options.choice.kubernetes
         if kubernetes and not declared.is_meant_for(kubernetes):
+            return True
+        then = then_kubernetes(options.choice)
+        if then and not declared.is_meant_for_both(then):
             return True
         if options.scenarios:
             return not any(_fits(self._named[item.nodeid].name, pattern) for pattern in options.scenarios)

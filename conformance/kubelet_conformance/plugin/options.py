@@ -64,10 +64,13 @@ class Options:
         values = {**values, **{name: each for name, each in usual.items() if values[name] is None}}
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
         gates, config = tuple(values.get("gates") or ()), values.get("config") or ""
+        then = values.get("then_kubelet") or ""
         same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
         flags = (*same, "write_baseline", "quick", "fail_fast")
         return cls(
-            choice=Choice(**{name: values[name] for name in chosen}, gates=gates, config=config),
+            choice=Choice(
+                **{name: values[name] for name in chosen}, gates=gates, config=config, then_kubelet=then
+            ),
             ids=tuple(values["contract"] or ()),
             scenarios=tuple(values["scenario"] or ()),
             form=values["format"],
@@ -127,10 +130,11 @@ class Options:
     def _chosen(self, prefix: str) -> list[str]:
         """The options that choose the target, where they are not as usual."""
         usual = Choice()
-        names = ("kubelet", "runtime", "kubernetes", "seed", "config")
+        names = ("kubelet", "then_kubelet", "runtime", "kubernetes", "seed", "config")
         given = {name: getattr(self.choice, name) for name in names}
         gates = [f"{prefix}gates={each}" for each in self.choice.gates]
-        chosen = [f"{prefix}{name}={value}" for name, value in given.items() if value != getattr(usual, name)]
+        unusual = {name: value for name, value in given.items() if value != getattr(usual, name)}
+        chosen = [f"{prefix}{name.replace('_', '-')}={value}" for name, value in unusual.items()]
         chosen += gates
         if self.choice.kill_foreign_pods:
             chosen.append(f"{prefix}kill-foreign-pods")

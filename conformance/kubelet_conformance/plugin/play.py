@@ -84,7 +84,8 @@ def perform(  # noqa: PLR0913, PLR0917 - a scenario, a stage, and how it is play
     declared = scenario_of(function)
     try:
         played_as = version or declared.nearest()
-        return Performed(stage.play(on, name, dict(declared.settings), played_as, declared.exempt))
+        settings, then = dict(declared.settings), declared.then_kubernetes
+        return Performed(stage.play(on, name, settings, played_as, declared.exempt, then=then))
     except ScenarioError as error:
         if isinstance(error.__cause__, KubeletEndedError):
             return Performed(error.trace, died=str(error.__cause__))

@@ -1,6 +1,7 @@
 """What a user chose to play on, and what is raised where it cannot be used."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from kubelet_conformance.trace.format.errors import BadInputError
 
@@ -29,6 +30,8 @@ class Choice:
         seed: of every choice that chance makes.
         gates: feature gates for a kubelet in its own process, such as "AllBeta=true".
         config: a file with fields for the configuration of such a kubelet, "" for none.
+        then_kubelet: the kubelet that takes turns with it on the same node, start by start: a version of one
+            of ours as `reference@1.36`, else as `kubelet`; "" for none.
         kill_foreign_pods: play on a runtime that has pods of others too, which the kubelet will kill.
     """
 
@@ -38,7 +41,18 @@ class Choice:
     seed: int = 0
     gates: tuple[str, ...] = ()
     config: str = ""
+    then_kubelet: str = ""
     kill_foreign_pods: bool = False
+
+    @property
+    def then(self) -> Self | None:
+        """The choice of the kubelet that takes turns with this one, None where none does."""
+        if not self.then_kubelet:
+            return None
+        name, at, version = self.then_kubelet.rpartition("@")
+        if not at or "/" in version or version.endswith(_TARGET_FILE):
+            name, version = self.then_kubelet, ""
+        return replace(self, kubelet=name, kubernetes=version, then_kubelet="")
 
     @property
     def is_live(self) -> bool:

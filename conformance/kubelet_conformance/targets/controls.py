@@ -25,6 +25,8 @@ OF_THE_CLUSTER: frozenset[ObjectKind] = frozenset({"Node", "RuntimeClass"})
 """Of these, the ones that are in no namespace."""
 PLUGIN_USE = "plugin.prepare"
 """Stands beside the controls that a scenario uses where its pods need a plugin of dynamic resources."""
+THEN_USE = "kubelet.then"
+"""Stands there where the kubelet of a scenario comes back as one of another version."""
 Effect = faults.Effect
 Fault = faults.Fault
 """The vocabulary of faults is the fakes' own."""

@@ -19,15 +19,19 @@ def processors() -> int:
 class Stage(Protocol):
     """A pair of kubelet and runtime that scenarios can be played on."""
 
-    def play(
+    def play(  # noqa: PLR0913 - a scenario, what it is called, and as what it is played
         self,
         scenario: Callable[[Target], Awaitable[None]],
         name: str,
         settings: Mapping[str, object],
         version: str,
         exempt: tuple[str, ...] = (),
+        *,
+        then: str = "",
     ) -> bytes:
         """Play one life of a node from the kubelet's start to its end, as that version; the trace of it.
+
+        With `then` every second start is that of a kubelet of this version, unless another was chosen.
 
         An exception of the scenario passes through, as `ScenarioError` with the trace. `settings` are fields
         of the kubelet's configuration; `exempt` are contracts that it makes the runtime break.

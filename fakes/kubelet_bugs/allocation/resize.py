@@ -1,13 +1,13 @@
 """Bugs of resize in place: what is given, in which order, what is reported of it, and what is remembered."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from lightkube.models.core_v1 import Container, Pod, PodStatus
 from msgspec.structs import replace as changed
 
 from kubelet_bugs.bug import WrongParts, bug, parts_with
-from kubelet_reference.allocation.allocation_manager import Allocated, Allocations, Refusal
+from kubelet_reference.allocation.allocation_manager import OLD_CHECKPOINT, Allocated, Allocations, Refusal
 from kubelet_reference.allocation.resize_rules import ResourceChange, resource_changes
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord, PodRecords
@@ -95,6 +95,17 @@ class Forgets(Allocations):
 
     def restored(self) -> dict[str, Allocated]:
         return {}
+
+
+@bug("MUT-RESTARTKUBELET-19", breaks="RESTARTKUBELET-19")
+class EndsOnOlderFile(Allocations):
+    """A kubelet ends where it finds allocations in a file of an older version."""
+
+    def keep_only(self, uids: Collection[str]) -> None:
+        is_new = self.behaviour.tells_resize_by_condition
+        if is_new and self.disk.kind(f"{self.settings.root_dir}/{OLD_CHECKPOINT}") is not None:
+            raise SystemError("allocations of another version")
+        super().keep_only(uids)
 
 
 @bug("MUT-RESIZE-05", breaks="RESIZE-05", kubernetes="1.33")

@@ -28,7 +28,7 @@ from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.backoff import Backoff
 from kubelet_reference.util.ports import Disk, Random
 from kubelet_reference.util.settings import Settings
-from kubelet_reference.util.versions import Behaviour
+from kubelet_reference.util.versions import DEFAULT, Behaviour
 
 _KEPT: WeakKeyDictionary[AbstractEventLoop, Backoff] = WeakKeyDictionary()
 """What outlives a kubelet, by the loop of its node."""
@@ -105,6 +105,28 @@ class HashesAnew(RuntimeManager):
             found = tuple(structs.replace(record, hash=f"old-{record.hash}") for record in records.containers)
             records = structs.replace(records, containers=found)
         return super().decide(pod, records)
+
+
+@bug("MUT-RESTARTKUBELET-17", breaks=("RESTARTKUBELET-01", "RESTARTKUBELET-17"))
+class TrustsNoOlderHash(HashesAnew):
+    """A newer kubelet takes for changed what an older one has left running."""
+
+    def decide(self, pod: Pod, records: PodRecords) -> PodActions:
+        is_new = self.tools.behaviour.minor > DEFAULT
+        return super().decide(pod, records) if is_new else RuntimeManager.decide(self, pod, records)
+
+
+@bug("MUT-RESTARTKUBELET-18", breaks="RESTARTKUBELET-18")
+class TrustsEveryHash(RuntimeManager):
+    """A container that runs is never taken for changed, whatever its hash."""
+
+    def decide(self, pod: Pod, records: PodRecords) -> PodActions:
+        hashes = {one.name: container_hash(one, self.tools.behaviour) for one in pods.containers(pod)}
+        found = tuple(
+            structs.replace(record, hash=hashes.get(record.name, record.hash))
+            for record in records.containers
+        )
+        return super().decide(pod, structs.replace(records, containers=found))
 
 
 @bug("MUT-RESTART-03", breaks="RESTART-03")

@@ -100,7 +100,7 @@ class FileSource:
 
     def make(self, manifest: Pod, path: str) -> Pod:
         """The pod as it runs on this node."""
-        return static_pod(manifest, Source.FILE, path, self.settings.node_name)
+        return static_pod(manifest, Source.FILE, path, self.settings.node_name, self.behaviour.minor)
 
     def _send(self) -> None:
         """Of several manifests with one name and namespace the last is the pod (CONFIG-09)."""

@@ -63,5 +63,6 @@ class HttpSource:
             self.reporter.report(self._url, error)
             return
         self.reporter.forget(self._url)
-        wanted = [static_pod(pod, Source.HTTP, self._url, self.settings.node_name) for pod in found]
+        node_name, minor = self.settings.node_name, self.behaviour.minor
+        wanted = [static_pod(pod, Source.HTTP, self._url, node_name, minor) for pod in found]
         self.mux.set_pods(Source.HTTP, wanted)

@@ -10,6 +10,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_reference.api import names, pods
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.validation.fields import JsonObject
+from kubelet_reference.util.versions import DEFAULT
 
 _TOLERATES_EVERYTHING = {"operator": "Exists", "effect": "NoExecute"}
 
@@ -22,13 +23,13 @@ class Source(StrEnum):
     HTTP = "http"
 
 
-def static_pod(pod: Pod, source: Source, origin: str, node_name: str) -> Pod:
+def static_pod(pod: Pod, source: Source, origin: str, node_name: str, minor: int = DEFAULT) -> Pod:
     """The pod as it runs on this node: named after it, Pending, with a UID even where the manifest has none.
 
-    `origin` is the path or URL of the manifest, `pod` what it holds.
+    `origin` is the path or URL of the manifest, `pod` what it holds, `minor` the kubelet's version.
     """
     data: JsonObject = msgspec.to_builtins(pod)
-    uid = pods.uid(pod) or manifest_uid(pod, f"{source} {origin}", node_name)
+    uid = pods.uid(pod) or manifest_uid(pod, f"{source} {origin}", node_name, minor)
     metadata: JsonObject = data.get("metadata", {})
     spec: JsonObject = data.get("spec", {"containers": []})
     data["metadata"] = {
@@ -45,9 +46,12 @@ def static_pod(pod: Pod, source: Source, origin: str, node_name: str) -> Pod:
     return msgspec.convert(data, Pod)
 
 
-def manifest_uid(pod: Pod, origin: str, node_name: str) -> str:
-    """A UID that changes when the pod, its manifest's place or the node does, and only then (STATIC-02)."""
-    identity = msgspec.json.encode((pod, origin, node_name), order="deterministic")
+def manifest_uid(pod: Pod, origin: str, node_name: str, minor: int) -> str:
+    """A UID that changes when the pod, its manifest's place or the node does (STATIC-02).
+
+    Nor does one version of the kubelet give the UID of another: each hashes all fields that a pod has in it.
+    """
+    identity = msgspec.json.encode((pod, origin, node_name, minor), order="deterministic")
     return blake2b(identity, digest_size=16).hexdigest()
 
 

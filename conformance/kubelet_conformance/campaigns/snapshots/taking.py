@@ -58,7 +58,8 @@ def take(scenario: str, choice: Choice) -> Snapshot:
 
     reason = ""
     try:
-        trace = open_stage(choice).play(on, scenario, dict(declared.settings), choice.kubernetes)
+        stage, then = open_stage(choice), declared.then_kubernetes
+        trace = stage.play(on, scenario, dict(declared.settings), choice.kubernetes, then=then)
     except ScenarioError as error:
         trace, reason = error.trace, _why(error)
     return _written(scenario, _target(choice), _seen(trace), reason)

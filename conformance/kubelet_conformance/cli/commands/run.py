@@ -26,7 +26,17 @@ from kubelet_conformance.reports.forms import FORMS
 from kubelet_conformance.reports.output import check_writable
 
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "What is run": ("kubelet", "gates", "config", "runtime", "kubernetes", "scenario", "seed", "repeat"),
+    "What is run": (
+        "kubelet",
+        "then_kubelet",
+        "gates",
+        "config",
+        "runtime",
+        "kubernetes",
+        "scenario",
+        "seed",
+        "repeat",
+    ),
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
     "What is written": ("format", "output", "record", "write_baseline", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
@@ -57,6 +67,12 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 @click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
 @click.argument("contract", metavar="[ID|GLOB]...", nargs=-1)
 @KUBELET
+@click.option(
+    "--then-kubelet",
+    metavar="NAME",
+    help="The kubelet that every second start of a node brings: reference@1.36 in this process, else as "
+    "--kubelet.",
+)
 @click.option(
     "--gates",
     metavar="GATE=BOOL,...",

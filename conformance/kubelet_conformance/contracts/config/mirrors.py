@@ -7,7 +7,7 @@ from kubelet_conformance.contract.patterns import call, deleted, done, pod_set, 
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts import timing
 from kubelet_conformance.contracts.facts.kills import explained
-from kubelet_conformance.contracts.facts.kubelet import api_is_away, sees_its_runtime
+from kubelet_conformance.contracts.facts.kubelet import api_is_away, is_of_another_version, sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import API_DELETE, FAULT, MIRROR, is_mirror, of
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, sandbox_asked
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
@@ -66,6 +66,8 @@ def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
     made = known.latest.pop(name, None)
     if made is not None:
         hash_ = config.annotations.get(static_pods.HASH, "")
+        if made[1] < m.node.started_seq and is_of_another_version(m):
+            return None
         if made[0] != hash_:
             return broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
         return KEPT

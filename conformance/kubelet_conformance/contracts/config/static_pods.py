@@ -10,7 +10,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STORED_STATUS,
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, pod_set, pod_unset, status
 from kubelet_conformance.contracts.facts import static_pod as static_pods
-from kubelet_conformance.contracts.facts.kubelet import sees_its_runtime
+from kubelet_conformance.contracts.facts.kubelet import is_of_another_version, sees_its_runtime
 from kubelet_conformance.contracts.facts.pod import FAULT, may_not_refer, of
 from kubelet_conformance.contracts.facts.sandbox import sandbox_asked
 from kubelet_conformance.contracts.facts.status import may_be_older
@@ -47,6 +47,8 @@ class _Version:
         """The UID under the manifest before it."""
         self.t = t
         self.seq = seq
+        self.life = 0
+        """The kubelet instance that gave the UIDs, where it is of another version than the one before."""
 
 
 class _Versions(Note):
@@ -67,6 +69,8 @@ def uid_follows_the_content(m: Moment) -> Findings:
     version = m.node.note(_Versions).now.get((meta.namespace, meta.name))
     if version is None or not static_pods.is_static(config):
         return None
+    if is_of_another_version(m) and version.life != m.node.lives:
+        version.life, version.uid, version.before = m.node.lives, "", ""  # It is computed otherwise.
     set_seq = m.pod.set_seq if m.pod is not None and not m.pod.wanted else 0
     if meta.uid != version.before and 0 < set_seq < version.seq:
         version.before = meta.uid  # The kubelet was delayed, and runs the version before the edit.

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, Sandbox
+from kubelet_conformance.contract.applicability import ByVersion
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import (
     call,
@@ -15,7 +16,7 @@ from kubelet_conformance.contract.patterns import (
     sandbox_died,
     status,
 )
-from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
+from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime, version_at
 from kubelet_conformance.contracts.facts.pod import (
     FAULT,
     TERMINATION_ASKED,
@@ -358,6 +359,20 @@ def changed(container: Container, config: bodies.ContainerConfig | None = None) 
     return bool(spec and spec.image and image and spec.image != image)
 
 
+HASHED = ByVersion({"<=1.30": "definition", ">=1.31": "name and image"})
+"""What the hash of a container covers (kubernetes/kubernetes#124220)."""
+
+
+def is_hashed_otherwise(m: Moment, container: Container) -> bool:
+    """A kubelet of another version has made the container, and the hash of this one covers something else.
+
+    It finds that the definition has changed, and restarts the container.
+    """
+    created = container.create.seq if container.create is not None else 0
+    made_by = version_at(m, created)
+    return made_by is not None and HASHED.get(made_by) != HASHED.get(m.kubernetes)
+
+
 def stop_to_remake(container: Container) -> Pattern:
     """The container has ended by itself, and a sync that did not know stops it to make it again.
 
@@ -367,7 +382,9 @@ def stop_to_remake(container: Container) -> Pattern:
     def fits(m: Moment) -> bool:
         spec = container.spec
         probed = spec is not None and bool(spec.liveness_probe or spec.startup_probe)
-        return m.container is container and (probed or changed(container))
+        return m.container is container and (
+            probed or changed(container) or is_hashed_otherwise(m, container)
+        )
 
     return call("StopContainer").where(fits)
 

@@ -10,6 +10,7 @@ from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersi
 from kubelet_conformance.contract.definition import answered, observer
 from kubelet_conformance.contract.patterns import call, event, status
 from kubelet_conformance.contracts.facts import pod as pods
+from kubelet_conformance.contracts.facts.container import is_hashed_otherwise
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import has_other_probes
 from kubelet_conformance.contracts.facts.sandbox import GONE, why_replaced
@@ -156,7 +157,8 @@ def _reasons_of_a_living_pod(
         found.append(_reason("ended", "the pod has come to its end", graces))
     if container.state == "unknown":
         found.append(_reason("unknown state", "its state is unknown", graces))
-    if _may_have_changed(m, pod, container, spec):
+    is_other = is_hashed_otherwise(m, container) and not is_ended_by_the_kubelet(m, pod)
+    if is_other or _may_have_changed(m, pod, container, spec):
         found.append(_reason("changed", "its image has changed", graces, pod.spec_changed_seq))
     for hook in pods.post_starts(container):
         if hook.failed:

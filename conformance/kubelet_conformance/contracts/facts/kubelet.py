@@ -3,8 +3,35 @@
 A kubelet is not at fault for being late where one of these says no.
 """
 
-from kubelet_conformance.contract import Moment
+from msgspec import field
+
+from kubelet_conformance.contract import Moment, Note
+from kubelet_conformance.contract.applicability import Version
+from kubelet_conformance.contract.definition import observer
+from kubelet_conformance.contract.patterns import kubelet
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
+
+
+class _Starts(Note):
+    """The starts of kubelets of two versions that take turns: the record of each, and its version."""
+
+    known: list[tuple[int, Version]] = field(default_factory=list[tuple[int, Version]])
+
+
+@observer(on=kubelet("started"))
+def _(m: Moment) -> None:
+    if m.kubernetes is not None and m.world.releases:
+        m.node.note(_Starts).known.append((m.seq, m.kubernetes))
+
+
+def version_at(m: Moment, seq: int) -> Version | None:
+    """The version of the kubelet that ran at that record, where kubelets of two versions take turns."""
+    return next((version for at, version in reversed(m.node.note(_Starts).known) if at < seq), None)
+
+
+def is_of_another_version(m: Moment) -> bool:
+    """The kubelet that runs has taken the place of one of another version."""
+    return m.world.is_renewed
 
 
 def sees_its_runtime(m: Moment) -> bool:

@@ -15,7 +15,9 @@ from kubelet_conformance.contract.applicability import (
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, event, exited, pod_set, status
 from kubelet_conformance.contracts.facts import probe as probes
+from kubelet_conformance.contracts.facts.container import is_hashed_otherwise
 from kubelet_conformance.contracts.facts.kills import explained, is_killed_already, to_be_explained
+from kubelet_conformance.contracts.facts.kubelet import is_of_another_version
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, is_first_of_this_life, is_on
 from kubelet_conformance.contracts.facts.static_pod import is_sent_for
 from kubelet_conformance.contracts.facts.status import AGAIN, is_late, shows_other_changes, shows_probes_only
@@ -254,7 +256,7 @@ def readiness_after_a_kubelet_restart(m: Moment) -> Iterator[Finding]:
             yield kept_if(one.ready, f"{one.name} is not ready any more after the kubelet's restart")
         elif one.ready and _has_no_worker_yet(m, one, container, was=was):
             container.note(_Unprobed).reported_seq = m.seq
-        elif not kept and runs.published is None and not _is_replaced(container):
+        elif not kept and runs.published is None and not _is_replaced(m, container):
             yield kept_if(not one.ready, f"{one.name} is ready, and was not probed since the restart")
 
 
@@ -267,14 +269,15 @@ class _Unprobed(Note):
 def _has_no_worker_yet(m: Moment, one: ContainerStatus, container: Container, *, was: bool) -> bool:
     """The probe has no worker yet: this is the kubelet's first status of the pod, or as good as that."""
     if is_first_of_this_life(m):
-        return not was or shows_other_changes(m, one.name)
+        return not was or is_of_another_version(m) or shows_other_changes(m, one.name)
     last = m.pod.status_seq if m.pod is not None else 0
     return was and last == container.note(_Unprobed).reported_seq and shows_probes_only(m)
 
 
-def _is_replaced(container: Container) -> bool:
-    """The container's sandbox is dead: the kubelet's first sync kills the pod before it is probed."""
-    return container.sandbox is None or container.sandbox.state != "ready"
+def _is_replaced(m: Moment, container: Container) -> bool:
+    """The kubelet's first sync kills the container before it is probed: for its sandbox, or its hash."""
+    is_dead = container.sandbox is None or container.sandbox.state != "ready"
+    return is_dead or is_hashed_otherwise(m, container)
 
 
 def _was_ready(m: Moment, now: ContainerStatus) -> bool | None:

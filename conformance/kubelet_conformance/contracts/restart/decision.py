@@ -226,8 +226,13 @@ _STOPPED = done("StopContainer").where(_is_restart)
 @changed_definition_restarts.clause("replaced", on=_STOPPED)
 def _(m: Moment) -> Findings:
     container = m.container
-    is_changed = container is not None and containers.changed(container)
+    is_changed = container is not None and _has_changed(m, container)
     return _made_again(container, REACTION, "for its new image") if container and is_changed else None
+
+
+def _has_changed(m: Moment, container: Container) -> bool:
+    """The kubelet finds that the container's definition is not that of the spec."""
+    return containers.changed(container) or containers.is_hashed_otherwise(m, container)
 
 
 def _made_again(container: Container, within: float, why: str, or_not: Pattern | None = None) -> Finding:
@@ -245,7 +250,7 @@ def _probe_kill(m: Moment) -> Container | None:
     container, spec = m.container, m.container.spec if m.container is not None else None
     if container is None or spec is None or spec.lifecycle.post_start is not None:
         return None
-    return container if _has_kill_probe(container) and not containers.changed(container) else None
+    return container if _has_kill_probe(container) and not _has_changed(m, container) else None
 
 
 def _becomes(m: Moment) -> AppAct:
@@ -253,9 +258,7 @@ def _becomes(m: Moment) -> AppAct:
     if m.pod is None or m.container is None:
         return "nothing"
     given_up = _probe_kill(m) is not None
-    seen = AppSeen(
-        "running", m.pod.restart_policy, changed=containers.changed(m.container), given_up=given_up
-    )
+    seen = AppSeen("running", m.pod.restart_policy, changed=_has_changed(m, m.container), given_up=given_up)
     return APPS.decide(seen)
 
 

@@ -3,10 +3,10 @@
 from msgspec import field
 
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
-from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
+from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
 from kubelet_conformance.contract.patterns import call, done, failed
-from kubelet_conformance.contracts.facts.container import REMAKING, asked, put_off, recorded
+from kubelet_conformance.contracts.facts.container import HASHED, REMAKING, asked, put_off, recorded
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.world.views import Latest
@@ -146,10 +146,6 @@ def _(m: Moment, pod: Pod) -> None:
     pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
 
 
-_SCOPE = ByVersion({"<=1.30": "definition", ">=1.31": "name and image"})
-"""What the hash covers (kubernetes/kubernetes#124220)."""
-
-
 class _Hashes(Note):
     """Of each container of a pod the image and the hash of its newest instance."""
 
@@ -165,12 +161,12 @@ class _HashesOfNode(Note):
     """By name the hash of the newest container, and its command."""
 
 
-@contract("RESTART-08", on=call("CreateContainer"), versions=_SCOPE)
+@contract("RESTART-08", on=call("CreateContainer"), versions=HASHED)
 def hash_is_of_name_and_image(m: Moment, pod: Pod) -> Findings:
     """The hash of a container's definition is that of its name and image, and changes with these alone; up to
     1.30 it is that of the whole definition.
     """
-    if _SCOPE.get(m.kubernetes) != "name and image":
+    if HASHED.get(m.kubernetes) != "name and image":
         return None
     config = asked(m)
     name, image = config.metadata.name, config.image.user_specified_image
@@ -194,7 +190,7 @@ def hash_is_of_name_and_image(m: Moment, pod: Pod) -> Findings:
 @hash_is_of_name_and_image.clause("definition", on=call("CreateContainer"))
 def hash_is_of_the_definition(m: Moment, pod: Pod) -> Findings:
     """Up to 1.30 containers of one name that run other commands have other hashes, whatever their image."""
-    if _SCOPE.get(m.kubernetes) != "definition":
+    if HASHED.get(m.kubernetes) != "definition":
         return None
     config = asked(m)
     name = config.metadata.name

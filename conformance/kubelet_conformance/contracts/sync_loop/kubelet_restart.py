@@ -74,6 +74,11 @@ def _healthy(container: Container, node: Node) -> bool:
 @contract("RESTARTKUBELET-01", on=call("StopContainer"), needs=(CRI, PODS), clause="no-stop")
 def healthy_container_is_not_stopped(m: Moment, pod: Pod, container: Container) -> Findings:
     """A kubelet that starts again stops, recreates and restarts no healthy container or sandbox."""
+    return unexplained_stop(m, pod, container)
+
+
+def unexplained_stop(m: Moment, pod: Pod, container: Container) -> Findings:
+    """The stop of a container that has run since before the kubelet's start, if nothing explains it."""
     if not _again(m.node) or not _healthy(container, m.node):
         return None
     spec = container.spec
@@ -116,6 +121,11 @@ def healthy_container_is_not_made_again(m: Moment, pod: Pod) -> Findings:
 @healthy_container_is_not_stopped.clause("lives-on", on=LIFE_ENDS)
 def healthy_containers_live_on(m: Moment) -> Iterator[Finding]:
     """A container that ran before the start continues to run."""
+    yield from kept_containers(m)
+
+
+def kept_containers(m: Moment) -> Iterator[Finding]:
+    """KEPT for each container that has run since before the kubelet's start."""
     for pod in _settled_pods(m):
         for container in pod.every_container():
             if _healthy(container, m.node):

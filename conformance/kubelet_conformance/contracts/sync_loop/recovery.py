@@ -10,7 +10,7 @@ from kubelet_conformance.contract.definition import KEPT, Findings, answered, br
 from kubelet_conformance.contract.patterns import call, kubelet, pod_set, pod_unset
 from kubelet_conformance.contracts.facts import static_pod as static_pods
 from kubelet_conformance.contracts.facts.kills import explained, to_be_explained
-from kubelet_conformance.contracts.facts.kubelet import api_is_away
+from kubelet_conformance.contracts.facts.kubelet import api_is_away, is_of_another_version
 from kubelet_conformance.contracts.facts.pod import FAULT, REFUSED, TERMINATION_ASKED, of
 from kubelet_conformance.contracts.facts.probe import exec_probes, runs_of
 from kubelet_conformance.contracts.facts.timing import KUBELET_START, RETRY
@@ -89,6 +89,8 @@ class _Going(Note):
 @contract("RESTARTKUBELET-15", on=kubelet("started"), needs=(CRI, PODS, EVERY_STATUS))
 def mirrors_are_kept(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts keeps the mirror pods that it finds: it does not replace them."""
+    if is_of_another_version(m):
+        return  # To a kubelet of another version they stand for other pods.
     for pod in m.world.pods.values():
         known = static_pods.latest_mirror(m, pod)
         if known is None or not pod.wanted or pod.finished:

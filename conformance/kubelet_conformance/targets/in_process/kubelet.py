@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from itertools import cycle
 
 from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError
 from kubelet_conformance.targets.in_process.ordering import Orders
@@ -29,16 +30,35 @@ class _Panics(logging.Handler):
 logging.getLogger("kubelet_reference.panics").addHandler(_Panics())
 
 
+def in_turn(versions: Sequence[str]) -> Iterator[str] | None:
+    """The version of each start where kubelets of two versions take turns, None where there is one."""
+    return cycle(versions) if len(versions) > 1 else None
+
+
+def record_start(recorder: Recorder, versions: Iterator[str] | None) -> None:
+    """Record that a kubelet starts: the next of those versions, if several take turns."""
+    said = {} if versions is None else {"kubernetes": next(versions)}
+    recorder.record("kubelet", op="started", **said)
+
+
 class InProcessKubelet(KubeletControl):
     """Runs one kubelet after another on the same node; `make` builds a new one, which knows nothing yet.
 
-    `orders` are the choices that all of them share, where choices can be made.
+    `orders` are the choices that all of them share, where choices can be made. Where kubelets of two versions
+    take turns, `versions` has that of each start.
     """
 
-    def __init__(self, make: Callable[[], Kubelet], recorder: Recorder, orders: Orders | None = None) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Kubelet],
+        recorder: Recorder,
+        orders: Orders | None = None,
+        versions: Iterator[str] | None = None,
+    ) -> None:
         self._make = make
         self._recorder = recorder
         self._orders = orders
+        self._versions = versions
         self._kubelet: Kubelet | None = None
         self._task: asyncio.Task[None] | None = None
         self._ending: KubeletEndedError | None = None
@@ -55,7 +75,7 @@ class InProcessKubelet(KubeletControl):
         if self.running:
             raise RuntimeError("the kubelet runs already")
         self._kubelet = self._make()
-        self._recorder.record("kubelet", op="started")
+        record_start(self._recorder, self._versions)
         _RECORDER.set(self._recorder)
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet")
         self._task.add_done_callback(self._note_end)

@@ -4,7 +4,7 @@ import io
 import math
 import traceback
 from asyncio import get_running_loop
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -21,7 +21,7 @@ from kubelet_conformance.targets.in_process.api_server import (
     node_object,
 )
 from kubelet_conformance.targets.in_process.disk_recorder import RecordedCgroups, RecordedFiles
-from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet
+from kubelet_conformance.targets.in_process.kubelet import InProcessKubelet, in_turn
 from kubelet_conformance.targets.in_process.machine import Machine, allocatable, configuration
 from kubelet_conformance.targets.in_process.manifests import WrittenManifests
 from kubelet_conformance.targets.in_process.ordering import OrderedClock, OrderedRandom, Orders
@@ -60,21 +60,29 @@ class InProcessStage:
     def __init__(self, choice: Choice) -> None:
         behaviour_of(choice.kubernetes or USUAL_VERSION)
         self._parts = parts_of(choice.kubelet)
+        self._then = choice.then
+        self._then_parts = self._parts if self._then is None else parts_of(self._then.kubelet)
+        if self._then is not None:
+            behaviour_of(self._then.kubernetes)
         self._runtime = runtime_parts_of(choice.runtime)
         self._choice = choice
 
     @deferred_gc()
-    def play(
+    def play(  # noqa: PLR0913 - a scenario, what it is called, and as what it is played
         self,
         scenario: Callable[[Target], Awaitable[None]],
         name: str,
         settings: Mapping[str, object],
         version: str,
         exempt: tuple[str, ...] = (),
+        *,
+        then: str = "",
     ) -> bytes:
         """Play one life of a node; see `Stage`."""
         choice = replace(self._choice, kubernetes=version)
-        life = _Life(choice, self._parts, self._runtime, settings)
+        then = then if self._then is None else self._then.kubernetes
+        kubelets = [(version, self._parts), *([(then, self._then_parts)] if then else [])]
+        life = _Life(choice, kubelets, self._runtime, settings)
         file = io.BytesIO()
         error: BaseException | None = None
         try:
@@ -94,16 +102,17 @@ class _Life:
     def __init__(
         self,
         choice: Choice,
-        parts: Parts,
+        kubelets: Sequence[tuple[str, Parts]],
         runtime: RuntimeParts,
         settings: Mapping[str, object],
     ) -> None:
         self._runtime = runtime
-        self._parts = parts
+        self._kubelets = kubelets
+        """The version and the parts of each kubelet; they take turns."""
         self._choice = choice
         changes: dict[str, Any] = dict(settings)
         self._settings = replace(Settings(node_name=_NODE, static_pod_path=MANIFEST_FOLDER), **changes)
-        self._behaviour = Behaviour.of(choice.kubernetes, self._settings.feature_gates)
+        self._behaviours = [Behaviour.of(version, self._settings.feature_gates) for version, _ in kubelets]
         self._clock = LoopClock(EPOCH_NS)
         self._moment, self._rounded = 0.0, 0.0
         self._ended_at: float | None = None
@@ -132,7 +141,7 @@ class _Life:
     async def play(self, scenario: Callable[[Target], Awaitable[None]]) -> None:
         """The whole life."""
         self._clock = LoopClock(EPOCH_NS, get_running_loop().time)
-        settings = RuntimeSettings(evented=self._behaviour.streams_container_events)
+        settings = RuntimeSettings(evented=any(one.streams_container_events for one in self._behaviours))
         runtime = self._runtime.build(self._clock, settings, epoch_ns=EPOCH_NS)
         runtime.core.store.logs.files = self._disk
         self._servers = PodServers(
@@ -144,7 +153,7 @@ class _Life:
         )
         self._plugin = RecordedPlugin(runtime.faults, self.recorder, self.sleep)
         self._cgroups = RecordedCgroups(self.recorder)
-        counts = self._behaviour.minor >= _GENERATIONS_SINCE
+        counts = max(one.minor for one in self._behaviours) >= _GENERATIONS_SINCE
         api_core = ApiCore(self._clock.wall_ns, pod_generations=counts)
         recorded = RecordedApi(api_core, self.recorder, _NODE)
         self._machine = Machine(
@@ -153,7 +162,10 @@ class _Life:
         api = KubeletApi(recorded.connection)
         tap = Tap(runtime, self.recorder)
         self._orders = Orders()
-        kubelet = InProcessKubelet(partial(self._new_kubelet, tap, api), self.recorder, self._orders)
+        versions = [version for version, _ in self._kubelets]
+        kubelet = InProcessKubelet(
+            partial(self._new_kubelet, tap, api), self.recorder, self._orders, in_turn(versions)
+        )
         target = Target(
             node_name=_NODE,
             wait_seconds_max=math.inf,
@@ -197,7 +209,8 @@ class _Life:
             stats=self._machine,
             shutdown=self._machine,
         )
-        return Kubelet(ports, self._settings, self._behaviour, self._parts)
+        turn = (self._lives - 1) % len(self._kubelets)
+        return Kubelet(ports, self._settings, self._behaviours[turn], self._kubelets[turn][1])
 
     def header(self, scenario: str, exempt: tuple[str, ...]) -> Header:
         """What its trace begins with."""
@@ -207,6 +220,7 @@ class _Life:
             channels=Channels(cri="full", pods="sent", api="full", events="full"),
             kubelet="kubelet_reference",
             kubernetes=self._choice.kubernetes,
+            then_kubernetes=self._kubelets[1][0] if len(self._kubelets) > 1 else None,
             feature_gates=dict(self._settings.feature_gates),
             runtime="kubelet_fakes",
             started=_STARTED,

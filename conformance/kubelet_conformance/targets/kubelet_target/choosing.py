@@ -2,12 +2,13 @@
 
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from kubelet_conformance.contract.applicability import USUAL_VERSION, parse_known_version
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
 from kubelet_conformance.targets.kubelet_target.binary import binary_target
-from kubelet_conformance.targets.kubelet_target.overrides import overrides_of
+from kubelet_conformance.targets.kubelet_target.overrides import overrides_of, sets_many
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.kubelet_target.target_file import read_target, reference_process
 
@@ -50,12 +51,40 @@ def resolved(choice: Choice) -> Choice:
             parse_known_version(choice.kubernetes)
         except ValueError as error:
             raise UnknownTargetError(str(error)) from None
-    target = kubelet_process(choice)
+    target, then = kubelet_process(choice), choice.then
+    if then is not None:
+        _check_then(choice, then)
     if target is None or not choice.is_foreign:
-        is_open = choice.is_live and not choice.kubernetes
+        is_open = (choice.is_live or then is not None) and not choice.kubernetes
         return replace(choice, kubernetes=USUAL_VERSION) if is_open else choice
     _check_program(target, choice.kubelet)
     return replace(choice, kubernetes=target.kubernetes)
+
+
+@cache
+def then_kubernetes(choice: Choice) -> str:
+    """The version of the kubelet that takes turns with the chosen one, "" if none does."""
+    return "" if choice.then is None else resolved(choice.then).kubernetes
+
+
+def _check_then(choice: Choice, then: Choice) -> None:
+    """See that the other kubelet can take turns with this one; raises `UnknownTargetError`."""
+    if then.is_process != choice.is_process or (choice.is_live and not choice.is_process):
+        raise UnknownTargetError(
+            f"--then-kubelet: {then.kubelet}: both kubelets are in processes of their own, or both in this "
+            "one on the fake runtime"
+        )
+    if not (then.is_foreign or then.kubernetes):
+        raise UnknownTargetError(
+            f"--then-kubelet: {then.kubelet}: its version is missing: write reference@1.36"
+        )
+    if sets_many(overrides_of(choice.gates, choice.config)):
+        raise UnknownTargetError("--then-kubelet: AllAlpha and AllBeta are other gates in either: name them")
+    first, second = kubelet_process(choice), kubelet_process(resolved(then))
+    if first is not None and second is not None and first.pods != second.pods:
+        raise UnknownTargetError(
+            f'--then-kubelet: {then.kubelet}: its pods = "{second.pods}", those of the first "{first.pods}"'
+        )
 
 
 def _check_program(target: KubeletTarget, where: str) -> None:

@@ -57,7 +57,8 @@ _MIRROR = "kubernetes.io/config.mirror"
 class LiveEnvironment:
     """What lives of nodes have in common: the choice and what follows of it, and a runtime.
 
-    `process` is the kubelet where it is a process of its own, None for the one in this process. `private` is
+    `process` is the kubelet where it is a process of its own, None for the one in this process; `then` takes
+    turns with it, if one does. `private` is
     the runtime's other side, where it is one of our own; `fake` is there where the runtime is the fake.
     Kubelets that are `isolated` have mount namespaces; `starts` limits how many start in parallel.
     """
@@ -67,6 +68,7 @@ class LiveEnvironment:
     parts: Parts
     endpoint: Endpoint
     process: KubeletTarget | None = None
+    then: KubeletTarget | None = None
     private: OwnContainerd | None = None
     fake: OwnFake | None = None
     isolated: bool = False
@@ -168,6 +170,7 @@ class Life:
                 self._recorder,
                 NODE,
                 settings,
+                then=around.then,
                 isolated=around.isolated,
             )
         return ReferenceNode(
@@ -318,6 +321,7 @@ class Life:
             channels=self._node.channels,
             kubelet="kubelet_reference" if process is None else process.name,
             kubernetes=around.choice.kubernetes,
+            then_kubernetes=None if around.then is None else around.then.kubernetes,
             feature_gates=self._node.feature_gates,
             runtime=f"{around.endpoint.name} {around.endpoint.version}",
             started=rfc3339(self._started_ns),

@@ -11,11 +11,12 @@ from pathlib import Path
 import grpc.aio
 
 from kubelet_conformance.targets.choice import Choice, TargetError
-from kubelet_conformance.targets.controls import PLUGIN_USE
+from kubelet_conformance.targets.controls import PLUGIN_USE, THEN_USE
 from kubelet_conformance.targets.cri_endpoint import Endpoint, connected, path_of, shipped_baseline
 from kubelet_conformance.targets.in_process.stage import behaviour_of, parts_of
 from kubelet_conformance.targets.kubelet_target.choosing import kubelet_process, resolved
 from kubelet_conformance.targets.kubelet_target.overrides import enabled_gates, sets_many
+from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.live import baselines
 from kubelet_conformance.targets.live.foreign_pods import check_foreign_pods, check_images, remove_ours
 from kubelet_conformance.targets.live.node_run import NODE, Life, LiveEnvironment
@@ -66,6 +67,7 @@ class WallStage:
         choice = resolved(choice)
         self._behaviour = behaviour_of(choice.kubernetes)
         self._process = kubelet_process(choice)
+        self._then = None if choice.then is None else kubelet_process(choice.then)
         self._parts = parts_of(choice.kubelet) if self._process is None else Parts()
         if choice.runtime not in _CONTROLS:
             path_of(choice.runtime)
@@ -88,10 +90,10 @@ class WallStage:
     @property
     def baselines(self) -> list[str]:
         """The target file's baseline, and the one that comes along for this version of the runtime."""
-        kubelet = "" if self._process is None else self._process.baseline
+        kubelets = [each.baseline for each in (self._process, self._then) if each is not None]
         name, _, version = self.runtime.partition(" ")
         runtime = shipped_baseline(baselines, name, version) or ""
-        return [str(each) for each in (kubelet, runtime) if each]
+        return [str(each) for each in dict.fromkeys((*kubelets, runtime)) if each]
 
     @property
     def by_files(self) -> bool:
@@ -102,6 +104,10 @@ class WallStage:
         """What a kubelet in its own process lacks for these uses, to follow "needs"; "" if nothing."""
         if self._process is None:
             return ""
+        if self._then is None and THEN_USE in uses:
+            return "another kubelet to take turns with: give --then-kubelet"
+        if self._then is not None and "kubelet.start" not in uses:
+            return "the kubelet no second time, and --then-kubelet is about restarts"
         missing = (*_MISSING, *_MISSING_OF_FOREIGN) if self._choice.is_foreign else _MISSING
         return next((what for needed, what in missing if needed <= set(uses)), "")
 
@@ -120,15 +126,11 @@ class WallStage:
         """Start a kubelet that is none of ours, and stop it, before other work; raises `TargetError`."""
         if self._process is None or not self._choice.is_foreign:
             return
-        async with _private_folder() as folder, own_fake(folder / "fake" / "cri.sock") as fake:
-            recorder = Recorder(WallClock().monotonic)
-            node = ProcessNode(self._process, folder, fake.socket, recorder, NODE, isolated=True)
-            async with node:
-                await node.kubelet.start()
-                if sets_many(dict(self._process.overrides)):
-                    gates = enabled_gates(await node.kubelet.metrics())
-                    self._process = replace(self._process, feature_gates=gates)
-                await node.kubelet.stop()
+        gates = await _tried(self._process)
+        if sets_many(dict(self._process.overrides)):
+            self._process = replace(self._process, feature_gates=gates)
+        if self._then is not None:
+            await _tried(self._then)
 
     async def isolate(self) -> list[str]:
         """See whether real kubelets can have mount namespaces; what follows where they cannot, in words."""
@@ -177,6 +179,7 @@ class WallStage:
             self._parts,
             endpoint,
             self._process,
+            self._then,
             isolated=self._isolated,
             starts=self._starts,
         )
@@ -231,6 +234,17 @@ class WallStage:
     async def close(self) -> None:
         """Leave nothing behind; again is fine."""
         await self._opened.aclose()
+
+
+async def _tried(process: KubeletTarget) -> dict[str, bool]:
+    """Start a kubelet on a node of its own, and stop it; its gates. Raises `TargetError`."""
+    async with _private_folder() as folder, own_fake(folder / "fake" / "cri.sock") as fake:
+        recorder = Recorder(WallClock().monotonic)
+        async with ProcessNode(process, folder, fake.socket, recorder, NODE, isolated=True) as node:
+            await node.kubelet.start()
+            gates = enabled_gates(await node.kubelet.metrics())
+            await node.kubelet.stop()
+    return gates
 
 
 async def _sweep(around: LiveEnvironment) -> None:

@@ -4,13 +4,14 @@ import asyncio
 import atexit
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 import aiohttp
 
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletControl, KubeletEndedError, NotPossibleError
+from kubelet_conformance.targets.in_process.kubelet import in_turn, record_start
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.process.child import Child
 from kubelet_conformance.targets.process.kubelet_log import KubeletLog
@@ -32,23 +33,26 @@ class EndedAtStartError(TargetError, KubeletEndedError):
 class ProcessKubelet(KubeletControl):
     """Runs a target's command, one process after another, in the same places.
 
-    `config` is the text of its configuration, `kubeconfig` of how it finds its API server, "" without one.
+    Several targets take turns, start by start. `configs` are the texts of their configurations, `kubeconfig`
+    of how they find their API server, "" without one.
     It is ready when it is healthy and `missing` says nothing. Listeners in `on_line` receive each line of its
     log. It is killed, with all it started, when this process ends in whatever way.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - a kubelet, its places, and what it is given
         self,
-        target: KubeletTarget,
+        targets: Sequence[KubeletTarget],
         places: Places,
-        config: str,
+        configs: Sequence[str],
         recorder: Recorder,
         kubeconfig: str = "",
         missing: Callable[[], str] = str,
     ) -> None:
-        self._target = target
+        self._targets, self._configs = targets, configs
+        self._target = targets[0]
+        """That of the latest process."""
+        self._versions = in_turn([each.kubernetes for each in targets])
         self._places = places
-        self._config = config
         self._kubeconfig = kubeconfig
         self._missing = missing
         self._recorder = recorder
@@ -86,11 +90,13 @@ class ProcessKubelet(KubeletControl):
             raise RuntimeError("the kubelet runs already")
         if self._starts and "restart" not in self._target.capabilities:
             raise NotPossibleError("a kubelet that may be restarted")
+        turn = self._starts % len(self._targets)
+        self._target = self._targets[turn]
         self._starts += 1
-        self._write_config()
+        self._write_config(self._configs[turn])
         child = self._child = self._spawned()
         self._watching = asyncio.create_task(self._watch(child), name="watching the kubelet")
-        self._recorder.record("kubelet", op="started")
+        record_start(self._recorder, self._versions)
         try:
             async with asyncio.timeout(self._target.start_seconds):
                 await self._until_ready(child)
@@ -103,12 +109,12 @@ class ProcessKubelet(KubeletControl):
             self._end("killed")
             raise
 
-    def _write_config(self) -> None:
+    def _write_config(self, config: str) -> None:
         places = self._places
         for folder in (places.root, places.logs):
             folder.mkdir(parents=True, exist_ok=True)
-        if self._config:
-            places.config.write_text(self._config, encoding="utf-8")
+        if config:
+            places.config.write_text(config, encoding="utf-8")
         if self._kubeconfig:
             places.kubeconfig.write_text(self._kubeconfig, encoding="utf-8")
 

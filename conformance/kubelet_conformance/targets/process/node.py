@@ -38,6 +38,8 @@ from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_reference.server.host.disk import OsDisk
 from kubelet_reference.util.clock import LoopClock
 
+_LOGS = "podLogsDir"
+
 
 class ProcessNode:
     """The kubelet's side of a target, for as long as its context is open; the kubelet is not started yet.
@@ -49,6 +51,7 @@ class ProcessNode:
         recorder: takes desired pods and observations.
         node_name: the node's name.
         settings: what a scenario sets of the kubelet's configuration.
+        then: the kubelet that takes turns with it, if one does.
         isolated: in a mount namespace where that is possible; the runtime sees no mounts of the kubelet.
 
     Raises:
@@ -64,9 +67,13 @@ class ProcessNode:
         node_name: str = "node-1",
         settings: Mapping[str, object] | None = None,
         *,
+        then: KubeletTarget | None = None,
         isolated: bool = False,
     ) -> None:
-        self._target = replace(target, command=(*target.command, *flags(settings or {})))
+        given = flags(settings or {})
+        both = (target,) if then is None else (target, then)
+        self._targets = [replace(each, command=(*each.command, *given)) for each in both]
+        self._target = self._targets[0]
         self._folder = folder
         self._runtime = runtime
         self._recorder = recorder
@@ -81,7 +88,7 @@ class ProcessNode:
         self._watching: asyncio.Task[None] | None = None
         self.standalone = target.pods != "api" or not has_api_server(self._settings)
         """It has no API server."""
-        self._version = parse_version(target.kubernetes)
+        self._version = max(parse_version(each.kubernetes) for each in both)
         self._served = None if self.standalone else ServedApi(recorder, node_name, self._version)
 
     @property
@@ -140,19 +147,25 @@ class ProcessNode:
             free_ports(),
             self._server.url,
         )
-        found = self.configuration = configuration(self._target, places, self._settings)
-        config = "" if found is None else yaml.safe_dump(found, sort_keys=False)
+        found = [configuration(each, places, self._settings) for each in self._targets]
+        if not all(each is None or _LOGS in each for each in found):
+            # Before 1.30 logs are where they are: the other kubelet is to find them there.
+            found = [
+                each and {name: value for name, value in each.items() if name != _LOGS} for each in found
+            ]
+        self.configuration = found[0]
+        configs = ["" if each is None else yaml.safe_dump(each, sort_keys=False) for each in found]
         path = str(self._settings.get("static_pod_path", MANIFEST_FOLDER))
         disk = RootedDisk(OsDisk(LoopClock(0)), self._folder, in_place=path)
         # The fakes' disk and URL name more methods than are used.
         self.manifests = WrittenManifests(cast("Any", disk), cast("Any", self._server), self._recorder, path)
         if self._served is None:
-            self.kubelet = ProcessKubelet(self._target, places, config, self._recorder)
+            self.kubelet = ProcessKubelet(self._targets, places, configs, self._recorder)
             self.api: FolderApi | WorldApi = self._folder_api(places)
             return
         self.api, kubeconfig = self._served.world, self._served.kubeconfig
         missing = self._served.missing
-        self.kubelet = ProcessKubelet(self._target, places, config, self._recorder, kubeconfig, missing)
+        self.kubelet = ProcessKubelet(self._targets, places, configs, self._recorder, kubeconfig, missing)
 
     def _folder_api(self, places: Places) -> FolderApi:
         """Pods as files; what the kubelet makes of them is seen in its list of pods and its log."""

@@ -48,6 +48,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     channels: Channels = Channels()
     kubelet: str | None = None
     kubernetes: str | None = None
+    then_kubernetes: str | None = None
+    """The version of the other kubelet, where two take turns on the node; each start says which it is of."""
     feature_gates: dict[str, bool] = msgspec.field(default_factory=dict[str, bool], name="featureGates")
     runtime: str | None = None
     started: str | None = None

@@ -241,10 +241,11 @@ class Kubelet(_Line, frozen=True, tag="kubelet"):
     """The kubelet process started, stopped in order, was killed, or ended by itself; or it logged a panic.
 
     One that ended by itself has its exit `code`, or the `signal` that ended it. The `log` has the lines of a
-    panic.
+    panic. Where kubelets of two versions take turns, a start says its version.
     """
 
     op: Literal["started", "stopped", "killed", "ended", "panicked"]
+    kubernetes: str | None = None
     code: int | None = None
     signal: str | None = None
     log: tuple[str, ...] = ()

@@ -336,6 +336,8 @@ def _deleted(moment: Moment) -> None:
 
 def _kubelet_starts(moment: Moment) -> None:
     node = moment.world.node
+    if moment.world.is_renewed:
+        _renew_static_pods(moment)
     node.lives += 1
     node.kubelet_up = True
     node.started_t, node.started_seq = moment.t, moment.seq
@@ -345,6 +347,22 @@ def _kubelet_starts(moment: Moment) -> None:
         pod.work_unknown = False
     if moment.header.channels.api == "served":
         _forget_statuses(moment)
+
+
+def _renew_static_pods(moment: Moment) -> None:
+    """To a kubelet of another version a manifest without a UID of its own is another pod (applyDefaults)."""
+    for pod in list(moment.world.names.values()):
+        manifest = pod.manifest
+        if manifest is None or not pod.static or not pod.wanted or manifest.metadata.uid:
+            continue
+        _remove(pod, moment, "removed")
+        new = _new_pod(moment, pod.source, manifest)
+        new.take(pod.source, manifest)
+        new.wanted, new.changed_t = True, moment.t
+        new.set_t, new.set_seq = moment.t, moment.seq
+        if pod.mirror_uid:
+            new.mirror_uid, pod.mirror_uid = pod.mirror_uid, ""
+            moment.world.mirrors[new.mirror_uid] = new
 
 
 def _forget_statuses(moment: Moment) -> None:

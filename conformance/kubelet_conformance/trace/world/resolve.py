@@ -125,6 +125,8 @@ def _resolve_other(moment: Moment, record: Record) -> None:
             moment.pod = moment.world.pods.get(event.pod_sandbox_status.metadata.uid)
     elif type(record) is Event or type(record) is Probe:
         moment.pod = moment.world.pods.get(record.uid)
+    elif type(record) is Kubelet and record.op == "started":
+        moment.world.begin_release(record.kubernetes)
 
 
 def _about_container(moment: Moment) -> None:

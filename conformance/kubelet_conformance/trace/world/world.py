@@ -45,11 +45,22 @@ REMOVED_REMEMBERED = 10_000
 
 
 class World:
-    """The node as seen from outside; `kubernetes` is the version it is judged for, such as (1, 32)."""
+    """The node as seen from outside; `kubernetes` is the version it is judged for, such as (1, 32).
 
-    def __init__(self, header: Header, kubernetes: tuple[int, int] | None = None) -> None:
+    Where kubelets of two versions take turns, `releases` are both by their texts; it is that of the latest.
+    """
+
+    def __init__(
+        self,
+        header: Header,
+        kubernetes: tuple[int, int] | None = None,
+        releases: Mapping[str, tuple[int, int]] | None = None,
+    ) -> None:
         self.header = header
         self.kubernetes = kubernetes
+        self.releases = releases or {}
+        self.is_renewed = False
+        """The kubelet that runs has taken the place of one of another version."""
         self.node = Node(born=header.from_start)
         self.pods: dict[str, Pod] = {}
         self.names: dict[tuple[str, str], Pod] = {}
@@ -82,6 +93,12 @@ class World:
         self._gone = OrderedDict[str, str]()
         self._removed = OrderedDict[str, float]()
         """When the latest sandboxes and containers that are gone at the runtime went, by id."""
+
+    def begin_release(self, text: str | None) -> None:
+        """A kubelet starts: from now on all is judged for its version, if it is one of `releases`."""
+        release = self.releases.get(text or "", self.kubernetes)
+        self.is_renewed = release != self.kubernetes
+        self.kubernetes = release
 
     @property
     def past_known(self) -> bool:
