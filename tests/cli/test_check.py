@@ -107,7 +107,7 @@ def test_several_traces_are_judged_together(
     found = report(ended)
 
     assert ended.code == 1
-    assert [each["path"] for each in found["target"]["traces"]] == [str(broken), str(kept)]
+    assert [each["path"] for each in found["traces"]] == [str(broken), str(kept)]
     assert {each["id"]: each["verdict"] for each in found["contracts"]} == {
         "SANDBOX-01": "kept",
         "SANDBOX-04": "broken",
@@ -129,7 +129,7 @@ def test_truncated_trace_is_judged_up_to_the_cut(
     assert (refused.code, "--allow-truncated" in refused.err) == (2, True)
     assert (ended.code, f"is truncated: judged up to line {judged}." in ended.out) == (1, True)
     assert "--contract SANDBOX-04 --allow-truncated" in ended.out
-    assert found["target"]["traces"][0]["truncated_after_line"] == judged
+    assert found["traces"][0]["truncated_after_line"] == judged
 
 
 def test_trace_given_twice_is_judged_once(capsys: pytest.CaptureFixture[str], kept: Path) -> None:
@@ -139,7 +139,7 @@ def test_trace_given_twice_is_judged_once(capsys: pytest.CaptureFixture[str], ke
         capsys, "check", kept, kept, kept.parent, kept.parent / "link.jsonl", "--format", "json"
     )
 
-    assert [each["path"] for each in report(ended)["target"]["traces"]] == [str(kept)]
+    assert [each["path"] for each in report(ended)["traces"]] == [str(kept)]
 
 
 def test_version_of_the_header_can_be_replaced(capsys: pytest.CaptureFixture[str], kept: Path) -> None:
@@ -148,8 +148,8 @@ def test_version_of_the_header_can_be_replaced(capsys: pytest.CaptureFixture[str
     machine = report(in_process(capsys, "check", kept, "--kubernetes", "1.26", "--format", "json"))
 
     assert "1 trace judged by --kubernetes 1.26, although the header says 1.32." in terminal.out
-    assert machine["target"]["traces"][0]["kubernetes"] == "1.26"
-    assert machine["target"]["traces"][0]["kubernetes_in_header"] == "1.32"
+    assert machine["traces"][0]["kubernetes"] == "1.26"
+    assert machine["traces"][0]["kubernetes_in_header"] == "1.32"
 
 
 def test_baseline_turns_a_break_into_a_known_deviation(
@@ -235,4 +235,4 @@ def test_progress_is_reported_in_a_log(
     ended = in_process(capsys, "check", path, "--format", "json")
 
     assert "(1 of 1), 4 records so far" in ended.err
-    assert report(ended)["target"]["traces"][0]["records"] == 9
+    assert report(ended)["traces"][0]["records"] == 9

@@ -36,5 +36,5 @@ def found(report: str) -> list[Any]:
     """What a report says of each contract, traces named by their files."""
     contracts = json.loads(report)["contracts"]
     for each in contracts:
-        each["evidence"] = [one | {"trace": Path(one["trace"]).name} for one in each["evidence"]]
+        each["evidence"] = [one | {"trace": Path(one["trace"]).name, "again": ""} for one in each["evidence"]]
     return list(contracts)

@@ -1,6 +1,5 @@
 """Whatever stands in the bodies of a trace, it is judged or refused: nothing else happens."""
 
-import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,15 +8,13 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.jsonreport import check_report
-from kubelet_conformance.reports.output import as_json
-from kubelet_conformance.reports.run import Run
-from kubelet_conformance.reports.terminal import TerminalReport
+from kubelet_conformance.reports.forms import FORMS, in_form
+from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.results import Scoring, check_result
 from kubelet_conformance.trace.format.errors import TraceError
 from kubelet_fixtures import traces
 
@@ -86,9 +83,8 @@ def test_odd_bodies_are_judged_or_refused(
         check.add(judge_file(str(path), check.contracts))
     except TraceError:
         return
-    text = io.StringIO()
-    TerminalReport(check, Run(), Console(file=text, force_terminal=False)).print()
+    record = Record(check_result(check, Scoring()), Path())
 
     assert [key for key, each in check.results.items() if each.outcome.verdict is Verdict.ERROR] == []
-    assert text.getvalue().replace("\n", "").isprintable()
-    assert as_json(check_report(check, Run())).replace("\n", "").isprintable()
+    for form in FORMS:
+        assert in_form(form, record, to_file=True).replace("\n", "").isprintable(), form

@@ -28,12 +28,12 @@ def idle(tmp_path: Path) -> Path:
 
 def test_report_goes_into_a_file(capsys: pytest.CaptureFixture[str], idle: Path, tmp_path: Path) -> None:
     """--output writes the same report and prints nothing; nothing else is left beside it."""
-    printed = in_process(capsys, "check", idle, "--format", "json")
-    written = in_process(capsys, "check", idle, "--format", "json", "--output", tmp_path / "report.json")
+    printed = in_process(capsys, "check", idle, "--format", "markdown")
+    written = in_process(capsys, "check", idle, "--format", "markdown", "--output", tmp_path / "report.md")
 
     assert (written.code, written.out) == (3, "")
-    assert (tmp_path / "report.json").read_text() == printed.out
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["idle.jsonl", "report.json"]
+    assert (tmp_path / "report.md").read_text() == printed.out
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["idle.jsonl", "report.md"]
 
 
 def test_older_report_is_replaced_with_its_mode(

@@ -73,7 +73,7 @@ def test_a_socket_is_left_as_it_was(containerd: PrivateContainerd) -> None:
         timeout=300,
     )
     report: dict[str, Any] = json.loads(done.stdout)
-    reasons = {each["id"]: each["reason"] for each in report["contracts"]}
+    reasons = {each["id"]: "; ".join(each["reasons"]) for each in report["contracts"]}
 
     assert (done.returncode, done.stderr) == (0, b"")
     assert reasons["CRI-25"] == "it does not pull from a registry on loopback over plain HTTP"

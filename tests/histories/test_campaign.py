@@ -23,7 +23,7 @@ BUG = "bug:K8S-9649"
 """A kubelet that kills a container whose readiness probe fails."""
 FOUND = "bug:K8S-35309"
 """A kubelet that a few histories show to be wrong."""
-SCHEMA = resources.files("kubelet_conformance.reports").joinpath("check.schema.json")
+SCHEMA = resources.files("kubelet_conformance.run_record").joinpath("run.schema.json")
 VALIDATOR: Any = Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
 
 
@@ -67,7 +67,7 @@ def test_interrupt_reports_what_was_played(
     report = json.loads(ended.out)
 
     assert (ended.code, "error: interrupted\n" in ended.err) == (130, True)
-    assert (report["incomplete"], report["histories"]["played"]) == (True, 2)
+    assert (report["ended"], report["histories"]["played"]) == ("interrupted", 2)
     VALIDATOR.validate(report)
 
 

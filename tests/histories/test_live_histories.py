@@ -23,7 +23,8 @@ from kubelet_conformance.node.manifests import exec_probe
 from kubelet_conformance.plugin.live_run import LiveScenario
 from kubelet_conformance.plugin.plan import Plan
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.reports.played_run import LeftOut, Played
+from kubelet_conformance.run_record.model import LeftOut
+from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.targets.opening import open_stage

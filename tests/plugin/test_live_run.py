@@ -13,7 +13,7 @@ import pytest
 from scenario_files import GOOD, scenario_file
 
 from kubelet_conformance.plugin import culprits, forecast, live_run
-from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.targets.live.stage import WallStage
 
 pytest_plugins = ["pytester"]
@@ -250,7 +250,7 @@ def test_interrupt_reports_what_was_played(play: Any) -> None:
     over = {each["name"] for each in found["scenarios"]} | set(found["not_played"]["scenarios"])
 
     assert ended.ret == Exit.INTERRUPTED
-    assert (found["incomplete"], found["not_played"]["option"]) == (True, "the interrupt")
+    assert (found["ended"], found["not_played"]["option"]) == ("interrupted", "the interrupt")
     assert {each["trace"] for each in found["scenarios"]} == {"kept/traces/node.jsonl"}
     assert over == {"mine.quick", "mine.interrupts", "mine.beside"}
     assert "mine.interrupts" not in found["not_played"]["scenarios"]

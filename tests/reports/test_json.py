@@ -5,6 +5,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from lines import HEADER, end, trace
@@ -14,15 +15,20 @@ from kubelet_conformance.contract.baseline import Baseline, clause_names
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.jsonreport import check_report
-from kubelet_conformance.reports.output import as_json
-from kubelet_conformance.reports.run import Run
+from kubelet_conformance.run_record.files import as_json
+from kubelet_conformance.run_record.results import Scoring, check_result
 from kubelet_conformance.trace.format.errors import TraceError
 
 SCHEMA: dict[str, Any] = json.loads(
-    resources.files("kubelet_conformance.reports").joinpath("check.schema.json").read_text("utf-8")
+    resources.files("kubelet_conformance.run_record").joinpath("run.schema.json").read_text("utf-8")
 )
 VALIDATOR: Any = Draft202012Validator(SCHEMA)
+
+
+def check_report(check: Check, *, strict: bool = False) -> dict[str, Any]:
+    """The report for programs of a check."""
+    report: dict[str, Any] = json.loads(as_json(msgspec.to_builtins(check_result(check, Scoring(strict)))))
+    return report
 
 
 def checked(path: Path, s: TraceBuilder, *contracts: str, baseline: Baseline | None = None) -> Check:
@@ -47,12 +53,12 @@ def broken() -> TraceBuilder:
 def test_form_is_exact(tmp_path: Path, broken: TraceBuilder) -> None:
     """Every promised field is there, with the values of the run."""
     path = tmp_path / "t.jsonl"
-    found = check_report(checked(path, broken, "SANDBOX-04"), Run())
+    found = check_report(checked(path, broken, "SANDBOX-04"))
     [contract] = found["contracts"]
     [evidence] = contract["evidence"]
 
-    assert found["schema"] == 2
-    assert found["target"]["traces"] == [
+    assert found["schema"] == 3
+    assert found["traces"] == [
         {
             "path": str(path),
             "kubernetes": "1.32",
@@ -60,6 +66,7 @@ def test_form_is_exact(tmp_path: Path, broken: TraceBuilder) -> None:
             "runtime": "containerd 2.1",
             "scenario": "two",
             "records": len(broken.records) + 1,
+            "seconds": 3601.008,
             "truncated_after_line": None,
             "stalls": 0,
             "stalled_seconds": 0,
@@ -100,8 +107,7 @@ def test_every_report_is_valid(tmp_path: Path, broken: TraceBuilder) -> None:
     whole.errors.append(TraceError("x", 3, "wrong", "mend it"))
     whole.errors.append(TraceError("y", None, "gone", "name another"))
     reports = [
-        check_report(check, Run(strict=True))
-        for check in (whole, Check(every_contract().values()), Check([]))
+        check_report(check, strict=True) for check in (whole, Check(every_contract().values()), Check([]))
     ]
 
     Draft202012Validator.check_schema(SCHEMA)
@@ -114,7 +120,7 @@ def test_every_report_is_valid(tmp_path: Path, broken: TraceBuilder) -> None:
 
 
 WRONG: dict[str, dict[str, Any]] = {
-    "schema": {"schema": 3},
+    "schema": {"schema": 4},
     "a total is missing": {"totals": {"kept": 1}},
     "unknown verdict": {"totals": {"passed": 1}},
     "contract without verdict": {"contracts": [{"id": "TERM-01", "level": "MUST"}]},
@@ -124,7 +130,7 @@ WRONG: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
 def test_schema_refuses_other_forms(change: dict[str, Any]) -> None:
     """The schema is no empty promise."""
-    right = check_report(Check([]), Run())
+    right = check_report(Check([]))
 
     assert VALIDATOR.is_valid(right)
     assert not VALIDATOR.is_valid(right | change)
@@ -132,7 +138,7 @@ def test_schema_refuses_other_forms(change: dict[str, Any]) -> None:
 
 def test_contracts_and_totals_agree(tmp_path: Path) -> None:
     """Each judged contract is there once, in the order of the catalogue, and the totals count them."""
-    found = check_report(checked(tmp_path / "t.jsonl", TraceBuilder()), Run())
+    found = check_report(checked(tmp_path / "t.jsonl", TraceBuilder()))
     verdicts = [each["verdict"] for each in found["contracts"]]
 
     assert {each["id"] for each in found["contracts"]} == set(every_contract())
@@ -147,8 +153,8 @@ def test_text_is_plain_ascii(tmp_path: Path) -> None:
     path.write_bytes(trace(end(1), header=HEADER | {"runtime": odd}))
     check = Check([])
     check.add(judge_file(str(path), []))
-    text = as_json(check_report(check, Run()))
+    text = as_json(check_report(check))
 
     assert text.isascii()
     assert text.replace("\n", "").isprintable()
-    assert json.loads(text)["target"]["traces"][0]["runtime"] == odd
+    assert json.loads(text)["traces"][0]["runtime"] == odd

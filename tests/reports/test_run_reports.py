@@ -13,8 +13,10 @@ from kubelet_conformance.contract.baseline import Baseline, Deviation, clause_na
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS, in_form
-from kubelet_conformance.reports.played_run import Played, PlayedRun
-from kubelet_conformance.reports.run import Exit, gravest
+from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.model import Target
+from kubelet_conformance.run_record.played_run import Played, PlayedRun
+from kubelet_conformance.run_record.record import Record
 
 HOSTILE = "\x1b[31m``` \x00 ]]> \u202e & <b>\ud800"
 
@@ -22,9 +24,9 @@ HOSTILE = "\x1b[31m``` \x00 ]]> \u202e & <b>\ud800"
 class Commands:
     """Commands that tell what they were asked for."""
 
-    def command(self) -> str:
+    def command(self) -> tuple[str, ...]:
         """That of the whole run."""
-        return "play"
+        return ("play",)
 
     def again(self, contract: str, played: Iterable[Played]) -> str:
         """That of a part."""
@@ -53,13 +55,14 @@ def idle(tmp_path: Path) -> Path:
 
 def run_of(
     *played: Played, contracts: str = "SANDBOX-04 INIT-01", baseline: Baseline | None = None
-) -> PlayedRun:
-    """A run of these, judged by these contracts."""
+) -> Record:
+    """The record of a run of these, judged by these contracts."""
     every = every_contract()
     check = Check([every[each] for each in contracts.split()], baseline)
     for each in played:
         check.add(each.judged)
-    return PlayedRun(check, played, kubelet="k", runtime="r", kubernetes="1.32", seed=0, commands=Commands())
+    target = Target(kubelet="k", runtime="r", kubernetes="1.32")
+    return Record(PlayedRun(check, played, target, Commands()).result(), Path())
 
 
 def judged(
@@ -70,7 +73,7 @@ def judged(
     return Played(name, judge_file(str(path), chosen), unmet, failed)
 
 
-def suites(run: PlayedRun) -> dict[str, ET.Element]:
+def suites(run: Record) -> dict[str, ET.Element]:
     """The suites of its JUnit report by name."""
     root = ET.fromstring(in_form("junit", run, to_file=True))  # noqa: S314 - made here
     return {"": root, **{each.get("name", ""): each for each in root}}
@@ -128,7 +131,7 @@ def test_junit_tells_what_is_known(broken: Path) -> None:
 
     assert found["SANDBOX"].find("testcase/skipped[@message='known deviation: soon']") is not None
     assert counts(found["baseline"]) == ("0", "0", "0", "0")
-    assert run.conclusion() is Exit.OK
+    assert run.run.exit_code == Exit.OK
 
 
 @pytest.mark.parametrize(("scenario", "end_of_run"), [("idle", Exit.FAILED), ("deadly", Exit.OK)])
@@ -143,7 +146,7 @@ def test_kubelet_that_ends_by_itself_fails_unless_known(
     died = replace(judged(path, scenario, "LOOP-22 SANDBOX-04"), died="with code 2")
     known = Baseline("known.toml", [Deviation("LOOP-22", "soon", "main", "deadly")])
 
-    assert run_of(died, contracts="LOOP-22 SANDBOX-04", baseline=known).conclusion() is end_of_run
+    assert run_of(died, contracts="LOOP-22 SANDBOX-04", baseline=known).run.exit_code == end_of_run
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -161,7 +164,7 @@ def test_scenario_explained_by_a_break_is_not_distinguished(broken: Path) -> Non
     """A wait that timed out in a trace that breaks a contract is explained by it."""
     run = run_of(judged(broken, "two", unmet="waited"))
 
-    assert (run.unexplained, run.conclusion()) == ([], Exit.FAILED)
+    assert (run.run.unexplained, run.run.exit_code) == ([], Exit.FAILED)
 
 
 def test_wait_that_timed_out_is_inconclusive_beside_what_was_kept(broken: Path, idle: Path) -> None:
@@ -171,8 +174,8 @@ def test_wait_that_timed_out_is_inconclusive_beside_what_was_kept(broken: Path, 
     kept = run_of(judged(broken, "two", only), unmet, contracts=only)
     worse = run_of(judged(broken, "two"), judged(idle, "idle", unmet="waited"))
 
-    assert kept.conclusion() is Exit.INCONCLUSIVE
-    assert worse.conclusion() is Exit.FAILED
+    assert kept.run.exit_code == Exit.INCONCLUSIVE
+    assert worse.run.exit_code == Exit.FAILED
 
 
 def test_gravest_end_counts() -> None:

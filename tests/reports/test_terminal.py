@@ -20,9 +20,10 @@ from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.definition import KEPT, Contract, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, event
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.run import Run
 from kubelet_conformance.reports.terminal import TerminalReport
 from kubelet_conformance.reports.trace_text.breaks import BREAKS_SHOWN
+from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.results import Scoring, check_result
 from kubelet_conformance.trace.world.moment import Moment
 
 
@@ -77,11 +78,12 @@ def checked(path: Path, s: TraceBuilder, *contracts: Contract, baseline: str = "
     return check
 
 
-def printed(check: Check, run: Run | None = None, *, terminal: bool = False) -> str:
+def printed(check: Check, kubernetes: str = "", *, terminal: bool = False) -> str:
     """The report as text."""
     colours: Literal["standard"] | None = "standard" if terminal else None
     console = Console(file=io.StringIO(), force_terminal=terminal, width=70, color_system=colours)
-    TerminalReport(check, run or Run(), console).print()
+    record = Record(check_result(check, Scoring(), kubernetes=kubernetes), Path())
+    TerminalReport(record, console, debug=False).print()
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -162,7 +164,7 @@ def test_the_command_shows_it_again(capsys: pytest.CaptureFixture[str], tmp_path
     s.wait(1).run_sandbox(web, attempt=1)
     path = tmp_path / "a trace; with 'odd' name.jsonl"
     check = checked(path, s, every_contract()["SANDBOX-04"])
-    report = printed(check, Run(kubernetes="1.32"))
+    report = printed(check, "1.32")
     command = report.partition("again: ")[2].partition("\n")[0]
     ended = in_process(capsys, *shlex.split(command)[1:])
 

@@ -20,7 +20,7 @@ from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 
 VALIDATOR: Any = Draft202012Validator(
     json.loads(
-        resources.files("kubelet_conformance.reports").joinpath("check.schema.json").read_text("utf-8")
+        resources.files("kubelet_conformance.run_record").joinpath("run.schema.json").read_text("utf-8")
     )
 )
 GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "runtime.md"
@@ -73,7 +73,7 @@ def test_interrupt_reports_what_was_played(
 
     assert (ended.code, ended.err.strip()) == (130, "error: interrupted")
     assert ended.out.splitlines()[-1].startswith("INCOMPLETE, interrupted: ")
-    assert (report["incomplete"], len(report["scenarios"])) == (True, 2)
+    assert (report["ended"], len(report["scenarios"])) == ("interrupted", 2)
     VALIDATOR.validate(report)
 
 
@@ -94,8 +94,8 @@ def test_json_fits_the_schema(runtime: Callable[..., Ended]) -> None:
     target = {key: report["target"][key] for key in ("runtime", "address", "kubernetes")}
 
     assert target == {"runtime": "fake 1.0.0", "address": "fake", "kubernetes": "1.32"}
-    assert "kubelet" not in report["target"]
-    assert report["command"] == "kubelet-conformance runtime fake CRI-01"
+    assert report["target"]["kubelet"] == ""
+    assert report["command"] == ["kubelet-conformance", "runtime", "fake", "CRI-01"]
 
 
 def test_junit_has_a_case_for_each_contract(runtime: Callable[..., Ended], tmp_path: Path) -> None:

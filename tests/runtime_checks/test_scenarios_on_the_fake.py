@@ -11,7 +11,7 @@ from kubelet_bugs import every_bug
 from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
 from kubelet_conformance.runtime_checks.running import RuntimeRun, run_scenarios
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from command import in_process
 
@@ -11,9 +12,8 @@ from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
-from kubelet_conformance.reports.jsonreport import check_report
-from kubelet_conformance.reports.played_run import Played
-from kubelet_conformance.reports.run import Run
+from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.run_record.results import Scoring, check_result
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
@@ -70,7 +70,7 @@ def test_check_says_what_was_said(capsys: pytest.CaptureFixture[str], newest: di
         done.add(one.judged)
     ended = in_process(capsys, "check", Path(done.traces[0].path).parent, "--format", "json")
 
-    assert json.loads(ended.out)["contracts"] == check_report(done, Run(None))["contracts"]
+    assert json.loads(ended.out)["contracts"] == msgspec.to_builtins(check_result(done, Scoring()).contracts)
 
 
 def test_old_reference_keeps_everything(old: dict[str, Played]) -> None:

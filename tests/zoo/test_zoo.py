@@ -14,7 +14,7 @@ from kubelet_bugs import Bug, every_bug, find_bug
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import play
-from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.runtime_checks.judging import run_in_process, scenarios_for, the_runtimes
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario

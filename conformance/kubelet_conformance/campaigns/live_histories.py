@@ -29,8 +29,9 @@ from kubelet_conformance.node import Node, witness
 from kubelet_conformance.plugin.live_run import LiveScenario
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.reports.played_run import HistoryFound, LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.run_record.model import LeftOut
+from kubelet_conformance.run_record.played_run import HistoryFound, Played
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import Target
 from kubelet_conformance.targets.stage import Act, PlayedLife

@@ -1,5 +1,6 @@
 """The group of commands: finds a command by its name, and turns errors into exit codes."""
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -9,7 +10,7 @@ from click.exceptions import NoArgsIsHelpError
 from kubelet_conformance.cli.interrupts import terminable
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.reports.output import complain, report_internal_error
-from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.trace.format.errors import BadInputError
 
 _COMMANDS = {
@@ -18,8 +19,10 @@ _COMMANDS = {
     "explain": "Show a contract, its judge, scenarios and bugs, and the code that keeps it.",
     "image": "Write the images that scenarios use, to import into a runtime.",
     "list": "List the contracts of the catalogue.",
+    "merge": "Join the records of the parts of a run.",
     "record": "Record the calls between a kubelet and its runtime.",
     "record-writer": "",
+    "report": "Report on the record of a run once more.",
     "run": "Run scenarios on a kubelet and a runtime, and judge them.",
     "runtime": "Call a container runtime directly and judge it.",
     "serve-api": "Serve the fake API server on loopback.",
@@ -82,7 +85,8 @@ def _in_one_line(error: click.UsageError) -> str:
 
 def run(arguments: Sequence[str] | None) -> int:
     """Run one command and return its exit code; a traceback is shown only with --debug."""
-    settings = Settings()
+    given = sys.argv[1:] if arguments is None else arguments
+    settings = Settings(command=("kubelet-conformance", *given))
     try:
         with terminable():
             code: object = group.main(arguments, "kubelet-conformance", standalone_mode=False, obj=settings)

@@ -1,9 +1,8 @@
 """`run --histories`: play generated histories on a target and judge them."""
 
 import shlex
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +20,13 @@ from kubelet_conformance.histories.history import kept_in, read
 from kubelet_conformance.histories.play import NOT_CONVERGED
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.session import Session
-from kubelet_conformance.reports.forms import in_form
-from kubelet_conformance.reports.output import complain, deliver
-from kubelet_conformance.reports.played_run import HistoriesRun, Played
+from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.model import Kind, Target
+from kubelet_conformance.run_record.played_run import Played, PlayedRun
+from kubelet_conformance.run_record.results import Scoring
+from kubelet_conformance.run_record.writer import RecordWriter
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.kubelet_target.choosing import resolved
 from kubelet_conformance.targets.opening import open_stage
@@ -38,14 +40,14 @@ class _Commands:
     request: HistoriesRequest
     files: dict[str, str]
 
-    def command(self) -> str:
-        """The command of the whole run."""
+    def command(self) -> tuple[str, ...]:
+        """The command of the whole run, word by word."""
         request = self.request
         given = [f"--histories={request.total}"] if request.total else []
         if request.shards > 1:
             given.append(f"--shard={request.shard}/{request.shards}")
         given += [f"--history={kept.path}" for kept in request.kept if not request.total]
-        return shlex.join(["kubelet-conformance", "run", *self.options.ids, *given, *self._chosen()])
+        return ("kubelet-conformance", "run", *self.options.ids, *given, *self._chosen())
 
     def again(self, contract: str, played: Iterable[Played]) -> str:
         """The command that plays these histories again and judges them by this contract, or by all."""
@@ -66,60 +68,64 @@ def play_histories(given: dict[str, Any]) -> int:
     """Play what these options of `run` ask for, deliver the report, and say how it ended."""
     options = _options(given)
     request = _wish(given)
-    choice = options.choice
-    record = None if options.record is None else Path(options.record)
-    traces = Path(tempfile.mkdtemp(prefix="kubelet-conformance-")) if record is None else record / "traces"
     folder = Path(given["histories_folder"])
     progress = Steps(request.count, "histories played")
     session: Session | None = None
     try:
-        traces.mkdir(parents=True, exist_ok=True)
-        if choice.is_live:
-            session = Session(options, str(traces), patient=True)
-        campaign = (
-            _in_process(options, traces, folder, progress)
-            if session is None
-            else LiveCampaign(session, _counting(options), folder)
-        )
-        interrupted = False
-        try:
-            campaign.run(request)
-        except KeyboardInterrupt:
-            if not campaign.played:
-                raise
-            interrupted = True
-        progress.clear()
-        if interrupted:
-            complain("interrupted")
-        files = {each.played.scenario: each.file for each in campaign.found}
-        run = HistoriesRun(
-            campaign.check,
-            tuple(each.played for each in campaign.found),
-            kubelet=choice.kubelet,
-            runtime=choice.runtime,
-            kubernetes=choice.kubernetes,
-            seed=choice.seed,
-            commands=_Commands(options, request, files),
-            strict=options.strict,
-            require_exercised=options.require_exercised,
-            kept=record is not None,
-            debug=options.debug,
-            left_out=campaign.left_out,
-            histories=campaign.played,
-            repeated=campaign.repeated,
-            found=tuple(campaign.found),
-            interrupted=interrupted,
-        )
-        deliver(in_form(options.form, run, to_file=bool(options.output)), options.output)
-        return run.conclusion()
+        with closing(RecordWriter(options.record)) as writer:
+            if options.choice.is_live:
+                session = Session(options, str(writer.traces), reports=False, patient=True)
+            campaign = (
+                _in_process(options, writer.traces, folder, progress)
+                if session is None
+                else LiveCampaign(session, _counting(options), folder)
+            )
+            writer.begin(_played(options, request, campaign).result())
+            interrupted = _is_interrupted(campaign, request)
+            progress.clear()
+            if interrupted:
+                complain("interrupted")
+            run = replace(_played(options, request, campaign), interrupted=interrupted)
+            record = writer.finish(run.result())
+            if writer.problem:
+                complain(writer.problem)
+            return gravest(options.delivery.deliver(record), Exit(record.run.exit_code))
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
     finally:
         progress.clear()
         if session is not None:
             session.close()
-        if record is None:
-            shutil.rmtree(traces, ignore_errors=True)
+
+
+def _is_interrupted(campaign: Campaign | LiveCampaign, request: HistoriesRequest) -> bool:
+    """Play all; whether that was interrupted after something was played."""
+    try:
+        campaign.run(request)
+    except KeyboardInterrupt:
+        if not campaign.played:
+            raise
+        return True
+    return False
+
+
+def _played(options: Options, request: HistoriesRequest, campaign: Campaign | LiveCampaign) -> PlayedRun:
+    """What was played by now."""
+    choice = options.choice
+    return PlayedRun(
+        campaign.check,
+        tuple(each.played for each in campaign.found),
+        Target(
+            kubelet=choice.kubelet, runtime=choice.runtime, kubernetes=choice.kubernetes, seed=choice.seed
+        ),
+        _Commands(options, request, {each.played.scenario: each.file for each in campaign.found}),
+        Kind.HISTORIES,
+        Scoring(options.strict, options.require_exercised),
+        left_out=campaign.left_out,
+        histories=campaign.played,
+        repeated=campaign.repeated,
+        found=tuple(campaign.found),
+    )
 
 
 def _in_process(options: Options, traces: Path, folder: Path, progress: Steps) -> Campaign:

@@ -18,6 +18,8 @@ class Settings:
     """What holds for the whole process."""
 
     debug: bool = False
+    command: tuple[str, ...] = ()
+    """The command as it was given, word by word."""
 
 
 class _VersionType(click.ParamType[Version]):
@@ -121,7 +123,11 @@ KUBELET = click.option(
     help="The kubelet: reference, or bug:ID of `zoo --list`, in this process; reference-process, "
     "the PATH of a kubelet, or FILE.toml, in its own.",
 )
-RECORD = click.option("--record", metavar="DIR", help="Keep the traces and run.json in this folder.")
+RECORD = click.option(
+    "--record",
+    metavar="DIR|NAME.tar.gz",
+    help="Keep a record: verdicts, traces and logs, in this folder or packed into this file.",
+)
 OUTPUT = click.option("--output", metavar="FILE", help="Write the report to FILE instead of printing it.")
 REDACTS = click.option(
     "--redact/--no-redact",
@@ -135,12 +141,6 @@ BASELINE = click.option(
     metavar="NAME|FILE",
     help="Accept the deviations that this TOML file lists, or the bundled ones, such as kubernetes-1.36.",
 )
-
-
-REPORT_FORM = (
-    "How the report is written: terminal to read, json for programs, junit for CI, markdown for a page."
-)
-"""What `--format` says where a report has all four forms."""
 
 
 def scored(command: F) -> F:

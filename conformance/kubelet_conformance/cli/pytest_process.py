@@ -21,7 +21,7 @@ try:
 
     from kubelet_conformance.cli.interrupts import terminable
     from kubelet_conformance.reports.output import complain, report_internal_error
-    from kubelet_conformance.reports.run import Exit
+    from kubelet_conformance.run_record.conclusion import Exit
 except KeyboardInterrupt:
     sys.stderr.write("error: interrupted\n")
     sys.exit(_INTERRUPTED)

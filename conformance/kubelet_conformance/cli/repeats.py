@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kubelet_conformance.reports.output import as_json, complain, deliver
-from kubelet_conformance.reports.run import Exit, gravest
+from kubelet_conformance.reports.output import complain, deliver
+from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.files import as_json
 
 SCHEMA = 1
 _Report = dict[str, Any]

@@ -114,6 +114,10 @@ class Baseline:
         kept = (each for each in self.deviations if each in self._kept and not each.sometimes)
         return [each for each in kept if each not in self._broken | self._doubtful]
 
+    def matched(self) -> list[Deviation]:
+        """The entries that were broken, or may have been while the machine stalled."""
+        return [each for each in self.deviations if each in self._broken | self._doubtful]
+
 
 def _marked(evidence: Evidence, entries: list[Deviation]) -> Evidence:
     """The evidence with the reason of the entry that knows it."""

@@ -64,6 +64,8 @@ class Trace:
     """Kubelets of two versions take turns in it: each may keep what the other is known to break."""
     cut_line: int | None = None
     """Its last whole line, where it is truncated and was judged up to there."""
+    seconds: float = 0.0
+    """How long it lasts, in its own time."""
 
     @property
     def version(self) -> str | None:
@@ -178,6 +180,7 @@ def _judged(
         tuple(stalls),
         header.then_kubernetes is not None,
         reader.cut_line,
+        judge.now,
     )
     return Judged(trace, judge.outcomes(), tuple(waits))
 

@@ -11,7 +11,8 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.histories.history import History, KeptHistory, keep, name_of
 from kubelet_conformance.histories.play import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
 from kubelet_conformance.histories.search import chunks, drawn, seek
-from kubelet_conformance.reports.played_run import HistoryFound, LeftOut, Played
+from kubelet_conformance.run_record.model import LeftOut
+from kubelet_conformance.run_record.played_run import HistoryFound, Played
 from kubelet_conformance.targets.choice import Choice
 
 FINDS_MAX = 3

@@ -29,9 +29,10 @@ ARGUMENTS: Mapping[str, dict[str, Any]] = {
     "level": {"choices": ("must", "should", "may"), "help": "judge only this level"},
     "strict": {**_FLAG, "help": "fail on a broken SHOULD too"},
     "require-exercised": {**_FLAG, "help": "fail on a contract that was not exercised"},
-    "record": {"metavar": "DIR", "help": "keep the traces and run.json"},
+    "record": {"metavar": "DIR", "help": "keep a record of the run: a folder, or NAME.tar.gz"},
+    "report": {"metavar": "FORMAT=FILE", "action": "append", "help": "write one more report"},
     "format": {
-        "choices": ("terminal", "json", "junit", "markdown"),
+        "choices": ("terminal", "markdown", "junit", "json", "badge", "perfetto"),
         "default": "terminal",
         "help": "the report's form",
     },

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -23,11 +22,11 @@ from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
-from kubelet_conformance.reports.forms import in_form
-from kubelet_conformance.reports.output import complain, deliver
-from kubelet_conformance.reports.played_run import LeftOut, Played
+from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.run import Exit, gravest
+from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.model import LeftOut
+from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.kubelet_target.choosing import then_kubernetes
 from kubelet_conformance.targets.stage import processors
@@ -62,7 +61,11 @@ class Scenarios:
         if self._session is None:
             given: dict[str, Any] = getattr(self._config, "workerinput", {})
             try:
-                self._session = Session(Options.of(self._config), given.get("kc_folder", self._folder))
+                self._session = Session(
+                    Options.of(self._config),
+                    given.get("kc_folder", self._folder),
+                    reports=not self._is_worker(),
+                )
             except BadInputError as error:
                 self._refuse(str(error))
         return self._session
@@ -210,7 +213,7 @@ class Scenarios:
             return
         self._ours_failed += report.failed
         if not self._is_worker():
-            self.session().played.append(unpacked(played) if isinstance(played, str) else played)
+            self.session().take(unpacked(played) if isinstance(played, str) else played)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say so if nothing is left to play, and begin to show progress."""
@@ -221,6 +224,8 @@ class Scenarios:
             }
         if self._session is not None and self._session.live is not None:
             self._prepare(self._session.live, session.items)
+        if self._session is not None and session.items and not self._is_worker():
+            self._begin_record(self._session)
         if self._session is None or self._has_terminal() or self._is_worker():
             return
         live, options = self._session.live, self._session.options
@@ -234,6 +239,14 @@ class Scenarios:
             self._progress.announce(live.plan.estimate)
         if live is None and count >= _WORTH_PROCESSES and processors() > 1:
             self._play_ahead(self._session, filter(is_scenario, session.items))
+
+    def _begin_record(self, ours: Session) -> None:
+        """Say in the record what is going to be played, and refuse what the reports cannot be."""
+        try:
+            ours.options.delivery.check()
+            ours.begin()
+        except (BadInputError, click.ClickException) as error:
+            self._refuse(str(error))
 
     def _play_ahead(self, ours: Session, items: Iterable[pytest.Function]) -> None:
         """Play all in several processes, unless one takes what is not known before its turn."""
@@ -295,14 +308,14 @@ class Scenarios:
         others = Exit.OK
         if session.testsfailed > self._ours_failed:
             others = Exit.FAILED if self._has_terminal() else Exit.INTERNAL_ERROR
-        self.ended = gravest(ours.run.conclusion(), written, others)
+        self.ended = gravest(Exit(ours.finish().run.exit_code), written, others)
         session.exitstatus = int(self.ended)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the report below pytest's own output."""
-        if self._has_verdicts() and self.session().options.output is None:
+        if self._has_verdicts() and self.session().options.delivery.output is None:
             terminalreporter.ensure_newline()
-            self._deliver(self.session())
+            self.session().options.delivery.deliver_first(self.session().finish())
 
     def _has_verdicts(self) -> bool:
         session = self._session
@@ -311,31 +324,21 @@ class Scenarios:
         return session.live is not None and bool(session.live.left_out) and not session.interrupted
 
     def _written(self, ours: Session) -> Exit:
-        """Write the record, the baseline and the report, save what goes below pytest's own output.
+        """Write the record, the baseline and the reports, save what goes below pytest's own output.
 
         Returns how that went.
         """
-        kept = Exit.OK
-        record, baseline = Path(str(ours.options.record), "run.json"), ours.options.write_baseline
-        for path, write in ((record, ours.record), (baseline, ours.write_baseline)):
-            try:
-                write()
-            except OSError as error:
-                complain(f"{path}: cannot be written: {error.strerror or error}")
-                kept = Exit.BAD_INPUT
-        if self._has_terminal() and ours.options.output is None:
-            return kept
-        return gravest(kept, self._deliver(ours))
-
-    @staticmethod
-    def _deliver(ours: Session) -> Exit:
-        options = ours.options
+        record, delivery, kept = ours.finish(), ours.options.delivery, Exit.OK
+        if ours.writer is not None and ours.writer.problem:
+            complain(ours.writer.problem)
         try:
-            deliver(in_form(options.form, ours.run, to_file=bool(options.output)), options.output)
-        except click.ClickException as error:
-            complain(error.format_message())
-            return Exit.BAD_INPUT
-        return Exit.OK
+            ours.write_baseline()
+        except OSError as error:
+            complain(f"{ours.options.write_baseline}: cannot be written: {error.strerror or error}")
+            kept = Exit.BAD_INPUT
+        if not self._has_terminal() or delivery.output is not None:
+            kept = gravest(kept, delivery.deliver_first(record))
+        return gravest(kept, delivery.deliver_files(record))
 
     def pytest_unconfigure(self) -> None:
         """Clean up."""

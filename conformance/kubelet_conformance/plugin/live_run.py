@@ -29,8 +29,10 @@ from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.plan import Plan
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
 from kubelet_conformance.reports.output import complain
-from kubelet_conformance.reports.played_run import LOGS, LeftOut, Played
 from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.run_record.model import LeftOut
+from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.run_record.record import LOGS
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.controls import KubeletEndedError, NotPossibleError, Target
 from kubelet_conformance.targets.opening import open_live_stage
@@ -163,7 +165,7 @@ class LiveRun:
 
     def rest(self) -> list[Played]:
         """What came of the scenarios, also of those whose turn has not come; the others are left out."""
-        known = {each.scenario for each in self.left_out}
+        known = {each.name for each in self.left_out}
         for name, placement in self.plan.placements.items():
             if name not in known and (name in self._missing or placement.place is Place.NOWHERE):
                 self._leave_out(name, self._missing.get(name, placement.reason))
@@ -304,7 +306,7 @@ class LiveRun:
 
     def _log(self, life: Life) -> Path:
         """Where the log of a kubelet that is a process is kept, be it for the report only."""
-        return Path(self._options.record or self._folder, LOGS, f"{life.name}.log")
+        return self._folder.parent / LOGS / f"{life.name}.log"
 
     def _judge(self, life: Life) -> None:
         first = "" if life.shared else life.acts[0].name

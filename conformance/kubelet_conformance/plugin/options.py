@@ -13,7 +13,8 @@ from kubelet_conformance.contract.catalogue import UnknownContract, select
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.arguments import ARGUMENTS, BUDGET_SECONDS, CONCURRENCY, destination
-from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.reports.delivery import Delivery
+from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.trace.format.errors import BadInputError
 
@@ -39,11 +40,9 @@ class Options:
     strict: bool
     require_exercised: bool
     record: str | None
-    form: str
-    output: str | None
+    delivery: Delivery
     baseline: str | None
     write_baseline: str | None
-    debug: bool
     budget: float
     quick: bool
     fail_fast: bool
@@ -65,7 +64,7 @@ class Options:
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
         gates, config = tuple(values.get("gates") or ()), values.get("config") or ""
         then = values.get("then_kubelet") or ""
-        same = ("level", "strict", "require_exercised", "record", "output", "baseline", "debug")
+        same = ("level", "strict", "require_exercised", "record", "baseline")
         flags = (*same, "write_baseline", "quick", "fail_fast")
         return cls(
             choice=Choice(
@@ -73,7 +72,9 @@ class Options:
             ),
             ids=tuple(values["contract"] or ()),
             scenarios=tuple(values["scenario"] or ()),
-            form=values["format"],
+            delivery=Delivery(
+                values["format"], values["output"], tuple(values["report"] or ()), values["debug"]
+            ),
             budget=values["budget"],
             concurrency=values["concurrency"],
             invocation=invocation,
@@ -97,11 +98,11 @@ class Options:
             )
         return chosen
 
-    def command(self) -> str:
-        """The command of this run."""
+    def command(self) -> tuple[str, ...]:
+        """The command of this run, word by word."""
         if self.invocation is not None:
-            return shlex.join(["python", "-m", "pytest", *self.invocation])
-        return shlex.join([*_RUN, *self.ids, *self._given("--")])
+            return ("python", "-m", "pytest", *self.invocation)
+        return (*_RUN, *self.ids, *self._given("--"))
 
     def again(self, contract: str, played: Iterable[Played]) -> str:
         """The command that plays these scenarios again and judges them by this contract."""

@@ -14,7 +14,8 @@ from kubelet_conformance.contract.checking import Judged, Trace, judge_file
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, scenario_of
-from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.system_clock import monotonic_ns
 from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 
@@ -30,10 +31,12 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a stage, judges, and where the
     arguments: Mapping[str, Any] | None = None,
 ) -> Played:
     """Play a scenario, write its trace to `path`, and judge it by `contracts`; see `perform`."""
+    start = monotonic_ns()
     done = perform(function, name, stage, version, arguments)
     write_trace(path, done.trace)
     judged, wrong = judge(path, contracts, name)
-    return Played(name, judged, done.unmet, wrong or done.failed, died=done.died)
+    seconds = (monotonic_ns() - start) / 1e9
+    return Played(name, judged, done.unmet, wrong or done.failed, died=done.died, seconds=seconds)
 
 
 class TraceNotWrittenError(Exception):

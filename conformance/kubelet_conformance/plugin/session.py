@@ -1,11 +1,7 @@
 """All scenarios of one pytest run: what came of each, and the report at the end."""
 
-import json
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +17,12 @@ from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import play
 from kubelet_conformance.plugin.trace_judge import breaks_text
 from kubelet_conformance.reports.baseline_file import baseline_text
-from kubelet_conformance.reports.output import record_folder, write_whole
-from kubelet_conformance.reports.played_run import ENDS, LOGS, NotPlayed, Played, PlayedRun
-from kubelet_conformance.reports.run import Run, fails
+from kubelet_conformance.run_record.files import write_whole
+from kubelet_conformance.run_record.model import ContractResult, NotPlayed, Target
+from kubelet_conformance.run_record.played_run import ENDS, Played, PlayedRun, scenario_result
+from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.results import Scoring, contract_result
+from kubelet_conformance.run_record.writer import RecordWriter
 from kubelet_conformance.targets.kubelet_target.choosing import resolved
 from kubelet_conformance.targets.opening import open_stage
 
@@ -31,11 +30,13 @@ from kubelet_conformance.targets.opening import open_stage
 class Session:
     """Plays scenarios and gathers their verdicts; raises BadInputError for what cannot be chosen.
 
-    `folder` is where the traces go, if another process has made it. With `patient` nothing is overdue while
-    calls fail.
+    `folder` is where the traces go, if that has been settled; `reports` says whether this process makes the
+    report, and so the record. With `patient` nothing is overdue while calls fail.
     """
 
-    def __init__(self, options: Options, folder: str | None = None, *, patient: bool = False) -> None:
+    def __init__(
+        self, options: Options, folder: str | None = None, *, reports: bool = True, patient: bool = False
+    ) -> None:
         self.options = options = replace(options, choice=resolved(options.choice))
         self.contracts = options.contracts()
         self._deviations = self._known([] if options.baseline is None else [options.baseline])
@@ -45,10 +46,11 @@ class Session:
         )
         self.played: list[Played] = []
         self.interrupted = False
+        self._record: Record | None = None
         self.exercised: dict[str, tuple[str, ...]] = {}
         """The contracts that each scenario of the run is to exercise."""
-        self._owns_folder = folder is None and options.record is None
-        self.folder = self._traces() if folder is None else Path(folder)
+        self.writer = RecordWriter(options.record) if reports else None
+        self.folder = Path(folder or (self.writer.traces if self.writer is not None else "."))
 
     def _known(self, paths: Sequence[str]) -> Baseline | None:
         """The deviations in these files; raises BaselineError."""
@@ -64,13 +66,6 @@ class Session:
         else:
             known = None if self.live is None else self._known(self.live.stage.baselines)
         return Check(self.contracts, None if known is None else Baseline(known.path, known.deviations))
-
-    def _traces(self) -> Path:
-        """The folder for the traces, without those of a record that was there before."""
-        record = self.options.record
-        if record is None:
-            return Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
-        return record_folder(record)
 
     def play(
         self, function: Callable[..., Awaitable[None]], named: Named, arguments: Mapping[str, Any]
@@ -109,13 +104,20 @@ class Session:
         bad = {Verdict.BROKEN, Verdict.ERROR}
         if not any(outcome.verdict in bad for outcome in judged.outcomes.values()):
             return []
-        check, run = self.check(), Run(strict=self.options.strict)
-        check.add(judged)
+        strict = self.options.strict
         return [
-            result.contract.id
-            for result in check.results.values()
-            if result.outcome.verdict is Verdict.ERROR or fails(result, run)
+            result.id
+            for result in self._results(judged)
+            if result.verdict is Verdict.ERROR or result.fails(strict=strict, require_exercised=False)
         ]
+
+    def _results(self, judged: Judged) -> list[ContractResult]:
+        """The verdicts on one trace, of the contracts that it exercised or whose judge failed."""
+        check = self.check()
+        check.add(judged)
+        outcomes = judged.outcomes.items()
+        said = (each for each, outcome in outcomes if outcome.activations or outcome.verdict is Verdict.ERROR)
+        return [contract_result(check.results[each]) for each in said]
 
     def interrupt(self) -> None:
         """Nothing more is played: the report has what was."""
@@ -131,7 +133,7 @@ class Session:
     def _not_played(self) -> NotPlayed | None:
         """What the options kept from being played."""
         options, left_out = self.options, () if self.live is None else self.live.left_out
-        over = {each.scenario for each in (*self.played, *left_out)}
+        over = {*(each.scenario for each in self.played), *(each.name for each in left_out)}
         rest = [name for name in self.exercised if name not in over]
         if not rest or not (options.quick or options.fail_fast or self.interrupted):
             return None
@@ -142,10 +144,9 @@ class Session:
         contracts = (each.id for each in self.contracts if each.id in missed)
         return NotPlayed(option, tuple(rest), tuple(contracts))
 
-    @cached_property
-    def run(self) -> PlayedRun:
-        """What the report says of the whole, once all is played; the same in whatever order it was."""
-        options = self.options
+    def _run(self) -> PlayedRun:
+        """What is known of the whole by now; the same in whatever order it was played."""
+        options, choice = self.options, self.options.choice
         scenarios = sorted(self.played, key=lambda played: played.place)
         check = self.check()
         not_played = self._not_played()
@@ -156,40 +157,51 @@ class Session:
         return PlayedRun(
             check,
             tuple(scenarios),
-            kubelet=options.choice.kubelet,
-            runtime=options.choice.runtime if self.live is None else self.live.stage.runtime,
-            kubernetes=options.choice.kubernetes or USUAL_VERSION,
-            seed=options.choice.seed,
-            commands=options,
-            strict=options.strict,
-            require_exercised=options.require_exercised,
-            kept=options.record is not None,
-            debug=options.debug,
-            logs=str(Path(options.record, LOGS)) if options.record and options.choice.is_process else "",
+            Target(
+                kubelet=choice.kubelet,
+                then_kubelet=choice.then_kubelet,
+                runtime=choice.runtime if self.live is None else self.live.stage.runtime,
+                kubernetes=choice.kubernetes or USUAL_VERSION,
+                gates=choice.gates,
+                config=choice.config,
+                seed=choice.seed,
+            ),
+            options,
+            scoring=Scoring(options.strict, options.require_exercised),
+            chosen=options.scenarios,
             left_out=() if self.live is None else tuple(self.live.left_out),
             not_played=not_played,
             interrupted=self.interrupted,
         )
 
-    def record(self) -> None:
-        """Write run.json beside the traces, if a record is wanted; raises OSError."""
-        if self.options.record is not None:
-            text = json.dumps(self.run.report(), indent=2) + "\n"
-            try:
-                write_whole(Path(self.options.record, "run.json"), text)
-            except OSError:
-                self.run = replace(self.run, unwritten=True)
-                raise
+    def begin(self) -> None:
+        """Begin the record, before the first scenario; raises RecordError."""
+        if self.writer is not None:
+            self.writer.begin(self._run().result())
+
+    def take(self, played: Played) -> None:
+        """A scenario is over."""
+        self.played.append(played)
+        if self.writer is not None and self.writer.grows:
+            self.writer.add(scenario_result(played, self.check()), self._results(played.judged))
+
+    def finish(self) -> Record:
+        """The record of the whole, once all is played."""
+        if self._record is None:
+            if self.writer is None:
+                raise RuntimeError("the process that makes the report writes the record")
+            self._record = self.writer.finish(self._run().result())
+        return self._record
 
     def write_baseline(self) -> None:
         """Write what was broken as a baseline, if one is wanted; raises OSError."""
         if self.options.write_baseline is not None:
-            text = baseline_text(self.run.check, self.run.target)
-            write_whole(Path(self.options.write_baseline), text)
+            run = self._run()
+            write_whole(Path(self.options.write_baseline), baseline_text(run.check, run.target.words))
 
     def close(self) -> None:
         """Leave nothing behind: no node, and no traces that are not to be kept."""
         if self.live is not None:
             self.live.close()
-        if self._owns_folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self.writer is not None:
+            self.writer.close()

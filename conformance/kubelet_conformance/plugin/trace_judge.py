@@ -8,6 +8,7 @@ from kubelet_conformance.contract.checking import Judged, judge_file
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.trace_text.breaks import shown
+from kubelet_conformance.run_record.results import proof_of
 
 _BAD = frozenset({Verdict.BROKEN, Verdict.ERROR})
 _BREAKS_MAX = 1
@@ -37,8 +38,8 @@ def breaks_text(ids: Iterable[str], outcomes: Mapping[str, Outcome]) -> Iterator
     for each in ids:
         contract, outcome = every_contract()[each], outcomes[each]
         yield f"{each} ({contract.level}): {contract.rule}"
-        for one in shown(outcome.evidence)[:_BREAKS_MAX]:
+        for one in shown([proof_of(evidence) for evidence in outcome.evidence])[:_BREAKS_MAX]:
             yield from (f"    {line}" for line in one.slice())
-            yield f"    {one.evidence.text}"
+            yield f"    {one.proof.text}"
         if outcome.verdict is Verdict.ERROR:
             yield f"    {outcome.reason}"

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TypeAlias, cast
 
-from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.run_record.played_run import Played
 
 _QUEUED = 3
 """How many scenarios a process has before it, so that it need not wait for the next one."""

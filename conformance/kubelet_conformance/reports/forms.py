@@ -1,20 +1,36 @@
-"""The forms a run's report can take."""
+"""The forms that the report of a record can take."""
 
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from kubelet_conformance.reports.badge import as_badge
 from kubelet_conformance.reports.junit import as_junit
 from kubelet_conformance.reports.markdown import as_markdown
-from kubelet_conformance.reports.output import as_json, drawn
-from kubelet_conformance.reports.played_run import PlayedRun
-from kubelet_conformance.reports.terminal import RunReport
+from kubelet_conformance.reports.output import drawn
+from kubelet_conformance.reports.perfetto import as_perfetto
+from kubelet_conformance.reports.terminal import TerminalReport
+from kubelet_conformance.run_record.files import as_json
+from kubelet_conformance.run_record.record import Record
 
-FORMS = ("terminal", "json", "junit", "markdown")
+
+def _as_run_json(record: Record) -> str:
+    return as_json(msgspec.to_builtins(record.run))
 
 
-def in_form(form: str, run: PlayedRun, *, to_file: bool) -> str:
-    """The report as text; in colours only where it goes to a terminal."""
-    if form == "json":
-        return as_json(run.report())
-    if form == "junit":
-        return as_junit(run)
-    if form == "markdown":
-        return as_markdown(run)
-    return drawn(lambda console: RunReport(run, console).print(), to_file=to_file)
+_RENDERED: Mapping[str, Callable[[Record], str]] = {
+    "markdown": as_markdown,
+    "junit": as_junit,
+    "json": _as_run_json,
+    "badge": as_badge,
+    "perfetto": as_perfetto,
+}
+"""The forms that are files; a new one needs a line here and nothing else."""
+FORMS = ("terminal", *_RENDERED)
+
+
+def in_form(form: str, record: Record, *, to_file: bool, debug: bool = False) -> str:
+    """The report as text; in colours only where it goes to a terminal, with tracebacks only to `debug`."""
+    if form == "terminal":
+        return drawn(lambda console: TerminalReport(record, console, debug=debug).print(), to_file=to_file)
+    return _RENDERED[form](record)

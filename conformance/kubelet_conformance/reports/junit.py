@@ -3,82 +3,113 @@
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from kubelet_conformance.contract.checking import Result
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.played_run import Played, PlayedRun
-from kubelet_conformance.reports.run import fails
+from kubelet_conformance.reports.playing import again
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.trace_text.breaks import shown
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of
+from kubelet_conformance.run_record.model import ContractResult, Ended, Run, ScenarioResult
+from kubelet_conformance.run_record.record import Record
 
 _TEXT_MAX = 4000
+_SECOND_CHARS = 19
+"""The length of a time of day to the second, such as 2026-01-02T03:04:05."""
+_IDLE = frozenset({Verdict.NOT_EXERCISED, Verdict.NOT_APPLICABLE})
 
 
-def as_junit(run: PlayedRun) -> str:
-    """The whole run as one test suite an area."""
-    suites = ET.Element("testsuites", name="kubelet-conformance")
-    for area, results in groupby(run.check.results.values(), key=lambda result: result.contract.row.area):
-        suite = ET.SubElement(suites, "testsuite", name=area)
-        for result in results:
-            _judged(_new_case(suite, result.contract.id), result, run)
+def as_junit(record: Record) -> str:
+    """The run as one test suite an area, without what was not exercised if scenarios were chosen."""
+    run, root = record.run, ET.Element("testsuites", name="kubelet-conformance")
+    results = [
+        each for each in run.contracts if not run.chosen or each.verdict not in _IDLE or run.fails(each)
+    ]
+    breaks, seconds = breaks_of((each for each in results if _is_bad(each, run)), record), _shares(run)
+    for area, those in groupby(results, key=lambda result: result.area):
+        suite = ET.SubElement(root, "testsuite", name=area)
+        for result in those:
+            case = _new_case(suite, result.id, seconds[result.id])
+            _judged(case, result, record, breaks.get(result.id, []))
         _count(suite)
-    ends = ET.SubElement(suites, "testsuite", name="scenarios")
-    for played in run.died:
-        _say(_new_case(ends, played.scenario), "failure", "the kubelet ended by itself", played.died)
-    for played in (*run.failed, *run.unexplained):
-        _say(_new_case(ends, played.scenario), "error", *_ended(played))
-    for left_out in run.left_out:
-        _say(_new_case(ends, left_out.scenario), "skipped", f"not applicable: {left_out.reason}")
-    if run.interrupted:
-        _say(_new_case(ends, "all scenarios"), "error", "incomplete: the run was interrupted")
-    for name in () if run.not_played is None else run.not_played.scenarios:
-        _say(_new_case(ends, name), "skipped", "not played")
-    _count(ends)
-    if run.check.baseline is not None:
-        known = ET.SubElement(suites, "testsuite", name="baseline")
-        for stale in run.check.stale():
+    _scenarios(ET.SubElement(root, "testsuite", name="scenarios"), run)
+    if run.baseline is not None:
+        known = ET.SubElement(root, "testsuite", name="baseline")
+        for stale in run.stale:
             text = "stale: exercised and never broken, remove it"
-            _say(_new_case(known, str(stale)), "failure", text, run.check.baseline.path)
+            _say(_new_case(known, str(stale)), "failure", text, run.baseline.path)
         _count(known)
-    _count(suites)
-    ET.indent(suites)
-    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    _count(root)
+    root.set("time", f"{run.seconds:.3f}")
+    if run.started:
+        root.set("timestamp", run.started[:_SECOND_CHARS])
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _ended(played: Played) -> tuple[str, str]:
+def _shares(run: Run) -> dict[str, float]:
+    """The time of each contract: that of a scenario is shared by all contracts that it exercised."""
+    shares = dict.fromkeys((each.id for each in run.contracts), 0.0)
+    for played in run.scenarios:
+        for contract in played.exercised:
+            if contract in shares:
+                shares[contract] += played.seconds / len(played.exercised)
+    return shares
+
+
+def _scenarios(suite: ET.Element, run: Run) -> None:
+    """What did not end well beside the contracts."""
+    for played in run.died:
+        _say(_new_case(suite, played.name), "failure", "the kubelet ended by itself", played.died)
+    for played in (*run.failed, *run.unexplained):
+        _say(_new_case(suite, played.name), "error", *_ended(played))
+    for error in run.unreadable:
+        _say(_new_case(suite, error.path), "error", "could not be judged", str(error))
+    for left_out in run.not_applicable:
+        _say(_new_case(suite, left_out.name), "skipped", f"not applicable: {left_out.reason}")
+    if run.ended is not Ended.COMPLETE:
+        _say(_new_case(suite, "all scenarios"), "error", f"incomplete: the run was {run.ended.words}")
+    for name in () if run.not_played is None else run.not_played.scenarios:
+        _say(_new_case(suite, name), "skipped", "not played")
+    _count(suite)
+
+
+def _ended(played: ScenarioResult) -> tuple[str, str]:
     """How a scenario ended that did not end well: in short, and in full."""
     if played.failed:
         return "the suite failed", played.failed
     return "timed out or failed an assertion", played.unmet
 
 
-def _new_case(suite: ET.Element, name: str) -> ET.Element:
-    return ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name=safe(name, _TEXT_MAX))
+def _new_case(suite: ET.Element, name: str, seconds: float = 0.0) -> ET.Element:
+    attributes = {"classname": suite.get("name", ""), "name": safe(name, _TEXT_MAX), "time": f"{seconds:.3f}"}
+    return ET.SubElement(suite, "testcase", attributes)
 
 
-def _judged(case: ET.Element, result: Result, run: PlayedRun) -> None:
-    verdict, outcome = result.outcome.verdict, result.outcome
+def _is_bad(result: ContractResult, run: Run) -> bool:
+    return result.verdict is Verdict.ERROR or run.fails(result)
+
+
+def _judged(case: ET.Element, result: ContractResult, record: Record, breaks: list[Break]) -> None:
+    verdict = result.verdict
     if verdict is Verdict.KEPT:
         return
-    if fails(result, run.options) or verdict is Verdict.ERROR:
+    if _is_bad(result, record.run):
         kind = "error" if verdict is Verdict.ERROR else "failure"
-        _say(case, kind, result.contract.rule, _proof(result, run) or outcome.reason)
+        _say(case, kind, result.rule, _proof(result, record, breaks))
         return
     reason = "; ".join(result.reasons) or "; ".join(
-        dict.fromkeys(each.deviation for each in outcome.evidence if each.deviation)
+        dict.fromkeys(each.deviation for each in result.evidence if each.deviation)
     )
     _say(case, "skipped", f"{verdict.words}{f': {reason}' if reason else ''}")
 
 
-def _proof(result: Result, run: PlayedRun) -> str:
-    """The breaks that are shown, each with its slice of the trace, and the command that plays them again."""
-    breaks = shown(result.outcome.evidence)
-    parts = [f"source: {result.contract.row.source}"]
+def _proof(result: ContractResult, record: Record, breaks: list[Break]) -> str:
+    """The breaks that are shown, each with its slice of the trace, and the commands that play them again."""
+    parts = [f"source: {result.source}", *result.reasons]
     for each in breaks:
-        evidence = each.evidence
-        parts += [f"scenario {evidence.scenario or evidence.trace}", *each.slice(), evidence.text]
-        parts += [f"  log: {line}" for line in evidence.log]
-    again = run.again(result.contract.id, [each.evidence.trace for each in breaks])
-    return "\n".join([*parts, f"again: {again}"])
+        proof = each.proof
+        parts += [f"scenario {proof.scenario or record.shown(proof.trace)}", *each.slice(), proof.text]
+        parts += [f"  log: {line}" for line in proof.log]
+    commands = dict.fromkeys(again(record, result.id, each.proof) for each in breaks)
+    return "\n".join([*parts, *(f"again: {each}" for each in commands if each)])
 
 
 def _say(case: ET.Element, kind: str, message: str, text: str = "") -> None:
@@ -92,3 +123,4 @@ def _count(suite: ET.Element) -> None:
     suite.set("tests", str(len(cases)))
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
+    suite.set("time", f"{sum(float(case.get('time', 0)) for case in cases):.3f}")

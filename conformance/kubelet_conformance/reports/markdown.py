@@ -1,69 +1,127 @@
 """The report for a pull request or a job summary, in Markdown."""
 
 from collections.abc import Iterator
+from html import escape
 
-from kubelet_conformance.contract.checking import REPORTED, Result
+from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.played_run import HistoryFound, PlayedRun
-from kubelet_conformance.reports.run import by_area
+from kubelet_conformance.reports.playing import again, amount
 from kubelet_conformance.reports.safe import counted, safe
-from kubelet_conformance.reports.trace_text.breaks import shown
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of
+from kubelet_conformance.run_record.conclusion import Exit
+from kubelet_conformance.run_record.model import ContractResult, Ended, Found, Kind, Run
+from kubelet_conformance.run_record.record import Record
+
+BYTES_MAX = 1024 * 1024
+"""A job summary of GitHub takes no more."""
+_OPEN_MAX = 10
+"""So many broken contracts are unfolded; with more, each is folded."""
+_LONG = 40
+"""A text with more lines is folded."""
 
 
-def as_markdown(run: PlayedRun) -> str:
-    """The whole run: a table of areas, then what is broken, then what else wants a look."""
-    return "\n".join(_lines(run)) + "\n" + "".join(map(_history, run.found))
+def as_markdown(record: Record) -> str:
+    """The whole run: a table of areas, then what is broken, then what else wants a look.
+
+    What does not fit into a job summary is left out from the end, and that is said.
+    """
+    parts = ["\n".join(each) + "\n" for each in _parts(record)]
+    sizes = [len(each.encode("utf-8", "backslashreplace")) for each in parts]
+    note = "\nThe rest is left out, as a job summary takes no more; `--format html` or `json` has it.\n"
+    room = BYTES_MAX - len(note)
+    if sum(sizes) <= BYTES_MAX:
+        return "".join(parts)
+    fitting = 0
+    for size in sizes:
+        room -= size
+        fitting += room >= 0
+    return "".join([*parts[:fitting], note])
 
 
-def _lines(run: PlayedRun) -> Iterator[str]:
-    yield f"# kubelet-conformance: {run.conclusion().name.replace('_', ' ').lower()}"
+def _parts(record: Record) -> Iterator[list[str]]:
+    """The report in parts, each of which is whole without those that follow."""
+    run = record.run
+    yield [*_head(run)]
+    broken = run.having(Verdict.BROKEN)
+    if broken:
+        yield ["", "## Broken"]
+    breaks = breaks_of(broken, record)
+    for result in broken:
+        yield [*_broken(result, breaks[result.id], record, folded=len(broken) > _OPEN_MAX)]
+    for result in run.having(Verdict.ERROR):
+        yield [
+            "",
+            f"## The suite failed in judging {result.id}",
+            *_code("\n".join(result.reasons).splitlines()),
+        ]
+    if run.stale:
+        title = "## Stale in the baseline: exercised and never broken, remove them"
+        yield ["", title, *_code([str(each) for each in run.stale])]
+    for played in run.died:
+        yield ["", f"## The kubelet ended by itself: {safe(played.name)}", *_code(played.died.splitlines())]
+    for played in (*run.failed, *run.unexplained):
+        what = "The suite failed" if played.failed else "Timed out or failed an assertion"
+        yield ["", f"## {what}: {safe(played.name)}", *_code((played.failed or played.unmet).splitlines())]
+    if run.unreadable:
+        yield ["", "## Could not be judged", *_code([str(each) for each in run.unreadable])]
+    if run.not_played is not None:
+        rest = run.not_played
+        yield ["", f"{counted(len(rest.scenarios), 'scenario')} not played, because of `{rest.option}`."]
+    yield [*_left_out(run)]
+    for found in run.histories.found if run.histories is not None else ():
+        yield [*_history(found)]
+
+
+def _head(run: Run) -> Iterator[str]:
+    yield f"# kubelet-conformance: {Exit(run.exit_code).name.replace('_', ' ').lower()}"
     yield ""
-    scenarios, contracts = (len(run.scenarios), "scenario"), (len(run.check.results), "contract")
-    yield f"Played {counted(*scenarios)} on {safe(run.target)}; judged by {counted(*contracts)}."
-    if run.interrupted:
+    did = "Judged" if run.kind is Kind.CHECK else f"Played {amount(run)} on"
+    yield f"{did} {safe(run.target.words)}; judged by {counted(len(run.contracts), 'contract')}."
+    if run.ended is not Ended.COMPLETE:
         yield ""
-        yield "Incomplete: the run was interrupted."
+        yield f"Incomplete: the run was {run.ended.words}."
     yield ""
     yield from _areas(run)
-    broken = [each for each in run.check.results.values() if each.outcome.verdict is Verdict.BROKEN]
-    if broken:
-        yield ""
-        yield "## Broken"
-    for result in broken:
-        yield from _broken(result, run)
-    stale = run.check.stale()
-    if stale:
-        yield ""
-        yield "## Stale in the baseline: exercised and never broken, remove them"
-        yield from _code([str(each) for each in stale])
-    for played in run.died:
-        yield ""
-        yield f"## The kubelet ended by itself: {safe(played.scenario)}"
-        yield from _code(played.died.splitlines())
-    for played in (*run.failed, *run.unexplained):
-        yield ""
-        what = "The suite failed" if played.failed else "Timed out or failed an assertion"
-        yield f"## {what}: {safe(played.scenario)}"
-        yield from _code((played.failed or played.unmet).splitlines())
-    rest = run.not_played
-    if rest is not None:
-        yield ""
-        yield f"{counted(len(rest.scenarios), 'scenario')} not played, because of `{rest.option}`."
-    yield from _left_out(run)
 
 
-def _history(found: HistoryFound) -> str:
-    words = "\n".join(safe(line, 2000) for line in found.words)
-    title = f"## History {safe(found.played.scenario)} broke {safe(found.what)}"
-    return f"\n{title}\n\n```text\n{words}\n```\n\n```python\n{found.scenario}```\n"
+def _areas(run: Run) -> Iterator[str]:
+    yield "| area | " + " | ".join(verdict.words for verdict in REPORTED) + " |"
+    yield "|---|" + "---:|" * len(REPORTED)
+    for area, count in run.by_area().items():
+        yield f"| {area} | " + " | ".join(str(count[verdict] or "") for verdict in REPORTED) + " |"
 
 
-def _left_out(run: PlayedRun) -> Iterator[str]:
+def _broken(result: ContractResult, breaks: list[Break], record: Record, *, folded: bool) -> Iterator[str]:
+    yield ""
+    if folded:
+        yield f"<details><summary><b>{result.id}</b> ({result.level}) {_html(result.rule)}</summary>"
+    else:
+        yield f"### {result.id} ({result.level})"
+    yield ""
+    yield safe(result.rule, 2000)
+    yield ""
+    yield f"Source: {safe(result.source, 2000)}"
+    for each in breaks:
+        yield ""
+        scenario, trace = each.proof.scenario, record.shown(each.proof.trace)
+        yield f"In scenario {_inline(scenario)}:" if scenario else f"In {_inline(trace)}:"
+        log = (f"  log: {line}" for line in each.proof.log)
+        yield from _code([*each.slice(), *each.proof.text.splitlines(), *log])
+    for command in dict.fromkeys(again(record, result.id, each.proof) for each in breaks):
+        if command:
+            yield ""
+            yield f"Again: {_inline(command)}"
+    if folded:
+        yield ""
+        yield "</details>"
+
+
+def _left_out(run: Run) -> Iterator[str]:
     """The scenarios that are not applicable, folded away."""
-    if not run.left_out:
+    if not run.not_applicable:
         return
     yield ""
-    yield f"<details><summary>{counted(len(run.left_out), 'scenario')} not applicable here</summary>"
+    yield f"<details><summary>{counted(len(run.not_applicable), 'scenario')} not applicable here</summary>"
     yield ""
     yield "| reason | scenarios |"
     yield "|---|---|"
@@ -73,30 +131,11 @@ def _left_out(run: PlayedRun) -> Iterator[str]:
     yield "</details>"
 
 
-def _areas(run: PlayedRun) -> Iterator[str]:
-    counts = by_area(run.check)
-    yield "| area | " + " | ".join(verdict.words for verdict in REPORTED) + " |"
-    yield "|---|" + "---:|" * len(REPORTED)
-    for area, count in counts.items():
-        yield f"| {area} | " + " | ".join(str(count[verdict] or "") for verdict in REPORTED) + " |"
-
-
-def _broken(result: Result, run: PlayedRun) -> Iterator[str]:
-    breaks = shown(result.outcome.evidence)
+def _history(found: Found) -> Iterator[str]:
     yield ""
-    yield f"### {result.contract.id} ({result.contract.level})"
-    yield ""
-    yield result.contract.rule
-    yield ""
-    yield f"Source: {result.contract.row.source}"
-    for each in breaks:
-        yield ""
-        scenario, trace = each.evidence.scenario, each.evidence.trace
-        yield f"In scenario {_inline(scenario)}:" if scenario else f"In {_inline(trace)}:"
-        log = (f"  log: {line}" for line in each.evidence.log)
-        yield from _code([*each.slice(), *each.evidence.text.splitlines(), *log])
-    yield ""
-    yield f"Again: {_inline(run.again(result.contract.id, [each.evidence.trace for each in breaks]))}"
+    yield f"## History {safe(found.name)} broke {safe(found.broke)}"
+    yield from _code(list(found.words))
+    yield from _code(found.scenario.splitlines(), "python")
 
 
 def _inline(text: str) -> str:
@@ -104,10 +143,22 @@ def _inline(text: str) -> str:
     return "`" + safe(text, 2000).replace("`", "'") + "`"
 
 
-def _code(lines: list[str]) -> Iterator[str]:
-    """The lines as they are; what they hold cannot end the block."""
+def _html(text: str) -> str:
+    """The text within a line of HTML."""
+    return escape(safe(text, 2000))
+
+
+def _code(lines: list[str], language: str = "text") -> Iterator[str]:
+    """The lines as they are, folded where they are many; what they hold cannot end the block."""
     fence = "`" * 3
+    is_long = len(lines) > _LONG
     yield ""
-    yield f"{fence}text"
+    if is_long:
+        yield f"<details><summary>{len(lines)} lines</summary>"
+        yield ""
+    yield f"{fence}{language}"
     yield from (safe(line, 2000).replace(fence, "'''") for line in lines)
     yield fence
+    if is_long:
+        yield ""
+        yield "</details>"

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import sys
 import traceback
@@ -13,9 +12,9 @@ import click
 from rich.console import Console
 
 from kubelet_conformance.contract.definition import BrokenModuleError
-from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.trace.format.errors import BadInputError
+from kubelet_conformance.run_record.conclusion import Exit
+from kubelet_conformance.run_record.files import as_json, write_whole
 
 _MESSAGE_CHARS_MAX = 2000
 
@@ -53,11 +52,6 @@ def drawn(draw: Callable[[Console], None], *, to_file: bool) -> str:
     return text.getvalue()
 
 
-def as_json(value: object) -> str:
-    """JSON text in plain ASCII, so that whatever a trace holds neither breaks it nor reaches a terminal."""
-    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
-
-
 def report_internal_error(error: BaseException, *, debug: bool) -> Exit:
     """A mistake of our own: what to report, and a traceback only where one is wanted; the exit code."""
     if debug:
@@ -89,8 +83,8 @@ def check_writable(output: str | None, *inputs: str) -> None:
                 raise click.ClickException(f"{output}: is an input too; name another file for the report")
 
 
-def deliver(text: str, output: str | None) -> None:
-    """Print the report, or write it to a file, whole or not at all; a report is never lost.
+def deliver(text: str, output: str | None, *, prints: bool = True) -> None:
+    """Print the report, or write it to a file, whole or not at all; if that fails, print it if it `prints`.
 
     A reader of standard output that has gone away, such as `head`, is no fault.
     """
@@ -100,11 +94,11 @@ def deliver(text: str, output: str | None) -> None:
     try:
         write_whole(Path(output), text)
     except OSError as error:
-        _print(text)
+        if prints:
+            _print(text)
+        instead = "; the report went to standard output" if prints else ""
         reason = error.strerror or str(error)
-        raise click.ClickException(
-            f"{output}: cannot be written: {reason}; the report went to standard output"
-        ) from None
+        raise click.ClickException(f"{output}: cannot be written: {reason}{instead}") from None
 
 
 def deliver_as(
@@ -135,41 +129,3 @@ def _silence() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-
-def record_folder(record: str) -> Path:
-    """The folder for the traces of a record, without those of an earlier one."""
-    folder = Path(record, "traces")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if Path(record, "run.json").exists():
-            for old in (*folder.glob("*.jsonl"), *Path(record, "logs").glob("*.log")):
-                old.unlink()
-    except OSError as error:
-        raise BadInputError(f"{record}: cannot hold a record: {error.strerror}; name a folder") from None
-    return folder
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write beside the file and rename; what is no regular file, such as a pipe, is written to directly.
-
-    Raises OSError, and then the file is as it was before.
-    """
-    data = text.encode("utf-8", "backslashreplace")
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        target.write_bytes(data)
-        return
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with beside.open("xb") as file:
-            if target.exists():
-                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise

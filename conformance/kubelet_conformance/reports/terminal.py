@@ -6,14 +6,14 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
-from kubelet_conformance.contract.baseline import MAIN_CLAUSE, clause_names
-from kubelet_conformance.contract.checking import REPORTED, Check, Result, Trace
-from kubelet_conformance.contract.stalls import Stalls
-from kubelet_conformance.contract.verdicts import Evidence, Verdict
-from kubelet_conformance.reports.played_run import HistoryFound, Played, PlayedRun
-from kubelet_conformance.reports.run import Exit, Run, by_area, concluded
-from kubelet_conformance.reports.safe import counted, in_shell, safe
-from kubelet_conformance.reports.trace_text.breaks import Break, chosen, lines_of
+from kubelet_conformance.contract.checking import REPORTED
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.reports.playing import again, amount
+from kubelet_conformance.reports.safe import counted, safe
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of
+from kubelet_conformance.run_record.conclusion import Exit
+from kubelet_conformance.run_record.model import ContractResult, Ended, Found, Kind, Proof, ScenarioResult
+from kubelet_conformance.run_record.record import Record
 
 WIDTH_MAX = 110
 _LOG_CHARS_MAX = 400
@@ -36,12 +36,13 @@ _CONCLUSIONS = {
 
 
 class TerminalReport:
-    """Prints one check on a console, part by part."""
+    """Prints one record on a console, part by part; tracebacks of the suite itself only to `debug` it."""
 
-    def __init__(self, check: Check, run: Run, console: Console) -> None:
-        self._check = check
-        self._run = run
+    def __init__(self, record: Record, console: Console, *, debug: bool) -> None:
+        self._record = record
+        self._run = record.run
         self._console = console
+        self._debug = debug
         self._width = min(console.width, WIDTH_MAX) if console.is_terminal else WIDTH_MAX
 
     def print(self) -> None:
@@ -73,31 +74,39 @@ class TerminalReport:
             self._line()
             self._line(f"{title} ({count})", style)
 
-    def _having(self, verdict: Verdict) -> list[Result]:
-        return [result for result in self._check.results.values() if result.outcome.verdict is verdict]
-
     def _target(self) -> None:
-        traces = self._check.traces
-        versions = sorted({trace.version or "unknown" for trace in traces}, key=_by_number)
-        records = sum(trace.records for trace in traces)
-        judged = f"{counted(len(traces), 'trace')}, {counted(records, 'record')}"
-        contracts = counted(len(self._check.results), "contract")
-        self._line(f"Judged {judged} of Kubernetes {', '.join(versions) or 'unknown'} by {contracts}.")
-        overridden = [trace for trace in traces if trace.overridden]
+        run = self._run
+        records = counted(sum(trace.records for trace in run.traces), "record")
+        contracts = counted(len(run.contracts), "contract")
+        if run.kind is Kind.CHECK:
+            versions = sorted({trace.kubernetes or "unknown" for trace in run.traces}, key=_by_number)
+            judged = f"{counted(len(run.traces), 'trace')}, {records}"
+            self._line(f"Judged {judged} of Kubernetes {', '.join(versions) or 'unknown'} by {contracts}.")
+        else:
+            self._line(f"Played {amount(run)} on {run.target.words}: {records} judged by {contracts}.")
+        if run.histories is not None and run.histories.repeated:
+            self._line(f"Not played again: {run.histories.repeated} that were drawn more than once.")
+        if run.ended is Ended.UNFINISHED:
+            self._line("Unfinished: the run is not over, or its process was ended.", "bold red")
+        if run.kind is Kind.CHECK:
+            self._judged_otherwise()
+
+    def _judged_otherwise(self) -> None:
+        """Traces that were judged by another version than they state, and those that are truncated."""
+        overridden = [trace for trace in self._run.traces if trace.overridden]
         if overridden:
-            stated = ", ".join(sorted({safe(trace.stated or "") for trace in overridden}, key=_by_number))
+            headers = {safe(trace.kubernetes_in_header or "") for trace in overridden}
+            stated = ", ".join(sorted(headers, key=_by_number))
             count = counted(len(overridden), "trace")
-            by = overridden[0].version
+            by = overridden[0].kubernetes
             self._line(f"{count} judged by --kubernetes {by}, although the header says {stated}.", "yellow")
-
-        for trace in self._truncated():
-            self._line(f"{safe(trace.path)} is truncated: judged up to line {trace.cut_line}.", "yellow")
-
-    def _truncated(self) -> list[Trace]:
-        return [trace for trace in self._check.traces if trace.cut_line is not None]
+        for trace in self._run.traces:
+            if trace.truncated_after_line is not None:
+                where = f"judged up to line {trace.truncated_after_line}"
+                self._line(f"{safe(self._record.shown(trace.path))} is truncated: {where}.", "yellow")
 
     def _areas(self) -> None:
-        counts = by_area(self._check)
+        counts = self._run.by_area()
         wide = max((len(area) for area in counts), default=0)
         self._line()
         self._line(f"{'area':{wide}}  " + "  ".join(verdict.words for verdict in REPORTED), "bold")
@@ -110,80 +119,77 @@ class TerminalReport:
             self._line(line)
 
     def _broken(self) -> None:
-        broken = self._having(Verdict.BROKEN)
-        shown = {result.contract.id: chosen(result.outcome.evidence) for result in broken}
-        lines = lines_of(each for breaks in shown.values() for each in breaks)
+        broken = self._run.having(Verdict.BROKEN)
+        shown = breaks_of(broken, self._record)
         for result in broken:
             self._line()
             self._contract(result, "BROKEN")
-            for trace, breaks in groupby(shown[result.contract.id], key=lambda each: each.trace):
-                for each in breaks:
-                    self._break(result, Break(each, lines))
-                self._again(result, trace)
-            more = result.outcome.breaks - len(shown[result.contract.id])
+            breaks = shown[result.id]
+            for command, those in groupby(
+                breaks, key=lambda each: again(self._record, result.id, each.proof)
+            ):
+                for each in those:
+                    self._break(result, each)
+                if command:
+                    self._line(f"    again: {command}", "cyan")
+            more = result.breaks - len(breaks)
             if more:
                 self._line(f"    and {counted(more, 'more break')}; --format json lists them", "dim")
 
-    def _contract(self, result: Result, word: str) -> None:
-        contract, verdict = result.contract, result.outcome.verdict
+    def _contract(self, result: ContractResult, word: str) -> None:
+        verdict = result.verdict
         line = (
-            Text()
-            .append(word, _STYLES[verdict])
-            .append(f"  {contract.id}", "bold")
-            .append(f"  {contract.level}")
+            Text().append(word, _STYLES[verdict]).append(f"  {result.id}", "bold").append(f"  {result.level}")
         )
-        if verdict is Verdict.BROKEN and contract.level != "MUST":
-            line.append("  (fails only with --strict)" if contract.level == "SHOULD" else "  (never fails)")
-        if verdict is Verdict.BROKEN and not result.counts:
+        if verdict is Verdict.BROKEN and result.level != "MUST":
+            line.append("  (fails only with --strict)" if result.level == "SHOULD" else "  (never fails)")
+        if verdict is Verdict.BROKEN and not result.scored:
             line.append("  (newer than the requirements of this release: does not fail)")
         self._line(line)
-        self._wrapped(contract.rule, "    ")
-        self._wrapped(f"source: {contract.row.source}", "    ", "dim")
+        self._wrapped(result.rule, "    ")
+        self._wrapped(f"source: {result.source}", "    ", "dim")
 
-    def _break(self, result: Result, at: Break) -> None:
-        evidence, contract = at.evidence, result.contract
-        where = self._place(evidence)
-        if len(clause_names(contract)) > 1:
-            where.append(f"clause {evidence.clause or MAIN_CLAUSE}")
+    def _break(self, result: ContractResult, at: Break) -> None:
+        proof = at.proof
+        where = self._place(proof)
+        if len(result.clauses) > 1:
+            where.append(f"clause {proof.clause}")
         self._line()
         self._line(f"    in {', '.join(where)}")
         for line in at.slice():
             self._line(f"      {line}")
-        for line in evidence.text.splitlines():
+        for line in proof.text.splitlines():
             self._line(f"      {safe(line, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
-        for line in evidence.log:
+        for line in proof.log:
             self._line(f"        log: {safe(line, _LOG_CHARS_MAX)}", "dim")
 
-    def _place(self, evidence: Evidence) -> list[str]:
-        """Where a break was seen."""
-        return [safe(evidence.trace), *([f"scenario {safe(evidence.scenario)}"] if evidence.scenario else [])]
-
-    def _again(self, result: Result, trace: str) -> None:
-        command = f"kubelet-conformance check {in_shell(trace)} --contract {result.contract.id}"
-        if self._run.kubernetes:
-            command += f" --kubernetes {self._run.kubernetes}"
-        if trace in [each.path for each in self._truncated()]:
-            command += " --allow-truncated"
-        self._line(f"    again: {command}", "cyan")
+    def _place(self, proof: Proof) -> list[str]:
+        """Where a break was seen: the scenario, the trace and the log, as far as they are known."""
+        scenario = f"scenario {safe(proof.scenario)}" if proof.scenario else ""
+        trace, log = self._record.shown(proof.trace), self._record.shown_log(proof.trace)
+        if self._run.kind is Kind.CHECK:
+            return [safe(trace), *filter(None, [scenario])]
+        kept = [safe(trace)] if trace else []
+        return [scenario or "the node as a whole", *kept, *([f"log {safe(log)}"] if log else [])]
 
     def _errors(self) -> None:
-        for result in self._having(Verdict.ERROR):
+        for result in self._run.having(Verdict.ERROR):
             self._line()
             self._contract(result, "ERROR")
-            lines = result.outcome.reason.splitlines() or [""]
+            lines = result.reasons[0].splitlines() if result.reasons else [""]
             first, last = lines[0], lines[-1]
-            for line in lines if self._run.debug else dict.fromkeys((first, last)):
+            for line in lines if self._debug else dict.fromkeys((first, last)):
                 self._line(f"    {safe(line)}", _STYLES[Verdict.ERROR])
 
     def _known(self) -> None:
-        known = self._having(Verdict.KNOWN_DEVIATION)
+        known = self._run.having(Verdict.KNOWN_DEVIATION)
         self._heading("known deviations", len(known), "yellow")
         for result in known:
-            reasons = dict.fromkeys(each.deviation for each in result.outcome.evidence if each.deviation)
-            self._wrapped(f"{result.contract.id}  {safe('; '.join(reasons))}", "    ")
+            reasons = dict.fromkeys(each.deviation for each in result.evidence if each.deviation)
+            self._wrapped(f"{result.id}  {safe('; '.join(reasons))}", "    ")
 
     def _stale(self) -> None:
-        baseline, stale = self._check.baseline, self._check.stale()
+        baseline, stale = self._run.baseline, self._run.stale
         if baseline is None or not stale:
             return
         self._heading(
@@ -194,23 +200,36 @@ class TerminalReport:
             self._line(f"    {where}: {safe(str(each))}")
 
     def _waits(self) -> None:
-        waits = self._check.unexplained()
+        if self._run.kind is not Kind.CHECK:
+            self._ends()
+            return
+        waits = self._run.waits
         self._heading("waits that timed out, explained by no broken contract", len(waits), "bold yellow")
         for wait in waits:
-            what = safe(wait.awaited or wait.contract)
-            self._line(f"    {safe(wait.trace)} #{wait.seq}: {what} ({safe(wait.contract)})")
+            what, trace = safe(wait.awaited or wait.contract), safe(self._record.shown(wait.trace))
+            self._line(f"    {trace} #{wait.seq}: {what} ({safe(wait.contract)})")
+
+    def _ends(self) -> None:
+        """Scenarios that did not end well, and histories that broke something."""
+        run = self._run
+        self._deaths(run.died)
+        self._scenarios(
+            "timed out or failed an assertion, and no broken contract explains it",
+            [(played.name, played.unmet) for played in run.unexplained],
+        )
+        self._scenarios(
+            "the suite itself failed", [(played.name, self._failure(played)) for played in run.failed]
+        )
+        for found in run.histories.found if run.histories is not None else ():
+            self._history(found)
 
     def _inconclusive(self) -> None:
-        stalled = [trace for trace in self._check.traces if trace.stalls]
+        stalled = [trace for trace in self._run.traces if trace.stalls]
         if not stalled:
             return
-        count = counted(sum(len(trace.stalls) for trace in stalled), "stall")
-        seconds = sum(Stalls(trace.stalls).seconds for trace in stalled)
-        excused = {
-            result.contract.id: result.outcome.inconclusive
-            for result in self._check.results.values()
-            if result.outcome.inconclusive
-        }
+        count = counted(sum(trace.stalls for trace in stalled), "stall")
+        seconds = sum(trace.stalled_seconds for trace in stalled)
+        excused = {result.id: result.inconclusive for result in self._run.contracts if result.inconclusive}
         self._line()
         self._line(
             f"inconclusive: a stall of the machine may be why it seemed broken ({len(excused)})", "bold"
@@ -219,118 +238,77 @@ class TerminalReport:
         self._wrapped(" ".join(f"{name} ({times})" for name, times in excused.items()), "    ")
 
     def _not_exercised(self) -> None:
-        idle = self._having(Verdict.NOT_EXERCISED)
+        idle = self._run.having(Verdict.NOT_EXERCISED)
         fails = ", and --require-exercised is given" if self._run.require_exercised else ""
         self._heading(f"not exercised{fails}", len(idle))
-        self._wrapped(" ".join(result.contract.id for result in idle), "    ")
+        self._wrapped(" ".join(result.id for result in idle), "    ")
 
     def _not_applicable(self) -> None:
-        without = self._having(Verdict.NOT_APPLICABLE)
+        without = self._run.having(Verdict.NOT_APPLICABLE)
         by_reason: dict[str, list[str]] = {}
         for result in without:
-            by_reason.setdefault("; ".join(result.reasons) or "no trace was judged", []).append(
-                result.contract.id
-            )
+            by_reason.setdefault("; ".join(result.reasons) or "no trace was judged", []).append(result.id)
         self._heading("not applicable", len(without))
         for reason, ids in by_reason.items():
             self._wrapped(f"{safe(reason)}: {' '.join(ids)}", "    ")
+        self._scenarios_left_out()
 
     def _unreadable(self) -> None:
-        errors = self._check.errors
+        errors = self._run.unreadable
         self._heading("not judged, bad input", len(errors), "bold red")
         for error in errors:
             self._line(f"    {safe(str(error))}")
 
-    def _conclusion(self) -> Exit:
-        return concluded(self._check, self._run)
-
     def _summary(self) -> None:
-        word, style = _CONCLUSIONS[self._conclusion()]
-        counts = ", ".join(f"{number} {verdict.words}" for verdict, number in self._check.totals().items())
-        unread = len(self._check.errors)
+        run = self._run
+        word, style = _CONCLUSIONS[Exit(run.exit_code)]
+        counts = ", ".join(f"{number} {verdict.words}" for verdict, number in run.totals.items())
+        unread = len(run.unreadable)
         also = f"; {counted(unread, 'input')} could not be judged" if unread else ""
-        stale = len(self._check.stale())
+        stale = len(run.stale)
         also += f"; {counted(stale, 'entry', 'entries')} of the baseline stale" if stale else ""
         self._line()
-        said = f" {counts} in {counted(len(self._check.traces), 'trace')}{also}"
+        said = f" {counts} in {counted(len(run.traces), 'trace')}{also}"
         self._line(Text().append(f"{word}:", style).append(said))
 
-
-class RunReport(TerminalReport):
-    """Prints one run: as a check of its traces, with its scenarios and the commands that play them again."""
-
-    def __init__(self, run: PlayedRun, console: Console) -> None:
-        super().__init__(run.check, run.options, console)
-        self._played = run
-
-    def _target(self) -> None:
-        records = counted(sum(trace.records for trace in self._check.traces), "record")
-        contracts = counted(len(self._check.results), "contract")
-        self._line(f"Played {self._played.amount} on {self._played.target}: {records} judged by {contracts}.")
-        if self._played.repeated:
-            self._line(f"Not played again: {self._played.repeated} that were drawn more than once.")
-
-    def _place(self, evidence: Evidence) -> list[str]:
-        log = self._played.log(evidence.trace)
-        kept = [safe(evidence.trace)] if self._played.kept else []
-        kept += [f"log {safe(log)}"] if log else []
-        scenario = f"scenario {safe(evidence.scenario)}" if evidence.scenario else "the node as a whole"
-        return [scenario, *kept]
-
-    def _again(self, result: Result, trace: str) -> None:
-        self._line(f"    again: {self._played.again(result.contract.id, [trace])}", "cyan")
-
-    def _waits(self) -> None:
-        run = self._played
-        self._deaths(run.died)
-        self._scenarios(
-            "timed out or failed an assertion, and no broken contract explains it",
-            [(played.scenario, played.unmet) for played in run.unexplained],
-        )
-        self._scenarios(
-            "the suite itself failed", [(played.scenario, self._failure(played)) for played in run.failed]
-        )
-        for found in run.found:
-            self._history(found)
-
-    def _deaths(self, died: list[Played]) -> None:
+    def _deaths(self, died: list[ScenarioResult]) -> None:
         """How the kubelet ended by itself, once for all scenarios that it ended alike."""
         endings: dict[str, list[str]] = {}
         for played in died:
-            endings.setdefault(played.died, []).append(played.scenario)
+            endings.setdefault(played.died, []).append(played.name)
         self._heading("the kubelet ended by itself", len(endings), "bold red")
         for text, scenarios in endings.items():
             self._wrapped(" ".join(map(safe, scenarios)), "    ", "bold")
             for line in text.splitlines():
                 self._line(f"      {safe(line, _LOG_CHARS_MAX)}")
 
-    def _history(self, found: HistoryFound) -> None:
+    def _history(self, found: Found) -> None:
         self._line()
-        self._line(f"history {safe(found.played.scenario)} broke {safe(found.what)}", "bold red")
+        self._line(f"history {safe(found.name)} broke {safe(found.broke)}", "bold red")
         for line in found.words:
             self._line(f"    {safe(line, 2000)}")
         self._line(f"    kept in {safe(found.file)}", "dim")
-        self._line(f"    again: {self._played.replay(found)}", "cyan")
+        self._line(f"    again: {found.again}", "cyan")
         self._line("    as a scenario:")
         for line in found.scenario.splitlines():
             self._line(f"        {safe(line, 4000)}" if line else "", "dim")
 
-    def _not_applicable(self) -> None:
-        super()._not_applicable()
-        rest = self._played.not_played
+    def _scenarios_left_out(self) -> None:
+        """The scenarios that were not played, by the reason."""
+        rest = self._run.not_played
         if rest is not None:
             self._heading(f"scenarios that were not played, because of {rest.option}", len(rest.scenarios))
             self._wrapped(" ".join(map(safe, rest.scenarios)), "    ", "dim")
             self._heading("contracts that only these exercise", len(rest.contracts))
             self._wrapped(" ".join(rest.contracts), "    ")
-        self._heading("scenarios that are not applicable here", len(self._played.left_out))
-        for reason, scenarios in self._played.reasons().items():
+        self._heading("scenarios that are not applicable here", len(self._run.not_applicable))
+        for reason, scenarios in self._run.reasons().items():
             self._line(f"    {safe(reason)} ({len(scenarios)})", "dim")
             self._wrapped(" ".join(map(safe, scenarios)), "      ", "dim")
 
-    def _failure(self, played: Played) -> str:
+    def _failure(self, played: ScenarioResult) -> str:
         """What went wrong; where in this program only with --debug."""
-        return played.failed if self._run.debug else played.failed.splitlines()[0]
+        return played.failed if self._debug else played.failed.splitlines()[0]
 
     def _scenarios(self, title: str, scenarios: list[tuple[str, str]]) -> None:
         self._heading(title, len(scenarios), "bold yellow")
@@ -338,14 +316,6 @@ class RunReport(TerminalReport):
             self._line(f"    {safe(name)}", "bold")
             for line in reason.splitlines():
                 self._line(f"      {safe(line)}")
-
-    def _conclusion(self) -> Exit:
-        return self._played.conclusion()
-
-
-def print_check(check: Check, run: Run, console: Console) -> None:
-    """Print one check."""
-    TerminalReport(check, run, console).print()
 
 
 def _by_number(version: str) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.runtime_checks.running import CheckResult, run_scenarios
 from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.targets.runtime import Wanted

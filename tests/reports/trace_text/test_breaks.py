@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
 def texts(path: Path, s: TraceBuilder, *wanted: int) -> list[str]:
     """The lines of these records, or of all."""
     path.write_bytes(s.text())
-    lines = cut(str(path), wanted or range(1, len(s.records) + 2))
+    lines = cut(path, wanted or range(1, len(s.records) + 2))
     return list(dict.fromkeys(lines[seq].text for seq in sorted(lines)))
 
 
@@ -115,7 +115,7 @@ def test_call_and_reply_are_one_line(path: Path) -> None:
     s.run_sandbox(web, takes=2)
     begin = next(record["seq"] for record in s.records if record.get("rpc") == "RunPodSandbox")
     path.write_bytes(s.text())
-    by_call, by_reply = cut(str(path), [begin]), cut(str(path), [begin + 1])
+    by_call, by_reply = cut(path, [begin]), cut(path, [begin + 1])
 
     assert by_call == by_reply
     assert by_call[begin].seq == begin
@@ -147,6 +147,6 @@ def test_what_is_gone_is_named_by_its_id(path: Path) -> None:
 
 def test_what_is_no_trace_any_more_gives_no_lines(path: Path) -> None:
     """A file that changed since it was judged, or is gone, is no reason to fail."""
-    assert cut(str(path), [1]) == {}
+    assert cut(path, [1]) == {}
     path.write_bytes(b"no trace")
-    assert cut(str(path), [1]) == {}
+    assert cut(path, [1]) == {}

@@ -13,7 +13,7 @@ from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, judge, perform
-from kubelet_conformance.reports.played_run import Played
+from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.runtime_checks.judging import run_in_process, scenarios_for
 from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario

@@ -1,21 +1,37 @@
 """`check`: judge traces and report."""
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import click
 
-from kubelet_conformance.cli.options import BASELINE, VERSION, Settings, judging, reported, scored
+from kubelet_conformance.cli.options import (
+    BASELINE,
+    DEBUG,
+    OUTPUT,
+    RECORD,
+    VERSION,
+    Settings,
+    judging,
+    scored,
+)
+from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.cli.selection import chosen, known_deviations
 from kubelet_conformance.contract.applicability import Version, version_text
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.jsonreport import check_report
-from kubelet_conformance.reports.output import check_writable, complain, deliver_as
+from kubelet_conformance.reports.delivery import Delivery
+from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Progress
-from kubelet_conformance.reports.run import Run, concluded
-from kubelet_conformance.reports.terminal import print_check
+from kubelet_conformance.run_record.changes import free_name
+from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.model import Run
+from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.results import Scoring, check_result
+from kubelet_conformance.run_record.writer import RecordError, RecordWriter
 from kubelet_conformance.trace.format.errors import TraceError
 
 
@@ -37,7 +53,11 @@ from kubelet_conformance.trace.format.errors import TraceError
 @click.option("--allow-truncated", is_flag=True, help="Judge a trace that is cut off up to there.")
 @scored
 @BASELINE
-@reported
+@RECORD
+@FORM
+@OUTPUT
+@REPORTS
+@DEBUG
 @click.pass_context
 def check(  # noqa: PLR0913 - one parameter an option
     ctx: click.Context,
@@ -49,8 +69,10 @@ def check(  # noqa: PLR0913 - one parameter an option
     strict: bool,
     require_exercised: bool,
     baseline: str | None,
+    record: str | None,
     form: str,
     output: str | None,
+    reports: tuple[str, ...],
 ) -> int:
     """Judge recorded traces by every contract that applies to them.
 
@@ -60,22 +82,41 @@ def check(  # noqa: PLR0913 - one parameter an option
     contracts = chosen(patterns, every_contract(), otherwise)
     known = known_deviations(baseline)
     files, errors = traces_of(paths)
-    check_writable(output, *files, *filter(None, [baseline]))
-    done = Check(contracts, known)
-    for error in errors:
-        _refuse(done, error)
-    _judge(done, files, kubernetes, allow_truncated=allow_truncated)
-    run = Run(
-        None if kubernetes is None else version_text(kubernetes),
-        strict,
-        require_exercised,
-        debug=ctx.ensure_object(Settings).debug,
-    )
-    if form == "json" or done.traces or output is not None:
-        deliver_as(
-            form, output, lambda: check_report(done, run), lambda console: print_check(done, run, console)
-        )
-    return concluded(done, run)
+    settings = ctx.ensure_object(Settings)
+    delivery = Delivery(form, output, reports, settings.debug)
+    delivery.check(*files, *filter(None, [baseline]))
+    done, version = Check(contracts, known), "" if kubernetes is None else version_text(kubernetes)
+
+    def result() -> Run:
+        return check_result(done, Scoring(strict, require_exercised), settings.command, version)
+
+    def judged(traces: list[str]) -> Run:
+        for error in errors:
+            _refuse(done, error)
+        _judge(done, traces, kubernetes, allow_truncated=allow_truncated)
+        return result()
+
+    def delivered(found: Record) -> Exit:
+        ended = Exit(found.run.exit_code)
+        is_wanted = form != "terminal" or done.traces or output is not None or reports
+        return gravest(ended, delivery.deliver(found)) if is_wanted else ended
+
+    if record is None:
+        return delivered(Record(judged(files), Path()))
+    _refuse_own(files, record)
+    with closing(RecordWriter(record)) as writer:
+        writer.begin(result())
+        found = writer.finish(judged(_copied(files, writer.traces)))
+        if writer.problem:
+            complain(writer.problem)
+        return delivered(found)
+
+
+def _refuse_own(files: Iterable[str], record: str) -> None:
+    """A record may not take the place of the traces that it is to be of."""
+    inside = [file for file in files if Path(file).resolve().is_relative_to(Path(record).resolve())]
+    if inside:
+        raise RecordError(f"{record}: {inside[0]} is in it, and an earlier record is replaced; name another")
 
 
 def _judge(done: Check, files: list[str], kubernetes: Version | None, *, allow_truncated: bool) -> None:
@@ -98,6 +139,23 @@ def _judge(done: Check, files: list[str], kubernetes: Version | None, *, allow_t
                 _refuse(done, error)
     finally:
         progress.clear()
+
+
+def _copied(files: Iterable[str], folder: Path) -> list[str]:
+    """The traces of a record, copied from these files, each under a name of its own."""
+    copies: dict[str, str] = {}
+    for file in files:
+        name = free_name(Path(file).stem, lambda name: f"{name}.jsonl" in copies)
+        copy = folder / f"{name}.jsonl"
+        try:
+            shutil.copyfile(file, copy)
+        except OSError as error:
+            at = error.filename2 if error.filename is None else error.filename
+            raise RecordError(
+                f"{at or copy}: {error.strerror or error}; the record needs its traces"
+            ) from None
+        copies[copy.name] = str(copy)
+    return list(copies.values())
 
 
 def _refuse(done: Check, error: TraceError) -> None:

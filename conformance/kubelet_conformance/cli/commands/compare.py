@@ -17,9 +17,10 @@ from kubelet_conformance.campaigns.comparison.sides import is_record, play_in_pr
 from kubelet_conformance.campaigns.snapshots.taking import scenarios_for
 from kubelet_conformance.cli.options import PLAYED_AS, SEED, ending, reported
 from kubelet_conformance.contract.applicability import parse_version, version_text
-from kubelet_conformance.reports.output import as_json, check_writable, deliver
+from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.run import Exit
+from kubelet_conformance.run_record.conclusion import Exit
+from kubelet_conformance.run_record.files import as_json
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_live_stage, open_stage
 

@@ -2,23 +2,26 @@
 
 import signal
 import sys
+from pathlib import Path
 
 import click
 import msgspec
 
 from kubelet_conformance.cli.options import Settings
-from kubelet_conformance.cli.system_clock import fresh_key, monotonic_ns
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.recording.plan import Plan
 from kubelet_conformance.recording.transcript import Counts
 from kubelet_conformance.recording.writer_process import Recorded, write
-from kubelet_conformance.reports.jsonreport import check_report
-from kubelet_conformance.reports.output import as_json, complain, deliver, drawn
+from kubelet_conformance.reports.forms import in_form
+from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.progress import Line
-from kubelet_conformance.reports.run import Exit, Run, concluded
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.terminal import print_check
+from kubelet_conformance.run_record.conclusion import Exit
+from kubelet_conformance.run_record.files import as_json
+from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.run_record.results import Scoring, check_result
+from kubelet_conformance.system_clock import fresh_key, monotonic_ns
 from kubelet_conformance.tap.pipeline import give_way, observations
 
 SCHEMA = 1
@@ -49,21 +52,22 @@ def record_writer(ctx: click.Context, *, settled: str) -> int:
 
 
 def _concluded(plan: Plan, recorded: Recorded) -> int:
-    run, check = Run(plan.kubernetes, debug=plan.debug), recorded.check
-    code = Exit.OK if check is None else concluded(check, run)
+    check = recorded.check
+    run = None if check is None else check_result(check, Scoring(), kubernetes=plan.kubernetes or "")
+    code = Exit.OK if run is None else Exit(run.exit_code)
     if plan.form == "json":
         report = {
             "schema": SCHEMA,
             "recorded": recorded.as_json(),
             "exit_code": int(code),
-            "check": None if check is None else check_report(check, run),
+            "check": None if run is None else msgspec.to_builtins(run),
         }
         deliver(as_json(report), plan.report)
         return code
     text = _summary(recorded)
-    if check is not None:
-        drawing = drawn(lambda console: print_check(check, run, console), to_file=plan.report is not None)
-        text = drawing + text
+    if run is not None:
+        to_file = plan.report is not None
+        text = in_form("terminal", Record(run, Path()), to_file=to_file, debug=plan.debug) + text
     deliver(text, plan.report)
     return code
 

@@ -15,14 +15,14 @@ from kubelet_conformance.cli.options import (
     PART,
     PLAYED_AS,
     RECORD,
-    REPORT_FORM,
     SEED,
     judging,
     scored,
 )
 from kubelet_conformance.cli.repeats import play_repeatedly
+from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.contract.applicability import version_text
-from kubelet_conformance.reports.forms import FORMS
+from kubelet_conformance.reports.delivery import Delivery
 from kubelet_conformance.reports.output import check_writable
 
 _GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -38,7 +38,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         "repeat",
     ),
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
-    "What is written": ("format", "output", "record", "write_baseline", "debug"),
+    "What is written": ("form", "output", "reports", "record", "write_baseline", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
     "Generated histories": ("histories", "shard", "history", "histories_folder"),
 }
@@ -116,8 +116,9 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
 )
 @RECORD
 @BASELINE
-@click.option("--format", type=click.Choice(FORMS), default="terminal", show_default=True, help=REPORT_FORM)
+@FORM
 @OUTPUT
+@REPORTS
 @click.option(
     "--budget",
     type=click.FloatRange(min=1),
@@ -155,24 +156,32 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     "--write-baseline", metavar="FILE", help="Write what is broken to FILE, as a baseline without reasons."
 )
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
-def run(kubernetes: tuple[int, int] | None, output: str | None, **options: object) -> int:
+def run(
+    kubernetes: tuple[int, int] | None,
+    form: str,
+    output: str | None,
+    reports: tuple[str, ...],
+    **options: object,
+) -> int:
     """Run the scenarios that exercise these contracts, and judge the kubelet and the runtime by them.
 
     Without an ID all scenarios are run and all contracts judged. Quote globs: 'SANDBOX-*'.
     """
-    check_writable(output)
+    Delivery(form, output, reports).check()
     written = options["write_baseline"]
     check_writable(None if written is None else str(written))
     version = None if kubernetes is None else version_text(kubernetes)
-    given = {**options, "kubernetes": version, "output": output}
+    given = {**options, "kubernetes": version, "format": form, "output": output, "report": reports}
     if options["histories"] is not None or options["history"]:
         # Late: nothing else of this command needs kubelets, fakes and what draws histories.
         from kubelet_conformance.cli.histories import play_histories  # noqa: PLC0415
 
         return play_histories(given)
     if options["repeat"] is not None:
-        if options["format"] not in {"terminal", "json"}:
-            raise click.UsageError("--repeat reports in the terminal or as json; leave out --format")
+        if form not in {"terminal", "json"} or reports:
+            raise click.UsageError(
+                "--repeat reports in the terminal or as json; leave out --format and --report"
+            )
         return play_repeatedly(_command, given)
     sys.stdout.flush()
     # Ctrl-C waits until that process can end with our exit code.

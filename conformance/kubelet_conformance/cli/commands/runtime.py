@@ -1,38 +1,31 @@
 """`runtime`: call a container runtime directly and judge it by the contracts that bind it."""
 
-import json
 import shlex
-import tempfile
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
-from kubelet_conformance.cli.options import (
-    DEBUG,
-    OUTPUT,
-    RECORD,
-    REPORT_FORM,
-    VERSION,
-    Settings,
-    judging,
-    scored,
-)
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, RECORD, VERSION, Settings, judging, scored
+from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.cli.selection import chosen, known_deviations
-from kubelet_conformance.cli.system_clock import system_time_ns
 from kubelet_conformance.contract.applicability import version_text
+from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.reports.forms import FORMS, in_form
-from kubelet_conformance.reports.output import check_writable, complain, deliver, record_folder
-from kubelet_conformance.reports.played_run import CalledRun, Played
-from kubelet_conformance.reports.run import Exit, gravest
+from kubelet_conformance.reports.delivery import Delivery
+from kubelet_conformance.reports.output import complain
+from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.model import Kind, Target
+from kubelet_conformance.run_record.played_run import Played, PlayedRun
+from kubelet_conformance.run_record.results import Scoring
+from kubelet_conformance.run_record.writer import RecordWriter
 from kubelet_conformance.runtime_checks import baselines
 from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
 from kubelet_conformance.runtime_checks.running import left_behind, run_scenarios
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
+from kubelet_conformance.system_clock import system_time_ns
 from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 from kubelet_conformance.targets.runtime import Wanted
 
@@ -67,10 +60,9 @@ _CONCURRENCY_MAX = 64
 )
 @scored
 @RECORD
-@click.option(
-    "--format", "form", type=click.Choice(FORMS), default="terminal", show_default=True, help=REPORT_FORM
-)
+@FORM
 @OUTPUT
+@REPORTS
 @DEBUG
 @click.pass_context
 def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - what click has parsed
@@ -79,8 +71,9 @@ def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - wha
     Short scenarios create sandboxes and containers there and remove them again. Stop the kubelet of that node
     first: it kills pods that it does not know.
     """
-    asked = _Asked(debug=ctx.ensure_object(Settings).debug, **options)
-    check_writable(asked.output, *filter(None, [asked.baseline]))
+    wanted = (options.pop("form"), options.pop("output"), options.pop("reports"))
+    asked = _Asked(delivery=Delivery(*wanted, ctx.ensure_object(Settings).debug), **options)
+    asked.delivery.check(*filter(None, [asked.baseline]))
     return _run(asked, _chosen(asked.contract))
 
 
@@ -97,31 +90,29 @@ class _Asked:
     strict: bool
     require_exercised: bool
     record: str | None
-    form: str
-    output: str | None
-    debug: bool
+    delivery: Delivery
 
     @property
     def version(self) -> str:
         """The Kubernetes version to judge by."""
         return version_text(self.kubernetes)
 
-    def command(self) -> str:
-        """The command of the whole run."""
+    def command(self) -> tuple[str, ...]:
+        """The command of the whole run, word by word."""
         return self._command(self.contract)
 
     def again(self, contract: str, played: Iterable[Played]) -> str:
         """The command that runs the scenarios of this contract again."""
         del played
-        return self._command([contract])
+        return shlex.join(self._command([contract]))
 
-    def _command(self, contracts: Iterable[str]) -> str:
+    def _command(self, contracts: Iterable[str]) -> tuple[str, ...]:
         words = ["kubelet-conformance", "runtime", self.target, *contracts]
         if self.target.startswith("unix:"):
             words += ["--image", self.image]
         if self.kubernetes != (1, 32):
             words += ["--kubernetes", self.version]
-        return shlex.join(words)
+        return tuple(words)
 
 
 def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
@@ -135,52 +126,39 @@ def _chosen(patterns: tuple[str, ...]) -> list[Contract]:
 
 def _run(asked: _Asked, contracts: list[Contract]) -> int:
     known = known_deviations(asked.baseline)
-    with _folder(asked.record) as folder:
+    with closing(RecordWriter(asked.record)) as writer:
         now = system_time_ns()
         wanted = Wanted(asked.target, asked.image, f"run-{now:x}", now)
         scenarios = scenarios_for(every_runtime_scenario(), [each.id for each in contracts])
+        writer.begin(_played(asked, Check(contracts, known)).result())
         run = run_scenarios(wanted, scenarios, asked.version, asked.concurrency)
         if run.interrupted:
             complain("interrupted")
         shipped = shipped_baseline(baselines, run.name, run.version) if asked.baseline is None else None
         baseline = known_deviations(str(shipped)) if shipped else known
-        check, played = judged(run.outcomes, contracts, baseline, folder)
-        called = CalledRun(
-            check,
-            played,
-            kubelet="",
-            runtime=f"{run.name} {run.version}",
-            kubernetes=asked.version,
-            seed=0,
-            commands=asked,
-            strict=asked.strict,
-            require_exercised=asked.require_exercised,
-            kept=asked.record is not None,
-            debug=asked.debug,
+        check, played = judged(run.outcomes, contracts, baseline, writer.traces)
+        called = replace(
+            _played(asked, check),
+            scenarios=played,
+            target=Target(
+                runtime=f"{run.name} {run.version}",
+                kubernetes=asked.version,
+                address=asked.target,
+                known=f"{shipped.stem}, which come along" if shipped else asked.baseline or "",
+            ),
             interrupted=run.interrupted,
-            address=asked.target,
-            known=f"{shipped.stem}, which come along" if shipped else asked.baseline or "",
         )
-        deliver(in_form(asked.form, called, to_file=bool(asked.output)), asked.output)
-        if asked.record is not None:
-            _write(Path(asked.record, "run.json"), json.dumps(called.report(), indent=2) + "\n")
+        record = writer.finish(called.result())
+        if writer.problem:
+            complain(writer.problem)
+        delivered = asked.delivery.deliver(record)
     for each in run.left:
         complain(left_behind(each))
-    return gravest(called.conclusion(), Exit.FAILED if run.left else Exit.OK)
+    return gravest(Exit(record.run.exit_code), delivered, Exit.FAILED if run.left else Exit.OK)
 
 
-@contextmanager
-def _folder(record: str | None) -> Generator[Path]:
-    """Where the traces go: into the record, or for as long as the report is made of them."""
-    if record is None:
-        with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as temporary:
-            yield Path(temporary)
-    else:
-        yield record_folder(record)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{path}: cannot be written: {error.strerror}") from None
+def _played(asked: _Asked, check: Check) -> PlayedRun:
+    """A run in which nothing was played yet."""
+    target = Target(kubernetes=asked.version, address=asked.target)
+    scoring = Scoring(asked.strict, asked.require_exercised)
+    return PlayedRun(check, (), target, asked, Kind.RUNTIME, scoring)

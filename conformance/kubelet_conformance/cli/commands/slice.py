@@ -10,9 +10,9 @@ from typing import BinaryIO
 import click
 
 from kubelet_conformance.cli.options import DEBUG, REDACTS, ending
-from kubelet_conformance.cli.system_clock import fresh_key
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.system_clock import fresh_key
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 

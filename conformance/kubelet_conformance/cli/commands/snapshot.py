@@ -12,8 +12,8 @@ from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED, end
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import counted
+from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.targets.choice import Choice
 
 

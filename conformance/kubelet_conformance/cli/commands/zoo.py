@@ -10,10 +10,11 @@ import click
 
 from kubelet_conformance.campaigns.zoo.hunt import Caught, hunt
 from kubelet_conformance.cli.options import ending, reported
-from kubelet_conformance.reports.output import as_json, check_writable, deliver
+from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.run import Exit
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.run_record.conclusion import Exit
+from kubelet_conformance.run_record.files import as_json
 from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 SCHEMA = 1

@@ -4,14 +4,15 @@ A slice is the shortest part of a trace that shows a break: a second reading kee
 names.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
+from kubelet_conformance.run_record.model import ContractResult, Proof
+from kubelet_conformance.run_record.record import Record as RunRecord
 from kubelet_conformance.trace.format.errors import BodyError, TraceError
 from kubelet_conformance.trace.format.reader import Reader
 from kubelet_conformance.trace.format.records import (
@@ -45,16 +46,16 @@ class Line:
 _Lines: TypeAlias = dict[str, dict[int, Line]]
 
 
-def cut(path: str, wanted: Iterable[int]) -> dict[int, Line]:
+def cut(path: Path, wanted: Iterable[int]) -> dict[int, Line]:
     """The lines of these records (by seq) of a trace file; a call and its reply make one line under both.
 
     What cannot be read a second time, such as a pipe, or has changed since, gives no lines.
     """
-    if not Path(path).is_file():
+    if not path.is_file():
         return {}
     slicer = _Slicer(set(wanted))
     try:
-        with Reader(path) as reader:
+        with Reader(str(path)) as reader:
             slicer.read(reader)
     except (TraceError, BodyError):
         pass  # What was found up to here still shows something.
@@ -123,9 +124,9 @@ def last_lines(reader: Reader, count: int, reads: frozenset[str]) -> list[Line]:
     return list(lines.values())[-count:]
 
 
-def chosen(evidence: list[Evidence]) -> list[Evidence]:
+def chosen(proofs: Sequence[Proof]) -> list[Proof]:
     """The breaks to show: those the baseline does not know, one of each clause before a second of any."""
-    unknown = [each for each in evidence if not each.deviation]
+    unknown = [each for each in proofs if not each.deviation]
     first = {each.clause: number for number, each in reversed(list(enumerate(unknown)))}
     by_worth = sorted(
         range(len(unknown)), key=lambda number: (first[unknown[number].clause] != number, number)
@@ -133,28 +134,28 @@ def chosen(evidence: list[Evidence]) -> list[Evidence]:
     return [unknown[number] for number in sorted(by_worth[:BREAKS_SHOWN])]
 
 
-def lines_of(evidence: Iterable[Evidence]) -> _Lines:
-    """The lines of all these breaks, by trace and seq; each trace is read once."""
+def lines_of(proofs: Iterable[Proof], file: Callable[[str], Path]) -> _Lines:
+    """The lines of all these breaks, by trace and seq; each trace is read once, from its file."""
     wanted: dict[str, set[int]] = {}
-    for each in evidence:
+    for each in proofs:
         wanted.setdefault(each.trace, set()).update(each.seq)
-    return {path: cut(path, seqs) for path, seqs in wanted.items()}
+    return {trace: cut(file(trace), seqs) for trace, seqs in wanted.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
     """One break with the lines of its trace."""
 
-    evidence: Evidence
+    proof: Proof
     lines: _Lines
 
     def slice(self) -> Iterator[str]:
         """Its records, one a line, with the time since the first of them."""
-        known = self.lines.get(self.evidence.trace, {})
-        found = {line.seq: line for seq in self.evidence.seq if (line := known.get(seq)) is not None}
+        known = self.lines.get(self.proof.trace, {})
+        found = {line.seq: line for seq in self.proof.seq if (line := known.get(seq)) is not None}
         in_order = sorted(found.values(), key=lambda line: line.seq)
         if not in_order:
-            records = ", ".join(f"#{seq}" for seq in self.evidence.seq[:LINES_SHOWN])
+            records = ", ".join(f"#{seq}" for seq in self.proof.seq[:LINES_SHOWN])
             yield f"records {records} (the trace could not be read again)"
             return
         start = in_order[0].t
@@ -166,8 +167,15 @@ class Break:
             yield f"... and {len(in_order) - LINES_SHOWN} more records"
 
 
-def shown(evidence: list[Evidence]) -> list[Break]:
-    """The breaks of one contract that are shown, each with its lines."""
-    breaks = chosen(evidence)
-    lines = lines_of(breaks)
+def breaks_of(contracts: Iterable[ContractResult], record: RunRecord) -> dict[str, list[Break]]:
+    """The breaks of these contracts that are shown, by id, each with its lines."""
+    shown = {each.id: chosen(each.evidence) for each in contracts}
+    lines = lines_of((proof for proofs in shown.values() for proof in proofs), record.file)
+    return {name: [Break(each, lines) for each in proofs] for name, proofs in shown.items()}
+
+
+def shown(proofs: Sequence[Proof]) -> list[Break]:
+    """The breaks of one contract that are shown, where traces go by the names of their files."""
+    breaks = chosen(proofs)
+    lines = lines_of(breaks, Path)
     return [Break(each, lines) for each in breaks]

@@ -1,0 +1,30 @@
+"""`report`: render a record once more."""
+
+import click
+
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, Settings, judging
+from kubelet_conformance.cli.report_options import FORM, REPORTS
+from kubelet_conformance.reports.delivery import Delivery
+from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.reader import opened
+
+
+@click.command(epilog=judging("report kept --format markdown --output summary.md"))
+@click.argument("record", metavar="RECORD")
+@FORM
+@OUTPUT
+@REPORTS
+@DEBUG
+@click.pass_context
+def report(
+    ctx: click.Context, *, record: str, form: str, output: str | None, reports: tuple[str, ...]
+) -> int:
+    """Report on the record of a run, without playing or judging again.
+
+    RECORD is the folder that `run`, `check` or `runtime` kept with --record, or the same packed. The exit
+    code is that of the run.
+    """
+    delivery = Delivery(form, output, reports, ctx.ensure_object(Settings).debug)
+    delivery.check()
+    with opened(record) as found:
+        return gravest(Exit(found.run.exit_code), delivery.deliver(found))

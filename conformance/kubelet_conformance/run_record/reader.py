@@ -1,0 +1,124 @@
+"""Reads a record: the folder of a run, finished or not, or the same packed."""
+
+import json
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from lzma import LZMAError
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from kubelet_conformance.run_record.earlier import upgraded
+from kubelet_conformance.run_record.merging import joined_contracts, totals
+from kubelet_conformance.run_record.model import (
+    SCHEMA,
+    ContractResult,
+    Ended,
+    Run,
+    ScenarioResult,
+    TraceResult,
+)
+from kubelet_conformance.run_record.record import JOURNAL, LOGS, RUN, TRACES, Record
+from kubelet_conformance.run_record.results import finished
+from kubelet_conformance.run_record.writer import RecordError
+
+_PACK_PARTS = frozenset({RUN, JOURNAL, TRACES, LOGS})
+_EXPECTED = "name the folder of `run --record`, or the file that it was packed into"
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """One line of the journal: a scenario that is over, and the contracts that it exercised or broke."""
+
+    scenario: ScenarioResult
+    contracts: tuple[ContractResult, ...]
+
+
+@contextmanager
+def opened(name: str) -> Generator[Record]:
+    """The record of that name; a pack is unpacked for as long.
+
+    Raises RecordError for what is no record, or is one that this suite cannot read.
+    """
+    path = Path(name)
+    if path.is_dir():
+        yield Record(_read(path, name), path, name)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
+    try:
+        _unpack(path, name, folder)
+        yield Record(_read(folder, name), folder, name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unpack(path: Path, name: str, folder: Path) -> None:
+    try:
+        with tarfile.open(path) as pack:
+            members = [
+                each for each in pack if Path(each.name).parts[:1] and Path(each.name).parts[0] in _PACK_PARTS
+            ]
+            pack.extractall(folder, members, filter="data")
+    except OSError as error:
+        raise RecordError(f"{name}: cannot be read: {error.strerror or error}; {_EXPECTED}") from None
+    except (tarfile.TarError, EOFError, zlib.error, LZMAError) as error:
+        raise RecordError(f"{name}: is no packed record, or is cut off: {error}; {_EXPECTED}") from None
+
+
+def _read(folder: Path, name: str) -> Run:
+    """The run of a folder; what of an unfinished one is over."""
+    path = folder / RUN
+    try:
+        document: Any = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise RecordError(f"{name}: is no record: it has no {RUN}; {_EXPECTED}") from None
+    except OSError as error:
+        raise RecordError(f"{name}/{RUN}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise RecordError(f"{name}/{RUN}: is no JSON, or is cut off: the record cannot be read") from None
+    run = _run(document, f"{name}/{RUN}")
+    return _so_far(run, folder / JOURNAL) if run.ended is Ended.UNFINISHED else run
+
+
+def _run(document: object, name: str) -> Run:
+    fields = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
+    schema: object = fields.get("schema")
+    if not isinstance(schema, int) or "contracts" not in fields:
+        raise RecordError(f"{name}: is not of this tool; {_EXPECTED}")
+    if schema > SCHEMA:
+        raise RecordError(
+            f"{name}: has schema {schema}, and this suite reads up to {SCHEMA}: use a newer suite"
+        )
+    try:
+        return msgspec.convert(upgraded(fields), Run)
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
+        raise RecordError(f"{name}: is damaged: {error}") from None
+
+
+def _so_far(run: Run, journal: Path) -> Run:
+    """The run with the scenarios that are over; the last line of the journal may be cut off."""
+    lines: list[_Line] = []
+    try:
+        with journal.open("rb") as file:
+            lines += (msgspec.convert(json.loads(line), _Line) for line in file)
+    except (OSError, ValueError, msgspec.ValidationError):
+        pass  # What was read up to here is over.
+    contracts = joined_contracts([*run.contracts, *(each for line in lines for each in line.contracts)])
+    scenarios = tuple(line.scenario for line in lines)
+    traces = {
+        each.trace: TraceResult(path=each.trace, scenario=each.name) for each in scenarios if each.trace
+    }
+    return finished(
+        replace(
+            run,
+            contracts=contracts,
+            totals=totals(contracts),
+            scenarios=scenarios,
+            traces=tuple(traces.values()),
+        )
+    )
