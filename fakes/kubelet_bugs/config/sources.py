@@ -52,9 +52,9 @@ class FirstOfAName(FileSource):
 
 @bug("MUT-CONFIG-11", breaks="CONFIG-11")
 class AsksAtOnce(ApiSource):
-    """The API server is asked for the pods of a node that it does not know."""
+    """The API server is asked for pods before it has answered for the node."""
 
-    async def _node_is_there(self) -> None:
+    async def _node_is_answered_for(self) -> None:
         return
 
 

@@ -12,6 +12,7 @@ from kubelet_reference.util.ports import ApiError, ApiServer, Clock, Random, Wat
 
 _LOG = logging.getLogger("kubelet_reference.config")
 _NODE_CHECK_SECONDS = 1.0
+_NOT_FOUND = 404
 _RETRY_SECONDS = 0.8
 _LONGEST_RETRY_SECONDS = 30.0
 
@@ -34,7 +35,7 @@ class ApiSource:
 
     async def run(self) -> NoReturn:
         """Follow the API server until cancelled."""
-        await self._node_is_there()
+        await self._node_is_answered_for()
         retry_seconds = _RETRY_SECONDS
         while True:
             try:
@@ -46,12 +47,14 @@ class ApiSource:
             await self._clock.sleep(self._random.jitter(retry_seconds, 1.0))
             retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
 
-    async def _node_is_there(self) -> None:
-        """Return once the node object can be read: before, it is unknown which pods it has (CONFIG-11)."""
+    async def _node_is_answered_for(self) -> None:
+        """Return once the API server has answered for the node, be it that there is none (CONFIG-11)."""
         while True:
             try:
                 await self._api.get_node(self._node_name)
-            except ApiError:
+            except ApiError as error:
+                if error.code == _NOT_FOUND:
+                    return
                 await self._clock.sleep(_NODE_CHECK_SECONDS)
             else:
                 return

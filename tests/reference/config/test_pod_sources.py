@@ -262,15 +262,16 @@ async def test_list_at_the_url_is_run_as_a_whole() -> None:
 
 
 @in_virtual_time
-async def test_pods_are_asked_for_once_the_node_is_there() -> None:
-    """The node object is looked for every second, and pods only after it was found (CONFIG-11)."""
+async def test_pods_are_asked_for_once_the_node_is_answered_for() -> None:
+    """The node is asked for every second, and pods only after an answer: that it is not there (CONFIG-11)."""
     world = World()
     world.api.pods["default", "web"] = a_pod(uid="1")
+    world.api.down = ApiError(500, "InternalError", "no answer")
 
     async with running(world.api_source().run()):
         assert await world.after(2.5) == []
         assert world.api.asked == ["node node-1"] * 3
-        world.api.nodes["node-1"] = a_node()
+        world.api.down = None
         assert await world.after(1) == [("ADD", ["web"])]
 
 

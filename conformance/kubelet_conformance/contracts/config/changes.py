@@ -131,27 +131,36 @@ def _grace_is_cut(pod: Pod, grace: int) -> Pattern:
     return pods.TERMINATION_ASKED.where(is_less)
 
 
-def _node_is_there(m: Moment) -> bool:
-    return isinstance(m.record, Fault) and not kubelet_view(m).node_gone
+def _node_is_answered_for(m: Moment) -> bool:
+    return isinstance(m.record, Fault) and not kubelet_view(m).node_unknown
+
+
+_NODE_RETRY = 60.0
+"""The longest wait between two lists of the node that fail, with its jitter (client-go reflector.go)."""
 
 
 class _Waits(Note):
-    """The present kubelet started while its node's object was missing, and the object is still missing."""
+    """The present kubelet started while requests for its node failed, and they still fail."""
 
     waits: bool = False
 
 
 @contract("CONFIG-11", on=kubelet("started"), needs=(CRI, PODS), versions=since("1.22"), clause="waits")
 def pods_are_asked_for_after_the_node(m: Moment) -> Findings:
-    """A kubelet that starts asks for the API server's pods once its node's object is there, not before."""
+    """A kubelet that starts asks for the API server's pods once that has answered for the node, not before.
+
+    That there is no such node is an answer.
+    """
     known = kubelet_view(m)
-    if not known.node_gone or known.api_away_t is not None or not any(map(_awaits, m.world.names.values())):
+    if not known.node_unknown or known.api_away_t is not None:
+        return None
+    if not any(map(_awaits, m.world.names.values())):
         return None
     return answered(
-        by=pods.FAULT.where(_node_is_there),
+        by=pods.FAULT.where(_node_is_answered_for),
         not_before=call("RunPodSandbox").where(lambda n: n.pod is not None and n.pod.source == "api"),
         whole_node=True,
-        text="the node's object is there before a pod of the API server is run",
+        text="the API server answers for the node before a pod of the API server is run",
     )
 
 
@@ -162,10 +171,10 @@ def _awaits(pod: Pod) -> bool:
 
 
 @pods_are_asked_for_after_the_node.clause("then", on=pods.FAULT)
-def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
-    """The API server's pods are run once the node's object is there."""
+def pods_are_run_once_the_node_is_known(m: Moment) -> Iterator[Finding]:
+    """The API server's pods are run once it has answered for the node."""
     note = m.node.note(_Waits)
-    if not note.waits or kubelet_view(m).node_gone:
+    if not note.waits or kubelet_view(m).node_unknown:
         return
     note.waits = False
     if not is_informed(m):
@@ -173,13 +182,14 @@ def pods_are_run_once_the_node_is_there(m: Moment) -> Iterator[Finding]:
     for pod in m.world.names.values():
         if _awaits(pod) and pod.termination is None and not pod.finished:
             fresh = pods.NewPod(pod.uid, pod.namespace, pod.name, pod.source)
-            yield pods.starts(fresh, 2 * REACTION, f"pod {pod.name} is started, the node being there,")
+            text = f"pod {pod.name} is started, the node being known,"
+            yield pods.starts(fresh, _NODE_RETRY + REACTION, text)
 
 
 @observer(on=kubelet("started"))
 def _node_is_looked_up(m: Moment) -> None:
-    """Record whether the node's object is there when the kubelet starts."""
-    m.node.note(_Waits).waits = kubelet_view(m).node_gone
+    """Record whether the node is answered for when the kubelet starts."""
+    m.node.note(_Waits).waits = kubelet_view(m).node_unknown
 
 
 @contract("CONFIG-16", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS))

@@ -17,7 +17,7 @@ def missing_folder_counts_as_seen(m: Moment) -> Iterator[Finding]:
     that no source has.
     """
     known = kubelet_view(m)
-    if not known.missing or known.api_away_t is not None or known.node_gone:
+    if not known.missing or known.api_away_t is not None or known.lacks_node:
         return
     for container in m.world.containers.values():
         pod = container.pod

@@ -280,7 +280,7 @@ def pod_that_comes_deleted_is_not_started(m: Moment) -> Iterator[Finding]:
     """A pod that is being terminated when a kubelet first sees it is not started: its object is deleted for
     good.
     """
-    if api_is_away(m) or kubelet_view(m).node_gone or not m.world.past_known:
+    if api_is_away(m) or kubelet_view(m).node_unknown or not m.world.past_known:
         return
     manifest, record = m.manifest, _record(m)
     if manifest is not None and record is not None:

@@ -514,7 +514,7 @@ def can_start_once_received(m: Moment, pod: NewPod) -> bool:
         return False
     if known.network_bad_t is not None and not manifest.spec.host_network:
         return False
-    if pod.source == "api" and (known.api_away_t is not None or known.node_gone):
+    if pod.source == "api" and (known.api_away_t is not None or known.node_unknown):
         return False
     if refusal_may_be_unseen(m, pod.source) or (pod.source != "api" and is_refused(m, manifest)):
         return False

@@ -140,7 +140,7 @@ def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
 @failed_sync_is_repeated.clause("resync", on=pods.API_BACK)
 def healthy_pod_is_looked_at_again(m: Moment) -> Iterator[Finding]:
     """A mirror pod that could not be made, which fails no sync, is made with the next one."""
-    if not m.node.kubelet_up or kubelet_view(m).node_gone:
+    if not m.node.kubelet_up or kubelet_view(m).lacks_node:
         return
     for pod in m.world.pods.values():
         runs = any(c.state == "running" for c in pod.every_container())

@@ -265,7 +265,7 @@ def addresses_are_those_of_the_sandbox(m: Moment, pod: Pod, spec: PodSpec, statu
     if not status.conditions or status.reason:
         return None
     # Without an API server, or an object of its node, a kubelet writes no hostIP.
-    knows_host = m.header.channels.api != "served" and not kubelet_view(m).node_gone
+    knows_host = m.header.channels.api != "served" and not kubelet_view(m).lacks_node
     has_host_ip = bool(status.host_ip) or not knows_host
     if not status.qos_class or not has_host_ip:
         return broken("qosClass is missing" if not status.qos_class else "hostIP is missing")

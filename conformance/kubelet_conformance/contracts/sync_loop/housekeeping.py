@@ -75,7 +75,7 @@ def retry_comes_when_it_is_due(m: Moment, pod: Pod, spec: PodSpec) -> Findings:
 def older_pod_comes_first(m: Moment) -> Iterator[Finding]:
     """Of pods that a kubelet first receives together and that ask for one host port, the oldest gets it."""
     known = kubelet_view(m)
-    if known.api_away_t is not None or known.node_gone:
+    if known.api_away_t is not None or known.lacks_node:
         return
     wanted = [pod for pod in m.world.names.values() if _is_new(pod)]
     for older in wanted:

@@ -32,7 +32,7 @@ def running_pods_are_admitted_again(m: Moment) -> Iterator[Finding]:
     """A kubelet that starts admits the pods that run already anew, the oldest first: one whose host port an
     older pod has claimed in the meantime is refused.
     """
-    if api_is_away(m) or kubelet_view(m).node_gone:
+    if api_is_away(m) or kubelet_view(m).lacks_node:
         return
     wanted = [pod for pod in m.world.pods.values() if _is_to_be_admitted(pod)]
     for pod in wanted:

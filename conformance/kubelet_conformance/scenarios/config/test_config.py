@@ -1,6 +1,7 @@
 """Sources of pods: what becomes of what they say, and of what they say wrongly."""
 
 import json
+from contextlib import ExitStack
 from typing import Any
 
 from kubelet_conformance.node import MANIFEST_URL, Node, container, pod, witness
@@ -103,14 +104,17 @@ async def test_last_pod_of_a_name_is_run(node: Node) -> None:
 
 
 @witness("CONFIG-11")
-async def test_pods_are_asked_for_once_the_node_is_there(node: Node) -> None:
-    """Pods are asked for when the node's own object is there, and not before."""
+async def test_pods_are_asked_for_once_the_node_is_known(node: Node) -> None:
+    """Pods are asked for when the API server has answered for the node, and not before."""
     await node.kubelet.kill()
-    with node.without_node_object():
+    fails = [f"{verb} nodes before 500" for verb in ("get", "list", "watch")]
+    with ExitStack() as faults:
+        for each in fails:
+            faults.enter_context(node.inject(each))
         web = node.want(pod())
         await node.kubelet.start()
         await node.wait(8)
-    await web.until_running("c1", within=8)
+    await web.until_running("c1", within=45)
 
 
 @witness("CONFIG-12", "LOOP-01", "LOOP-20")

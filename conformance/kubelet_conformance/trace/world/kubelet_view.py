@@ -40,6 +40,7 @@ _LONGEST_NAP = 5.0
 _API_SERVER = "the API server"
 _AWAY, _BACK = "the API server is away", "the API server is back"
 _NODE_GONE = "the node's object is missing"
+_ASKS_FOR_THE_NODE = "the API server: list nodes "
 _DISK_FAILS, _DISK_WORKS = "the disk fails at", "the disk works"
 
 
@@ -54,6 +55,8 @@ class KubeletView:
         """When it last came back."""
         self.node_gone = False
         """The node's own object is missing at the API server."""
+        self.node_unknown = False
+        """Requests for the node fail: a kubelet that starts does not learn what there is of it."""
         self.disk_fails = False
         """Some path of the disk cannot be used."""
         self.missing = ""
@@ -109,6 +112,11 @@ class KubeletView:
         """
         is_waiting = self._api_fails or not self.relisted or self.down_since(now) is not None
         return math.inf if is_waiting else max(t, self._held_up_until)
+
+    @property
+    def lacks_node(self) -> bool:
+        """The kubelet may not have its node's object."""
+        return self.node_gone or self.node_unknown
 
     def has_injected_fault(self, m: Moment) -> bool:
         """Whether a fault was injected into calls like this one since it began."""
@@ -208,6 +216,8 @@ class KubeletView:
             self.api_away_t = m.t
         elif what == _BACK and healed:
             self.api_away_t, self.api_back_t = None, m.t
+        elif what.startswith(_ASKS_FOR_THE_NODE):
+            self.node_unknown = not healed
         if not healed and not self._api_fails and m.t > self._held_up_until:
             self._api_failed_t = m.t
         self._api_fails = not healed

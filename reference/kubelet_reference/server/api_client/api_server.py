@@ -73,6 +73,8 @@ class HttpApiServer:
     async def get_node(self, name: str) -> Node:
         """This node's object as it was seen last."""
         found = self.node.get(name)
+        if found is None and not self.node.is_synced:
+            raise ApiError(0, "", f'nodes "{name}" not listed yet')
         if found is None:
             raise ApiError(NOT_FOUND, "NotFound", f'nodes "{name}" not found')
         return as_model(Node, found)

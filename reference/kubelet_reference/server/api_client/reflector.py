@@ -135,12 +135,17 @@ class Informer:
         """The object of this name as it was seen last."""
         return self._objects.get(name)
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether the first list was answered."""
+        return self._synced.is_set()
+
     async def synced(self, *, within: float) -> bool:
         """Wait for the first list, so long at most; whether it was answered."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._synced.wait()
-        return self._synced.is_set()
+        return self.is_synced
 
     async def run(self) -> NoReturn:
         """Follow the API server until cancelled; while it is away the copy stays as it is."""
