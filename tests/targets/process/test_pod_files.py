@@ -63,6 +63,7 @@ async def test_removal_is_told_of_what_is_above_all_that_went(tmp_path: Path) ->
     recorder, pods = Recorder(lambda: 0.0), tmp_path / "pods"
     volume = pods / "u1" / "volumes" / "kubernetes.io~empty-dir" / "data"
     volume.mkdir(parents=True)
+    (pods / "u1" / "volumes" / "file").touch()
     async with PodFiles(recorder, pods, Path("/")):
         call = recorder.call("RunPodSandbox", run_sandbox(tmp_path / "logs"))
         recorder.reply(call, cri.RunPodSandboxResponse(pod_sandbox_id="s1"))
@@ -70,6 +71,7 @@ async def test_removal_is_told_of_what_is_above_all_that_went(tmp_path: Path) ->
         volume.rmdir()
         recorder.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id="s1"))
         volume.parent.rmdir()
+        (pods / "u1" / "volumes" / "file").unlink()
         (pods / "u1" / "volumes").rmdir()
         (pods / "u1").rmdir()
         recorder.call("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id="s1"))

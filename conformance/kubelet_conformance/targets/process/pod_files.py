@@ -18,8 +18,7 @@ _TEXT_BYTES_MAX = 4096
 _POLL_SECONDS = 1.0
 _DATA_FOLDERS = ("", "volumes", "plugins")
 """What each pod has below its folder, and its folder itself."""
-_VOLUMES, _MESSAGES, _HOSTS = "volumes/*/*", "containers/*/*", "etc-hosts"
-_LOGS = "*/*"
+_HOSTS = "etc-hosts"
 
 
 class _Sight(NamedTuple):
@@ -119,14 +118,14 @@ class PodFiles:
         folder = self._root / self._pods.relative_to("/") / uid
         for name in _DATA_FOLDERS:
             yield _Sight(folder / name, is_told=True)
-        for path in folder.glob(_VOLUMES):
+        for path in _two_below(folder / "volumes"):
             yield _Sight(path, is_told=False)
-        for path in (folder / _HOSTS, *folder.glob(_MESSAGES)):
+        for path in (folder / _HOSTS, *_two_below(folder / "containers")):
             yield _Sight(path, is_told=True, is_file=True)
         if logs := self._logs.get(uid):
             logs = self._root / logs.relative_to("/")
             yield _Sight(logs, is_told=True)
-            for path in logs.glob(_LOGS):
+            for path in _two_below(logs):
                 yield _Sight(path, is_told=True, is_file=True)
 
     def _tell(self, sight: _Sight) -> None:
@@ -143,3 +142,16 @@ class PodFiles:
     def _name(self, path: Path) -> str:
         """The path as the kubelet has it."""
         return f"/{path.relative_to(self._root)}"
+
+
+def _two_below(folder: Path) -> list[Path]:
+    """What is in the folders of a folder."""
+    return [entry for below in _entries(folder) for entry in _entries(below)]
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder, nothing in one that has just gone: the kubelet does not wait."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
