@@ -216,7 +216,7 @@ def _missing(declared: Scenario, found: DryRun, budget: float, controls: frozens
         yield f"a scripted runtime: {', '.join(scripted) or 'one that breaks contracts'}"
     if not controls.issuperset(_SERVERS) and (found.servers or _OF_SERVERS & found.uses):
         yield "servers in its pods"
-    if any(use.startswith("machine.") for use in found.uses):
+    if any(use.startswith("machine.") for use in found.uses - {"machine.leave_file"}):
         yield "a machine that can be short of memory or disk, or shut down"
     by_digest = sorted(each for each in found.pulled if "@" in each)
     if is_real and by_digest:

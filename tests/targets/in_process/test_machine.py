@@ -1,11 +1,13 @@
 """The machine of a node in process: what it tells the kubelet, and the trace."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from kubelet_conformance.targets.controls import NotPossibleError
-from kubelet_conformance.targets.in_process.machine import Machine, NoMachine, allocatable, configuration
+from kubelet_conformance.targets.in_process.machine import Machine, allocatable, configuration
+from kubelet_conformance.targets.live.real_machine import RealMachine
 from kubelet_conformance.trace.format.recorder import Item, Recorder
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_reference.util.ports import Amount
@@ -84,9 +86,9 @@ def test_configuration_in_the_words_of_the_api() -> None:
     assert allocatable(Settings(cpu_millicores=500))["cpu"] == "500m"
 
 
-def test_real_machine_cannot_be_made_to_suffer() -> None:
-    """Where nobody has a hand on the machine, a scenario that needs that is injected."""
-    machine = NoMachine()
+def test_real_machine_cannot_be_made_to_suffer(tmp_path: Path) -> None:
+    """Where nobody has a hand on the machine, that is not possible; files can be left there."""
+    machine = RealMachine(tmp_path)
     with pytest.raises(NotPossibleError, match="nodefs"):
         machine.press("nodefs.available", "1Mi")
     with pytest.raises(NotPossibleError):
@@ -95,3 +97,6 @@ def test_real_machine_cannot_be_made_to_suffer() -> None:
         machine.use("uid", {"memory": "1Gi"})
     with pytest.raises(NotPossibleError, match="shut down"):
         machine.shut_down()
+    machine.leave_file("/var/log/pods/a/7.log")
+
+    assert (tmp_path / "var/log/pods/a/7.log").is_file()

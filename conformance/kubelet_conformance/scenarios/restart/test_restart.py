@@ -1,6 +1,6 @@
 """Restarts: which containers are run again, after what, under which number."""
 
-from kubelet_conformance.node import Node, container, exec_probe, pod, witness
+from kubelet_conformance.node import Node, PodHandle, container, exec_probe, pod, witness
 
 
 @witness("RESTART-05", "RESTART-13", "RESTART-17", "BACKOFF-01")
@@ -144,12 +144,18 @@ async def test_container_killed_for_memory_is_run_again(node: Node) -> None:
     await job.until_running("c1", attempt=1)
 
 
+def log_folder(node: Node, web: PodHandle) -> str:
+    """Where the runtime was told to keep the logs of the pod."""
+    made = (call for call in node.observations.of("RunPodSandbox") if call.pod_uid == web.uid)
+    return str(next(made).request.config.log_directory)
+
+
 @witness("RESTART-15")
 async def test_foreign_files_among_the_logs(node: Node) -> None:
     """A file that is no log of the container does not count for the number of the next instance."""
     web = await node.run()
-    node.target.machine.leave_file(f"/var/log/pods/default_web_{web.uid}/c1/old-7.log")
-    node.target.machine.leave_file(f"/var/log/pods/default_web_{web.uid}/c1/notes.txt")
+    for name in ("old-7.log", "notes.txt"):
+        node.target.machine.leave_file(f"{log_folder(node, web)}/c1/{name}")
     node.runtime.remove_container(web.container().id)
     await web.until_started("c1", attempt=1)
 
@@ -158,6 +164,6 @@ async def test_foreign_files_among_the_logs(node: Node) -> None:
 async def test_old_kubelets_take_foreign_files_for_logs(node: Node) -> None:
     """Up to 1.26 any name that ends in a number and log counts."""
     web = await node.run()
-    node.target.machine.leave_file(f"/var/log/pods/default_web_{web.uid}/c1/old-7.log")
+    node.target.machine.leave_file(f"{log_folder(node, web)}/c1/old-7.log")
     node.runtime.remove_container(web.container().id)
     await web.until_started("c1", attempt=8)

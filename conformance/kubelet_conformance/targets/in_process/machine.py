@@ -131,10 +131,6 @@ def _named(given: Mapping[str, str], prefix: str) -> dict[str, int]:
     return {name.removeprefix(prefix): whole(text) for name, text in given.items() if name.startswith(prefix)}
 
 
-class NoMachine(MachineControl):
-    """A machine whose measurements cannot be set."""
-
-
 def configuration(settings: Settings) -> dict[str, Any]:
     """What of pulls, evictions and the shutdown is set, as KubeletConfiguration has it."""
     usual = type(settings)()

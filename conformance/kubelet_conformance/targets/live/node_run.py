@@ -19,11 +19,11 @@ from kubelet_conformance.targets.controls import (
     Target,
 )
 from kubelet_conformance.targets.cri_endpoint import Endpoint
-from kubelet_conformance.targets.in_process.machine import NoMachine
 from kubelet_conformance.targets.kubelet_target.target import KubeletTarget
 from kubelet_conformance.targets.live.cri_control import CriRuntimeControl, RuntimeState
 from kubelet_conformance.targets.live.namespaces import Scope, is_of_another
 from kubelet_conformance.targets.live.private_runtimes import OwnContainerd, OwnFake, ScopedFakeControl
+from kubelet_conformance.targets.live.real_machine import RealMachine
 from kubelet_conformance.targets.live.recorded_tap import tapped
 from kubelet_conformance.targets.live.reference_node import ReferenceNode
 from kubelet_conformance.targets.live.scoped_controls import ScopedApi, ScopedManifests
@@ -143,8 +143,7 @@ class Life:
                     await watches_for_a_kubelet()
                 await stack.enter_async_context(self._node)
                 if self._around.fake is not None:
-                    root = self._node.root if isinstance(self._node, ProcessNode) else Path("/")
-                    self._around.fake.write_below(root)
+                    self._around.fake.write_below(self._root)
                 if self._watch is not None:
                     header = self._header()
                     self._recorder.follow(header, self._watch(header, self._owner))
@@ -185,6 +184,11 @@ class Life:
             settings=settings,
             know=self._router.know,
         )
+
+    @property
+    def _root(self) -> Path:
+        """Where this process finds the files that the kubelet sees."""
+        return self._node.root if isinstance(self._node, ProcessNode) else Path("/")
 
     # The acts.
 
@@ -257,7 +261,7 @@ class Life:
             api=cast("ApiControl", ScopedApi(self._node.api, scope, self._router, view)),
             manifests=manifests,
             kubelet=self._node.kubelet,
-            machine=NoMachine(),
+            machine=RealMachine(self._root),
             now=self.now,
             sleep=self._clock.sleep,
             namespace=scope.namespace,
