@@ -121,7 +121,8 @@ class LiveCampaign:
             self._live.prepare(map(self._scenario, drawn.values()), self._session.folder, trying.begin)
         finally:
             trying.clear()
-        self.check = self._session.check()
+        known = self._session.check().baseline
+        self.check = Check(self._contracts, None if known is None else known.anywhere())
         plan = self._live.plan
         plan.noun = "history", "histories"
         progress = Steps(len(plan.to_play), "histories played")

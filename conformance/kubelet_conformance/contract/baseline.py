@@ -78,6 +78,10 @@ class Baseline:
         self._kept: set[Deviation] = set()
         self._doubtful: set[Deviation] = set()
 
+    def anywhere(self) -> Baseline:
+        """The same deviations in whatever is played, of which none is stale: it may not have come up."""
+        return Baseline(self.path, (replace(each, scenario=None, sometimes=True) for each in self.deviations))
+
     @classmethod
     def read(cls, path: str, contracts: Mapping[str, Contract]) -> Baseline:
         """The baseline in a file, or the bundled one of this name, for these contracts by id.

@@ -22,7 +22,7 @@ _BACKING_OFF = frozenset(
 _WAITING_FOR_INITS = frozenset(
     {"PodInitializing", "CreateContainerError", "ErrImagePull", "ImageInspectError"}
 )
-"""Failures of an app container are reported until it is made, though init containers must run again first."""
+"""Failures of a container are reported until it is made, though init containers must run again before it."""
 _STAY_SECONDS = 20.0
 """For how long at most something that ends and begins again may be between two states; what is killed because
 its postStart hook fails has its grace besides.
@@ -203,7 +203,10 @@ def _of_containers(pod: _PodState, policy: str, *, starting: bool, ended_waits: 
     )
     if any(each.keeps_its_end(policy) for each in inits):
         return  # The status does not show anything as long as that runs.
+    held_up = False
     for each in (*inits, *apps):
+        each.waits_for_another = held_up or (initializing and not each.is_init)
+        held_up = held_up or (each.is_init and not each.is_sidecar and each.holds_up)
         if starting and each.may_be_starting:
             continue
         if not each.is_at_rest(policy, initializing=initializing, ended_waits=ended_waits):
@@ -269,9 +272,11 @@ class _Container:
         self._code: int = detail.get("exitCode", 0)
         self._started = bool(status.get("started"))
         self._runs = newest is not None and newest.state == "RUNNING"
-        self._is_init = self.name in kinds.inits
+        self.is_init = self.name in kinds.inits
         self._is_hooked = self.name in kinds.hooked
         self.is_sidecar = self.name in kinds.sidecars
+        self.waits_for_another = False
+        """An init container has to run before it."""
 
     @property
     def may_be_starting(self) -> bool:
@@ -304,7 +309,7 @@ class _Container:
         In a pod that does not always restart, what has ended well stays so at the API server (STATUS-10).
         """
         is_done = self._kind == "terminated" and self._code == 0
-        return is_done and self._is_init and not self.is_sidecar and policy != "Always"
+        return is_done and self.is_init and not self.is_sidecar and policy != "Always"
 
     def keeps_its_end(self, policy: str) -> bool:
         """It runs again, which cannot be reported."""
@@ -317,12 +322,12 @@ class _Container:
         if self._kind == "running":
             return True
         if self._kind == "waiting":
-            while_initializing = {"PodInitializing"} if self._is_init else _WAITING_FOR_INITS
+            while_initializing = _WAITING_FOR_INITS if self.waits_for_another else {"PodInitializing"}
             return self._reason in _BACKING_OFF or (initializing and self._reason in while_initializing)
         if self.is_sidecar and (policy == "Never" or (policy == "OnFailure" and self._code == 0)):
             # By the pod's policy it would not run again: then it is not reported as waiting (CSTAT-04).
             return True
-        if self._code == 0 and (self._is_init or policy != "Always"):
+        if self._code == 0 and (self.is_init or policy != "Always"):
             return True
         # What ended beside a sidecar that is down waits until that was started again.
         return policy == "Never" or initializing or ended_waits

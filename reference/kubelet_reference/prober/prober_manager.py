@@ -136,15 +136,17 @@ class Prober:
     def _is_unprobed(
         self, kind: ProbeKind, pod: Pod, shown: ContainerStatus, worker: ProbeWorker | None
     ) -> bool:
-        """Whether the container has no such probe, as far as the workers know.
+        """Whether the container has no such probe; readiness as far as the workers know.
 
-        A pod's first status after a restart of the kubelet is made before its workers are. Where the API is
-        asked instead (from 1.35), a guess there would be taken for what the last kubelet had found.
+        A pod's first status after a restart of the kubelet is made before its workers are. One that has yet
+        to start must not be taken for started there: its other probes would run. Where the API is asked
+        instead (from 1.35), a guess there would be taken for what the last kubelet had found.
         """
         tools = self._tools
         if worker is not None:
             return False
-        if not tools.behaviour.keeps_readiness or not is_older(shown, tools.began_wall):
+        is_known = tools.behaviour.keeps_readiness and is_older(shown, tools.began_wall)
+        if kind is not ProbeKind.STARTUP and not is_known:
             return True
         return all((one.name, of) != (shown.name, kind) for one, of in _probes(self.probed(pod)))
 

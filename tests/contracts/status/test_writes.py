@@ -82,6 +82,17 @@ def test_missing_pod_is_asked_for_when_it_changes(s: TraceBuilder, changes: int)
         s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
 
 
+@detects("STATUS-05", changes=(2, 0))
+def test_missing_pod_is_asked_for_when_another_changes(s: TraceBuilder, changes: int) -> None:
+    """STATUS-05: with the status of any pod each that was not written yet is tried once more."""
+    s.pod()
+    other = s.pod("other")
+    for _ in range(changes):
+        tell_status(s, other, "Running", [runs()])
+    for _ in range(7):
+        s.wait(0.2).record("api", verb="get", resource="pods", namespace="default", name="web", code=404)
+
+
 @pytest.mark.parametrize("without", ["time", "kubelet", "end", "stop", "housekeeping"])
 def test_what_was_never_forgotten_may_go_on(without: str) -> None:
     """STATUS-14: the kubelet had no time to forget, or was away meanwhile, or has not ended the pod yet."""

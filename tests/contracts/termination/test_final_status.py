@@ -81,6 +81,23 @@ def test_final_status_keeps_the_past(changed: dict[str, Any], verdict: Verdict) 
     assert s.judge("TERM-30").verdict is verdict
 
 
+@pytest.mark.parametrize(("died", "verdict"), [(True, KEPT), (False, BROKEN)])
+def test_address_of_a_sandbox_that_died_while_the_kubelet_was_away(*, died: bool, verdict: Verdict) -> None:
+    """TERM-30: to stop a dead sandbox once more does not tell a kubelet that starts its address."""
+    s, web, sandbox, c1 = running()
+    s.status(web, **PAST, **shown(None))
+    s.delete(web)
+    s.record("kubelet", op="killed")
+    if died:
+        s.exited(c1, 255)
+        s.sandbox_died(sandbox)
+    s.wait(5).record("kubelet", op="started")
+    s.stop_sandbox(sandbox)
+    s.status(web, **(PAST | shown(None) | {"podIP": ""}))
+
+    assert s.judge("TERM-30").verdict is verdict
+
+
 @detects("TERM-30", begin=lambda: running(source="file"), is_removed=(True, False))
 def test_restarts_of_a_static_pod_go_with_its_records(
     s: TraceBuilder, web: PodHandle, c1: ContainerHandle, *, is_removed: bool

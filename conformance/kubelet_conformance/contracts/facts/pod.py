@@ -314,7 +314,8 @@ def end_is_forgotten(pod: Pod, node: Node) -> bool:
     """
     if not pod.static or node.started_t is None or pod.status_t is None:
         return False
-    return pod.status_t < node.started_t and not at_its_end(pod)
+    by_decision = pod.status is not None and bool(pod.status.reason)
+    return pod.status_t < node.started_t and (by_decision or not at_its_end(pod))
 
 
 def worker_is_busy(pod: Pod) -> bool:

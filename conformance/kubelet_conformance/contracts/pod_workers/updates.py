@@ -127,7 +127,7 @@ def _is_alive(m: Moment) -> bool:
 @contract("WORK-15", on=failed("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS), clause="retry")
 def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
     """A sync that failed is repeated within 16 s, and a pod whose syncs go well has one every 90 s."""
-    if not _is_alive(m) or pod.static:
+    if not _is_alive(m) or pod.static or _is_not_made_again(m, pod):
         return None
     return answered(
         by=pods.starts_or_creates().either(call("StopPodSandbox")),
@@ -135,6 +135,11 @@ def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
         unless=pods.FAULT.either(pods.TERMINATION_ASKED).where(lambda n: n.pod is None or n.pod is pod),
         text=f"{m.call.rpc} of {pod.name} failed, and its sync comes again",
     )
+
+
+def _is_not_made_again(m: Moment, pod: Pod) -> bool:
+    """The container was killed for a change of it, and by the pod's policy what has ended so stays ended."""
+    return m.call.rpc == "CreateContainer" and pods.will_not_restart(pod, asked(m).metadata.name)
 
 
 @failed_sync_is_repeated.clause("resync", on=pods.API_BACK)

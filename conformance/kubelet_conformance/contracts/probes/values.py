@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kubelet_conformance.contract import Container, Finding, Moment, Note, Pod, PodStatus
+from kubelet_conformance.contract import Container, Finding, Moment, Note, Pattern, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
 from kubelet_conformance.contract.definition import Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, done, event, exited, status
@@ -93,14 +93,17 @@ def nothing_of_a_stopped_pod_is_probed(m: Moment) -> Iterator[Finding]:
     """The pod is being terminated, and its sandbox has been stopped."""
     pod = m.pod
     if pod is not None and pod.born and pod.termination is not None and m.sandbox is pod.sandbox:
-        yield from _is_not_probed(pod, since=m.t + _HANDOVER)
+        # A sync that goes on may run another sandbox.
+        runs_another = call("RunPodSandbox").where(lambda n: n.pod is pod)
+        yield from _is_not_probed(pod, since=m.t + _HANDOVER, unless=runs_another)
 
 
-def _is_not_probed(pod: Pod, since: float = 0) -> Iterator[Finding]:
+def _is_not_probed(pod: Pod, since: float = 0, unless: Pattern | None = None) -> Iterator[Finding]:
     for container in pod.every_container():
         for name, probe in probes.exec_probes(container).items():
             yield answered(
                 by=LIFE_ENDS.either(call("RemoveContainer").where(about(container))),
+                unless=unless,
                 not_before=probes.runs_probe(container, probe).where(lambda n: n.t > since),
                 whole_node=True,
                 text=f"container {container.name} is not probed for {name}",

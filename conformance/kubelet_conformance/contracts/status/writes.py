@@ -176,7 +176,7 @@ class _Missed(Note):
         default_factory=OrderedDict[tuple[str, str], deque[float]]
     )
     changes: deque[float] = field(default_factory=lambda: deque(maxlen=_MISSES_REMEMBERED))
-    """When containers started and ended: each makes a new status, which is written."""
+    """When statuses changed, or containers started and ended, which makes new ones."""
 
 
 @contract("STATUS-05", on=MISSED, needs=(EVERY_STATUS,))
@@ -198,7 +198,7 @@ def missing_pod_is_left_alone(m: Moment, write: ApiWrite) -> Findings:
     return broken(f"{write.name}, which is gone, {text}")
 
 
-@observer(on=done("StartContainer").either(exited()))
+@observer(on=done("StartContainer").either(exited(), status()))
 def _container_changes(m: Moment) -> None:
     """Record what makes new statuses; with any, each status that was not written yet is tried again."""
     m.node.note(_Missed).changes.append(m.t)

@@ -126,7 +126,7 @@ def final_status_keeps_the_past(m: Moment, pod: Pod, status: PodStatus) -> Findi
 
     A kubelet that starts knows no status of a static pod: its manifest has none. Nor does one that has
     forgotten a pod whose file is gone, where the mirror is gone too, or is reported late. The address of a
-    sandbox that was stopped before it started it does not know: it asks the runtime alone.
+    sandbox that was stopped, or died, before it started it does not know: it asks the runtime alone.
     """
     before = pod.status
     if before is None or not (pod.termination or status.terminal):
@@ -149,7 +149,7 @@ def _tells_its_address(sandbox: Sandbox, started_t: float) -> bool:
     """The runtime has reported, or reports, the sandbox's address to a kubelet that started then."""
     if sandbox.state == "removed":
         return False
-    ends = (sandbox.died_t, *(stop.end_t for stop in sandbox.stops))
+    ends = [sandbox.died_t] if sandbox.died_t is not None else [stop.end_t for stop in sandbox.stops]
     return sandbox.state == "ready" or any(end is not None and end >= started_t for end in ends)
 
 

@@ -277,12 +277,26 @@ def finished_pod_goes_quickly(m: Moment, pod: Pod) -> Findings:
     )
 
 
+class _FailedRuns(Note):
+    """How many times the sandbox of a pod could not be run, as far as the kubelet was told."""
+
+    count: int = 0
+
+
+@observer(on=failed("RunPodSandbox"))
+def _count_failed_run(_: Moment, pod: Pod) -> None:
+    """Count it: the runtime may have made the sandbox all the same."""
+    pod.note(_FailedRuns).count += 1
+
+
 @contract("TERM-24", on=pods.TERMINATION_ASKED, needs=(CRI, PODS))
 def pod_that_never_started_goes_without_stops(m: Moment, pod: Pod) -> Findings:
     """A deleted pod of which nothing was ever made goes without a stop of anything."""
     if not pod.born or pod.static or "deleted" in m.keys or not m.node.kubelet_up:
         return None
     if pod.termination is not None or not _has_no_work(pod) or informed_by(m, m.t) > m.t:
+        return None
+    if pod.note(_FailedRuns).count:
         return None
     # A forced deletion removes the object at once: the client does, and not the kubelet.
     return answered(
