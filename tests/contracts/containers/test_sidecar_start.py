@@ -1,5 +1,6 @@
 """SIDECAR contracts on the gate, on failing starts, on probes and on turns: kept and broken by traces."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -52,6 +53,16 @@ def test_sidecars_are_refused_without_the_gate(version: str, gates: dict[str, bo
 
     assert tell(right=True).judge("SIDECAR-01").verdict is Verdict.KEPT
     assert tell(right=False).judge("SIDECAR-01").verdict is Verdict.BROKEN
+
+
+@pytest.mark.parametrize(("begins", "waits", "breaks"), [(2, 12, False), (2, 14, True), (20, 6, True)])
+def test_refusal_may_wait_for_the_first_batch(begins: float, waits: float, *, breaks: bool) -> None:
+    """SIDECAR-01: only a kubelet that has just started holds the phase of a refused pod back."""
+    s = TraceBuilder("1.28")
+    web = s.wait(begins).pod(initContainers=[{"name": "s1", "image": "img:1", "restartPolicy": "Always"}])
+    s.wait(waits).status(web, "Failed", reason=FORBIDDEN, message="Pod was rejected")
+
+    assert bool(s.judge("SIDECAR-01").breaks) is breaks
 
 
 @pytest.mark.parametrize("version", ["1.28", "1.32"])
@@ -129,6 +140,33 @@ def test_ended_apps_do_not_prove_initialization(s: TraceBuilder, first: str, *, 
     elif first == "s2":
         s.create(web, again, "s2")
     s.run_container(web, again, "c1", attempt=1)
+
+
+def killing(s: TraceBuilder, web: PodHandle, names: Iterable[str]) -> None:
+    """The events of the kill of these containers, a moment after it has begun."""
+    for name in names:
+        fields = {"uid": web.uid, "type": "Normal", "reason": "Killing", "message": "", "count": 1}
+        s.wait(0.01).record("event", **fields, container=f"spec.containers{{{name}}}")
+
+
+@pytest.mark.parametrize(("late", "breaks"), [(False, False), (True, True)])
+def test_events_of_sidecars_do_not_wait_for_their_turn(*, late: bool, breaks: bool) -> None:
+    """SIDECAR-27: on wall time an event is posted beside the first stop, and not when the sidecar stops."""
+    s = TraceBuilder(clock="wall")
+    web, _, one = served(s)
+    s.wait(1).delete(web, 30)
+    first = s.begin("StopContainer", {"container_id": one["c1"].id, "timeout": "30"})
+    if not late:
+        killing(s, web, one)
+    s.wait(4).end("StopContainer", first, {})
+    s.exited(one["c1"], 0)
+    last = s.begin("StopContainer", {"container_id": one["s1"].id, "timeout": "26"})
+    if late:
+        killing(s, web, one)
+    s.wait(1).end("StopContainer", last, {})
+    s.exited(one["s1"], 0)
+
+    assert bool(s.judge("SIDECAR-27").breaks) is breaks
 
 
 @detects("SIDECAR-27", if_right=Verdict.NOT_EXERCISED, is_back=(True, False))

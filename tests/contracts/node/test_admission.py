@@ -39,6 +39,20 @@ def test_refused_pod_is_reported_and_left_alone(wrong: str) -> None:
     assert s.judge("ADMIT-02").verdict is (BROKEN if wrong else KEPT)
 
 
+@pytest.mark.parametrize(
+    ("clock", "wait", "breaks"), [("wall", 0.1, False), ("wall", 0.3, True), ("virtual", 0.1, True)]
+)
+def test_process_posts_the_event_beside_the_status(clock: str, wait: float, *, breaks: bool) -> None:
+    """ADMIT-02: on wall time the event may be later than the status by a moment."""
+    s = TraceBuilder(clock=clock)
+    web = s.pod()
+    s.status(web, "Failed", reason="OutOfcpu", message="Pod was rejected: too much")
+    event(s.wait(wait), web, "OutOfcpu", kind="Warning", message="Node didn't have enough resource: cpu")
+    s.wait(10).stop_here()
+
+    assert bool(s.judge("ADMIT-02").breaks) is breaks
+
+
 @detects("ADMIT-04", begin=lambda: running(ports=PORT[0]["ports"]), refuses=(True, False))
 def test_leaving_pod_still_counts(s: TraceBuilder, web: PodHandle, *, refuses: bool) -> None:
     """ADMIT-04: a pod that is being deleted has its port until it has ended."""

@@ -55,3 +55,20 @@ def test_starts_are_counted(started: int, errors: int, code: str, verdict: Verdi
     )
 
     assert s.judge("METRIC-02").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("clock", "looks", "wait", "breaks"),
+    [("wall", 1, 0.05, False), ("wall", 0, 0.05, True), ("wall", 1, 0.2, True), ("virtual", 1, 0.05, True)],
+)
+def test_try_that_has_just_begun_may_be_counted(clock: str, looks: int, wait: float, *, breaks: bool) -> None:
+    """METRIC-02: each image that was just looked for may be a try; on wall time the answer is read later."""
+    s = TraceBuilder(clock=clock)
+    web = s.pod()
+    s.run_container(web, s.run_sandbox(web))
+    s.wait(5)
+    for _ in range(looks):
+        s.call("ImageStatus", {"image": {"image": "img:1"}}, {})
+    s.wait(wait).record("metrics", values={f'{STARTED}{{container_type="container"}}': 2})
+
+    assert bool(s.judge("METRIC-02").breaks) is breaks

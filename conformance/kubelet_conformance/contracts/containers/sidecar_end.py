@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from kubelet_conformance.contract import Container, Exit, Finding, Moment, Note, Pod, PodStatus
 from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, PODS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, event, exited, pod_set
+from kubelet_conformance.contract.patterns import Pattern, call, done, event, exited, pod_set
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts import kills
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.pod import has_pre_stop
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
-from kubelet_conformance.contracts.facts.timing import REACTION, ROUNDING
+from kubelet_conformance.contracts.facts.timing import POSTED, REACTION, ROUNDING
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.trace.format.bodies import StopContainerRequest
@@ -301,10 +301,20 @@ def every_kill_has_its_event_at_once(m: Moment, pod: Pod) -> Iterator[Finding]:
                 by=event("Killing").where(pods.is_on(spec.name)),
                 within=REACTION,
                 unless=containers.exit_of(waiting).either(pod_set().where(pods.of(pod)).where(_is_desired)),
-                # A process posts its events beside what it does.
-                not_before=None if m.header.clock == "wall" else containers.stop_of(waiting),
+                not_before=_late_stop(m, pod, waiting),
                 text=f"a Killing event names sidecar {spec.name}",
             )
+
+
+def _late_stop(m: Moment, pod: Pod, waiting: Container) -> Pattern:
+    """The stop of a sidecar; a process posts its events beside what it does, but not after it."""
+    asked_t, is_wall = m.t, m.header.clock == "wall"
+
+    def is_late(n: Moment) -> bool:
+        stops = (stop.call.t for one in pod.every_container() for stop in one.stops)
+        return not is_wall or n.t - min((t for t in stops if t >= asked_t), default=n.t) > POSTED
+
+    return containers.stop_of(waiting).where(is_late)
 
 
 def _is_desired(m: Moment) -> bool:

@@ -12,10 +12,9 @@ from kubelet_conformance.contract.patterns import call, done, exited, failed, po
 from kubelet_conformance.contracts.facts import container as containers
 from kubelet_conformance.contracts.facts.backoff import restart_bound
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
-from kubelet_conformance.contracts.facts.kubelet import sees_a_ready_runtime
+from kubelet_conformance.contracts.facts.kubelet import final_phase_is_written, sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, new_pod, stop_asked
 from kubelet_conformance.contracts.facts.status import is_lost
-from kubelet_conformance.contracts.facts.timing import REACTION, STATUS_BATCH
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Manifest, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 
@@ -50,8 +49,7 @@ def refused_without_the_gate(m: Moment, manifest: Manifest) -> Findings:
 
     return answered(
         by=status().where(refused),
-        # A kubelet that starts holds a final phase back until it has synced all pods, and writes it then.
-        within=STATUS_BATCH + REACTION,
+        within=final_phase_is_written(m),
         unless=TERMINATION_ASKED.either(status().where(ends)),
         not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,

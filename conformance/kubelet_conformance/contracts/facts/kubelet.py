@@ -9,6 +9,7 @@ from kubelet_conformance.contract import Moment, Note
 from kubelet_conformance.contract.applicability import Version
 from kubelet_conformance.contract.definition import observer
 from kubelet_conformance.contract.patterns import kubelet
+from kubelet_conformance.contracts.facts.timing import REACTION, STATUS_BATCH
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 
@@ -53,3 +54,12 @@ def is_informed(m: Moment) -> bool:
 def api_is_away(m: Moment) -> bool:
     """The API server cannot be reached."""
     return kubelet_view(m).api_away_t is not None
+
+
+def final_phase_is_written(m: Moment) -> float:
+    """Within how many seconds the final phase is written of a pod that is refused now.
+
+    A kubelet that starts holds it back until housekeeping has synced all pods, and its first batch writes it.
+    """
+    started_t = m.node.started_t
+    return REACTION + (0.0 if started_t is None else max(0.0, started_t + STATUS_BATCH - m.t))

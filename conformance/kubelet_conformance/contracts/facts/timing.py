@@ -28,6 +28,8 @@ GC_PERIOD = 60.0
 """Container garbage collection (kubelet.go)."""
 API_POLL = 0.2
 """How late a sampled record of the API may be."""
+POSTED = 0.2
+"""How late an event may be that a process posts beside what it does (measured: 3 ms)."""
 POLLED = 1.0
 """How much later than it was so something may be recorded that is read from time to time."""
 STOP_SLACK = 2.0

@@ -14,10 +14,10 @@ from kubelet_conformance.contract.applicability import CRI, EVERY_EVENT, EVERY_S
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, deleted, event, kubelet, pod_set, status
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.kubelet import api_is_away
+from kubelet_conformance.contracts.facts.kubelet import api_is_away, final_phase_is_written
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN
-from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, REACTION, RETRY, STATUS_BATCH
+from kubelet_conformance.contracts.facts.timing import HOUSEKEEPING, POSTED, REACTION, RETRY, STATUS_BATCH
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.records import Event, PodChange
 from kubelet_conformance.trace.world.disruption import REFUSALS
@@ -87,7 +87,7 @@ def refused_pod_is_reported_and_left_alone(m: Moment, pod: Pod, status: PodStatu
     if status.reason not in warned:
         yield answered(
             by=event(status.reason).where(_is_a_warning),
-            within=REACTION,
+            within=POSTED if m.header.clock == "wall" else 0.0,
             text=f"a Warning event says that {pod.name} is refused with {status.reason}",
         )
     if not status.message.startswith("Pod"):
@@ -113,7 +113,7 @@ def refused_pod_is_failed(m: Moment, pod: Pod, event: Event) -> Findings:
         return None
     return answered(
         by=FINISHED,
-        within=STATUS_BATCH + REACTION,
+        within=final_phase_is_written(m),
         unless=pods.FAULT.either(pods.TERMINATION_ASKED),
         text=f"pod {pod.name}, which is refused, is Failed",
     )
@@ -175,14 +175,13 @@ def _taken_by(m: Moment, *, leaving: bool) -> Pod | None:
     return None
 
 
-def _is_refused(pod: pods.NewPod, holder: Pod) -> Finding:
+def _is_refused(m: Moment, pod: pods.NewPod, holder: Pod) -> Finding:
     def is_its_refusal(n: Moment) -> bool:
         return n.status is not None and n.status.phase == "Failed" and pod.is_about(n)
 
     return answered(
         by=status().where(is_its_refusal),
-        # What was withheld at first comes with the next batch.
-        within=STATUS_BATCH + REACTION,
+        within=final_phase_is_written(m),
         unless=pods.FAULT.either(pods.TERMINATION_ASKED.where(pod.is_about)),
         not_before=call("RunPodSandbox").where(pod.asked),
         whole_node=True,
@@ -206,7 +205,7 @@ def leaving_pod_still_counts(m: Moment) -> Findings:
     pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=True)
     if pod is None or holder is None or holder.termination is None or holder.termination.cause != "deleted":
         return None
-    return _is_refused(pod, holder)
+    return _is_refused(m, pod, holder)
 
 
 class _Sizes(Note):
@@ -273,7 +272,7 @@ def _size_is_reported(m: Moment) -> None:
 def newer_pod_does_not_get_the_port(m: Moment) -> Findings:
     """Of two pods that ask for one host port the newer is refused."""
     pod, holder = _asks_for_a_port(m), _taken_by(m, leaving=False)
-    return None if pod is None or holder is None else _is_refused(pod, holder)
+    return None if pod is None or holder is None else _is_refused(m, pod, holder)
 
 
 @contract("ADMIT-10", on=pod_set(), needs=(CRI, PODS, EVERY_STATUS), versions=since("1.28"))

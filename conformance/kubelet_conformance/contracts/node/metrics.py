@@ -1,8 +1,7 @@
 """METRIC: the kubelet's counters, compared with the calls of the trace."""
 
-import math
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 
 from kubelet_conformance.contract import Finding, Moment, Pattern
@@ -49,8 +48,8 @@ class _Counted:
         """Containers that could not be made or started, by type."""
         self.ran: Counter[str] = Counter()
         """Containers that were started, by type."""
-        self.looked_t = -math.inf
-        """When an image was last looked for, which each try begins with."""
+        self.looked: deque[float] = deque(maxlen=100)
+        """When images were looked for lately, which each try begins with."""
 
 
 def _samples(m: Moment, name: str) -> Iterator[tuple[dict[str, str], float]]:
@@ -128,11 +127,11 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
     # What is tried just now may be pulling its image, be made, be started, or run its hook.
     going = any(pod.calls_open for pod in m.world.pods.values())
     # A process's answer is read a moment after it was written, and a refused pull has no call of its own.
-    going |= m.header.clock == "wall" and m.t - counted.looked_t <= _ANSWER_SECONDS
+    late = sum(m.t - t <= _ANSWER_SECONDS for t in counted.looked) if m.header.clock == "wall" else 0
     if started < tried or errors < missed:
         reported = f"{started:g} {kind} started and {errors:g} failed by the metrics"
         yield broken(f"{reported}, at least {tried} and {missed} by the calls")
-    elif started - errors > ran and not going:
+    elif started - errors > ran + late and not going:
         yield broken(f"{started - errors:g} {kind} started well by the metrics, {ran} by the calls")
     else:
         yield KEPT
@@ -140,7 +139,7 @@ def _of_type(m: Moment, kind: str) -> Iterator[Finding]:
 
 @observer(on=done("ImageStatus"))
 def _image_is_looked_for(m: Moment) -> None:
-    m.node.note(_Counted).looked_t = m.t
+    m.node.note(_Counted).looked.append(m.t)
 
 
 @observer(
