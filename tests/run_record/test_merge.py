@@ -1,5 +1,6 @@
 """Records of parts of a run are joined to that of the whole."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,69 @@ def test_parts_of_different_runs_are_refused(
     assert in_process(capsys, "merge", "one", "--output", "one").err.startswith(
         "error: one: is one of the records"
     )
+
+
+@pytest.mark.slow
+def test_parts_of_a_run_are_the_whole(run: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each part plays its share of the scenarios; together they have the verdicts of one run of all."""
+    whole = run("SANDBOX-0*", "INIT-01", "--require-exercised", "--record", "whole")
+    parts = [
+        run(
+            "SANDBOX-0*", "INIT-01", "--require-exercised", "--shard", f"{part}/3", "--record", f"part-{part}"
+        )
+        for part in (1, 2, 3)
+    ]
+    joined = in_process(capsys, "merge", "part-1", "part-2", "part-3", "--output", "joined")
+    shown = in_process(capsys, "report", "joined")
+    with opened("whole") as one, opened("joined") as other:
+        played = [{each.name for each in record.run.scenarios} for record in (one, other)]
+        verdicts = [[(each.id, each.verdict) for each in record.run.contracts] for record in (one, other)]
+        sizes = len(one.run.scenarios), len(other.run.scenarios)
+
+    assert (whole.code, [each.code for each in parts], joined.code, shown.code) == (0, [0, 0, 0], 0, 0)
+    assert played[0] == played[1]
+    assert verdicts[0] == verdicts[1]
+    assert sizes[0] == sizes[1]
+
+
+def test_missing_part_leaves_the_run_unfinished(run: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """A part that is missing is named, and the joined run is not finished; none may be given twice."""
+    chosen = ("--scenario", "sandbox.*", "--shard")
+    for part in ("1", "3"):
+        run(*chosen, f"{part}/9", "--record", f"part-{part}")
+    run(*chosen, "2/8", "--record", "other")
+    joined = in_process(capsys, "merge", "part-1", "part-3", "--output", "joined")
+    twice = in_process(capsys, "merge", "part-1", "part-1", "--output", "twice")
+    mixed = in_process(capsys, "merge", "part-1", "other", "--output", "mixed")
+    shown = in_process(capsys, "report", "joined")
+
+    missing = ", ".join(f"{part}/9" for part in (2, 4, 5, 6, 7, 8, 9))
+    assert joined.err == f"note: without the parts {missing} the run is unfinished\n"
+    assert (joined.code, shown.code) == (0, 130)
+    assert "a part is missing" in shown.out
+    assert twice.err == "error: part-1: is part 1/9, as part-1 is: give each part once\n"
+    assert mixed.err == (
+        "error: other: its number of parts is 8, that of part-1 is 9: join parts of one run\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("SANDBOX-02", "--shard", "3/900"),
+            r"--shard 3/900: \d+ scenarios make no 900 parts; give N as \d+ at most",
+        ),
+        (
+            ("--histories", "120", "--shard", "1/4"),
+            r"--shard 1/4: 50 histories are drawn together, so 120 of them make 3 parts at most",
+        ),
+        (("--shard", "0/4"), r"0/4 is no part of a run: expected 1/4, 2/4"),
+    ],
+)
+def test_more_parts_than_there_is_are_refused(run: Runs, arguments: tuple[str, ...], message: str) -> None:
+    """A part that would play nothing is an error that says how many parts there can be."""
+    ended = run(*arguments)
+
+    assert ended.code == 2
+    assert re.search(message, ended.err)

@@ -18,6 +18,7 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
 from kubelet_conformance.histories.history import kept_in, read
 from kubelet_conformance.histories.play import NOT_CONVERGED
+from kubelet_conformance.histories.search import CHUNK
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.output import complain
@@ -122,6 +123,7 @@ def _played(options: Options, request: HistoriesRequest, campaign: Campaign | Li
         Kind.HISTORIES,
         Scoring(options.strict, options.require_exercised),
         left_out=campaign.left_out,
+        shard=options.part,
         histories=campaign.played,
         repeated=campaign.repeated,
         found=tuple(campaign.found),
@@ -167,6 +169,12 @@ def _wish(given: dict[str, Any]) -> HistoriesRequest:
     except OSError as error:
         raise click.ClickException(f"{error.filename}: cannot be read: {error.strerror}") from None
     part, parts = given["shard"] or (1, 1)
+    most = -(-(given["histories"] or 0) // CHUNK)
+    if most and parts > most:
+        raise click.UsageError(
+            f"--shard {part}/{parts}: {CHUNK} histories are drawn together, so {given['histories']} of them "
+            f"make {most} parts at most"
+        )
     # Kept histories are played once, in the first part.
     return HistoriesRequest(
         given["histories"] or 0, given["seed"], part, parts, kept if part == 1 or named else ()

@@ -1,5 +1,6 @@
 """The options that several commands take, and the types of their values."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -51,10 +52,13 @@ class _Part(click.ParamType[tuple[int, int]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
         """The number of the part, from 1, and that of all."""
-        part, _, parts = str(value).partition("/")
-        if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-            self.fail(f"{value} is no part of a run: expected 1/4, 2/4 ...", param, ctx)
-        return int(part), int(parts)
+        # Late: the plugin imports pytest, which no other command needs.
+        from kubelet_conformance.plugin.arguments import part_of  # noqa: PLC0415
+
+        try:
+            return part_of(str(value))
+        except ArgumentTypeError as error:
+            self.fail(str(error), param, ctx)
 
 
 VERSION = _VersionType()

@@ -1,5 +1,6 @@
 """The plugin's options; this module imports pytest alone, since every pytest on the machine loads it."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,17 @@ CONCURRENCY = 8
 pods of the node together."""
 
 
+def part_of(text: str) -> tuple[int, int]:
+    """The part of a run that a text such as 2/5 names: its number, from 1, and that of all parts.
+
+    Raises argparse's error for a text that names none.
+    """
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise ArgumentTypeError(f"{text} is no part of a run: expected 1/4, 2/4 ...")
+    return int(part), int(parts)
+
+
 _REAL = "on a real runtime, "
 _FLAG: dict[str, Any] = {"action": "store_true"}
 ARGUMENTS: Mapping[str, dict[str, Any]] = {
@@ -26,6 +38,7 @@ ARGUMENTS: Mapping[str, dict[str, Any]] = {
     "seed": {"type": int, "default": 0, "help": "the seed of all chance"},
     "contract": {"action": "append", "help": "play and judge only these ids or globs"},
     "scenario": {"action": "append", "help": "play these names or globs only"},
+    "shard": {"type": part_of, "metavar": "I/N", "help": "play only the I-th of N parts of the scenarios"},
     "level": {"choices": ("must", "should", "may"), "help": "judge only this level"},
     "strict": {**_FLAG, "help": "fail on a broken SHOULD too"},
     "require-exercised": {**_FLAG, "help": "fail on a contract that was not exercised"},

@@ -108,6 +108,20 @@ class Scenarios:
         if dropped:
             config.hook.pytest_deselected(items=dropped)
             items[:] = [item for item in items if item not in dropped]
+        if options.shard is not None:
+            self._share_out(items, *options.shard)
+
+    def _share_out(self, items: list[pytest.Item], part: int, parts: int) -> None:
+        """Keep every N-th scenario; other tests are left alone."""
+        scenarios = [item for item in items if is_scenario(item)]
+        if parts > len(scenarios):
+            self._refuse(
+                f"--shard {part}/{parts}: {len(scenarios)} scenarios make no {parts} parts; "
+                f"give N as {len(scenarios)} at most"
+            )
+        of_others = [item for number, item in enumerate(scenarios) if number % parts != part - 1]
+        self._config.hook.pytest_deselected(items=of_others)
+        items[:] = [item for item in items if item not in of_others]
 
     def _refuse_unknown(self, patterns: tuple[str, ...]) -> None:
         names = [each.name for each in self._named.values()]

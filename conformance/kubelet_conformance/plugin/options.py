@@ -36,6 +36,7 @@ class Options:
     choice: Choice
     ids: tuple[str, ...]
     scenarios: tuple[str, ...]
+    shard: tuple[int, int] | None
     level: str | None
     strict: bool
     require_exercised: bool
@@ -64,7 +65,7 @@ class Options:
         chosen = ("kubelet", "runtime", "kubernetes", "seed", "kill_foreign_pods")
         gates, config = tuple(values.get("gates") or ()), values.get("config") or ""
         then = values.get("then_kubelet") or ""
-        same = ("level", "strict", "require_exercised", "record", "baseline")
+        same = ("shard", "level", "strict", "require_exercised", "record", "baseline")
         flags = (*same, "write_baseline", "quick", "fail_fast")
         return cls(
             choice=Choice(
@@ -80,6 +81,11 @@ class Options:
             invocation=invocation,
             **{name: values[name] for name in flags},
         )
+
+    @property
+    def part(self) -> str:
+        """The part of the whole that is played, such as 2/5; empty for all."""
+        return "" if self.shard is None else f"{self.shard[0]}/{self.shard[1]}"
 
     def contracts(self) -> list[Contract]:
         """What is judged; raises OptionsError for an id that is unknown or that no contract judges."""
@@ -120,7 +126,7 @@ class Options:
         scenarios = [f"{prefix}scenario={name}" for name in self.scenarios]
         named = ("strict", "require_exercised", "quick", "fail_fast")
         flags = {name.replace("_", "-"): getattr(self, name) for name in named}
-        texts = {"level": self.level, "baseline": self.baseline}
+        texts = {"shard": self.part or None, "level": self.level, "baseline": self.baseline}
         return [
             *scenarios,
             *self._chosen(prefix),

@@ -150,7 +150,7 @@ class Session:
         scenarios = sorted(self.played, key=lambda played: played.place)
         check = self.check()
         not_played = self._not_played()
-        check.is_partial = bool(options.ids or options.scenarios or not_played)
+        check.is_partial = bool(options.ids or options.scenarios or options.shard or not_played)
         lives = [played.judged for played in scenarios] if self.live is None else self.live.lives
         for judged in lives:
             check.add(judged)
@@ -169,6 +169,7 @@ class Session:
             options,
             scoring=Scoring(options.strict, options.require_exercised),
             chosen=options.scenarios,
+            shard=options.part,
             left_out=() if self.live is None else tuple(self.live.left_out),
             not_played=not_played,
             interrupted=self.interrupted,

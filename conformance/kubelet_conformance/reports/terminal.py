@@ -87,7 +87,9 @@ class TerminalReport:
         if run.histories is not None and run.histories.repeated:
             self._line(f"Not played again: {run.histories.repeated} that were drawn more than once.")
         if run.ended is Ended.UNFINISHED:
-            self._line("Unfinished: the run is not over, or its process was ended.", "bold red")
+            self._line(
+                "Unfinished: the run is not over, its process was ended, or a part is missing.", "bold red"
+            )
         if run.kind is Kind.CHECK:
             self._judged_otherwise()
 

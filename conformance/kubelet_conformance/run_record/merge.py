@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kubelet_conformance.run_record.changes import free_name, with_traces
 from kubelet_conformance.run_record.merging import joined_runs
-from kubelet_conformance.run_record.model import Run
+from kubelet_conformance.run_record.model import Ended, Run
 from kubelet_conformance.run_record.record import TRACES, Record
 from kubelet_conformance.run_record.results import finished
 from kubelet_conformance.run_record.writer import RecordError, RecordWriter
@@ -20,9 +20,30 @@ def merged(parts: Sequence[Record], writer: RecordWriter, command: tuple[str, ..
     Raises RecordError for parts that are not of the same suite, kind and target.
     """
     _check_alike(parts)
+    missing = missing_parts(parts)
     taken: set[str] = set()
     runs = [_copied(part, writer, taken) for part in parts]
-    return finished(replace(joined_runs(runs), command=command))
+    whole = replace(joined_runs(runs), command=command, shard="")
+    return finished(replace(whole, ended=Ended.UNFINISHED) if missing else whole)
+
+
+def missing_parts(parts: Sequence[Record]) -> list[str]:
+    """The parts that these leave out of the run that they are of, such as 2/5; raises for one given twice."""
+    given: dict[str, str] = {}
+    for part in parts:
+        shard = part.run.shard
+        if shard in given:
+            raise RecordError(f"{part.name}: is part {shard}, as {given[shard]} is: give each part once")
+        if shard:
+            given[shard] = str(part.name)
+    count = _count(parts[0].run)
+    every = [f"{number}/{count}" for number in range(1, count + 1)]
+    return [each for each in every if each not in given]
+
+
+def _count(run: Run) -> int:
+    """Of how many parts it is one; 0 for a run that was not shared out."""
+    return int(run.shard.partition("/")[2] or 0)
 
 
 def _check_alike(parts: Sequence[Record]) -> None:
@@ -42,6 +63,7 @@ def _compared(one: Run, other: Run) -> Iterator[tuple[str, object, object]]:
         yield name, getattr(one, name), getattr(other, name)
     for name in one.target.__struct_fields__:
         yield f"target.{name}", getattr(one.target, name), getattr(other.target, name)
+    yield "number of parts", _count(one), _count(other)
 
 
 def _copied(part: Record, writer: RecordWriter, taken: set[str]) -> Run:

@@ -96,8 +96,9 @@ class PlayedRun:
     """A whole run: its target, its scenarios, and the verdicts over all their traces.
 
     One that was `interrupted` has what was over by then. `chosen` are the scenarios that were asked for;
-    `not_played` is what an option kept from being played; `found` are the histories that broke something, of
-    so many `histories`, and `repeated` were drawn again and not played again.
+    `shard` is the part that it is of a run in several; `not_played` is what an option kept from being
+    played; `found` are the histories that broke something, of so many `histories`, and `repeated` were drawn
+    again and not played again.
     """
 
     check: Check
@@ -107,6 +108,7 @@ class PlayedRun:
     kind: Kind = Kind.RUN
     scoring: Scoring = _USUAL
     chosen: tuple[str, ...] = ()
+    shard: str = ""
     left_out: tuple[LeftOut, ...] = ()
     not_played: NotPlayed | None = None
     interrupted: bool = False
@@ -132,6 +134,7 @@ class PlayedRun:
                 run,
                 ended=Ended.INTERRUPTED if self.interrupted else Ended.COMPLETE,
                 chosen=self.chosen,
+                shard=self.shard,
                 scenarios=tuple(scenario_result(played, self.check) for played in self.scenarios),
                 not_applicable=self.left_out,
                 not_played=self.not_played,

@@ -8,7 +8,7 @@ import click
 from kubelet_conformance.cli.options import ending
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.run_record.conclusion import Exit
-from kubelet_conformance.run_record.merge import merged
+from kubelet_conformance.run_record.merge import merged, missing_parts
 from kubelet_conformance.run_record.reader import opened
 from kubelet_conformance.run_record.writer import RecordError, RecordWriter
 
@@ -31,9 +31,12 @@ def merge(records: tuple[str, ...], output: str) -> int:
     with ExitStack() as open_records:
         parts = [open_records.enter_context(opened(each)) for each in records]
         with closing(RecordWriter(output)) as writer:
+            missing = missing_parts(parts)
             whole = writer.finish(merged(parts, writer, ("kubelet-conformance", "merge", *records)))
             if writer.problem:
                 complain(writer.problem)
                 return Exit.BAD_INPUT
+    if missing:
+        complain(f"without the parts {', '.join(missing)} the run is unfinished", note=True)
     click.echo(f"{output}: {len(records)} records with {len(whole.run.traces)} traces")
     return Exit.OK

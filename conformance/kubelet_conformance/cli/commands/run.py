@@ -35,12 +35,13 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         "kubernetes",
         "scenario",
         "seed",
+        "shard",
         "repeat",
     ),
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
     "What is written": ("form", "output", "reports", "record", "write_baseline", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
-    "Generated histories": ("histories", "shard", "history", "histories_folder"),
+    "Generated histories": ("histories", "history", "histories_folder"),
 }
 """The options by what they are about, in the order of the help."""
 
@@ -61,7 +62,7 @@ class _InGroups(click.Command):
 
 _PLAYING = (sys.executable, "-P", "-m", "kubelet_conformance.cli.pytest_process")
 """With -P: a module in the user's folder must not stand in for one of ours."""
-_OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
+_OF_HISTORIES = frozenset({"histories", "history", "histories_folder"})
 
 
 @click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
@@ -143,7 +144,7 @@ _OF_HISTORIES = frozenset({"histories", "shard", "history", "histories_folder"})
     metavar="N",
     help="Run N histories of random pods, actions and faults, made from --seed, instead of the scenarios.",
 )
-@click.option("--shard", type=PART, metavar="I/N", help="Run only the I-th of N parts of the histories.")
+@click.option("--shard", type=PART, metavar="I/N", help="Run only the I-th of N parts.")
 @click.option("--history", metavar="FILE", multiple=True, help="Run this kept history; may be repeated.")
 @click.option(
     "--histories-folder",
@@ -177,6 +178,8 @@ def run(
         from kubelet_conformance.cli.histories import play_histories  # noqa: PLC0415
 
         return play_histories(given)
+    if options["shard"] is not None:
+        given["shard"] = "/".join(map(str, cast("tuple[int, int]", options["shard"])))
     if options["repeat"] is not None:
         if form not in {"terminal", "json"} or reports:
             raise click.UsageError(
