@@ -5,14 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 from lines import HEADER, end, trace
 from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.baseline import Baseline, Deviation, clause_names
 from kubelet_conformance.contract.checking import Check, judge_file
+from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.forms import FORMS, in_form
+from kubelet_conformance.reports.markdown import BYTES_MAX
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.model import Target
 from kubelet_conformance.run_record.played_run import Played, PlayedRun
@@ -183,3 +186,54 @@ def test_gravest_end_counts() -> None:
     order = [Exit.INTERNAL_ERROR, Exit.BAD_INPUT, Exit.FAILED, Exit.INCONCLUSIVE, Exit.OK]
 
     assert [gravest(*order[number:]) for number in range(len(order))] == order
+
+
+def test_junit_leaves_out_what_chosen_scenarios_do_not_exercise(broken: Path) -> None:
+    """Where scenarios were chosen, contracts that these do not exercise are no test cases."""
+    whole = run_of(judged(broken, "two"))
+    chosen = replace(whole, run=msgspec.structs.replace(whole.run, chosen=("two",)))
+
+    assert [counts(suites(each)[""])[0] for each in (whole, chosen)] == ["2", "1"]
+
+
+def test_junit_shares_the_time_of_scenarios(broken: Path) -> None:
+    """A scenario's time is that of the contracts that it exercised, and the sum is the time of all."""
+    contracts = "SANDBOX-04 SANDBOX-01 INIT-01"
+    run = run_of(replace(judged(broken, "two", contracts), seconds=3.0), contracts=contracts)
+    root = suites(run)[""]
+    times = {str(case.get("name")): float(case.get("time", 0)) for case in root.iter("testcase")}
+
+    assert times == {"SANDBOX-01": 1.5, "SANDBOX-04": 1.5, "INIT-01": 0.0}
+
+
+def test_markdown_fits_a_job_summary(broken: Path) -> None:
+    """However much is broken, a job summary takes the report; what is left out is said."""
+    text = "x" * 200
+    ended = [judged(broken, f"two-{number}", failed=f"{number}\n{text}") for number in range(6000)]
+    report = in_form("markdown", run_of(*ended), to_file=True)
+
+    assert len(report.encode()) <= BYTES_MAX
+    assert report.endswith("`--format json` has it.\n")
+    assert report.count("```") % 2 == 0
+
+
+def test_markdown_folds_many_breaks(broken: Path) -> None:
+    """A few broken contracts are open; of many each is folded, with its rule in sight."""
+    every = " ".join(each for each in every_contract() if each.startswith("SANDBOX-"))
+    run = run_of(judged(broken, "two", every), contracts=every)
+    many = tuple(msgspec.structs.replace(each, verdict=Verdict.BROKEN) for each in run.run.contracts)
+    worse = replace(run, run=msgspec.structs.replace(run.run, contracts=many))
+    folded = in_form("markdown", worse, to_file=True)
+
+    assert "<details>" not in in_form("markdown", run, to_file=True)
+    assert folded.count("<details><summary><b>SANDBOX-") == len(many) == folded.count("</details>")
+
+
+@pytest.mark.parametrize(("name", "colour"), [("broken", "#c62828"), ("idle", "#8a6100")])
+def test_badge_tells_what_is_kept(request: pytest.FixtureRequest, name: str, colour: str) -> None:
+    """The badge counts what was exercised, and its colour is that of the end."""
+    badge = in_form("badge", run_of(judged(request.getfixturevalue(name), name)), to_file=True)
+    root = ET.fromstring(badge)  # noqa: S314 - made here
+
+    assert root.findtext("{*}title") == f"k: 0 of {int(name == 'broken')} kept"
+    assert colour in badge

@@ -27,7 +27,7 @@ def as_markdown(record: Record) -> str:
     """
     parts = ["\n".join(each) + "\n" for each in _parts(record)]
     sizes = [len(each.encode("utf-8", "backslashreplace")) for each in parts]
-    note = "\nThe rest is left out, as a job summary takes no more; `--format html` or `json` has it.\n"
+    note = "\nThe rest is left out, as a job summary takes no more; `--format json` has it.\n"
     room = BYTES_MAX - len(note)
     if sum(sizes) <= BYTES_MAX:
         return "".join(parts)
