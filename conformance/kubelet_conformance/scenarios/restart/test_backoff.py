@@ -83,7 +83,12 @@ async def test_pod_of_the_same_name_begins_anew(node: Node) -> None:
     await again.until_running("c1", attempt=1, within=30)
 
 
-@witness("BACKOFF-11", kubernetes=(1, 35), max_container_restart_period=2)
+@witness(
+    "BACKOFF-11",
+    kubernetes=(1, 32),
+    max_container_restart_period=2,
+    feature_gates={"KubeletCrashLoopBackOffMax": True},
+)
 async def test_delays_are_no_longer_than_configured(node: Node) -> None:
     """On a node that allows two seconds a container that keeps ending waits so long, and no longer."""
     web = node.want(pod(container("c1", "exit 1 1")))

@@ -79,7 +79,7 @@ class ListeningPodServers(PodServers):
 
     def _observe(self, seen: Seen) -> None:
         if isinstance(seen, Item) and seen.kind == "pod" and seen.fields["op"] == "set":
-            metadata = seen.fields["pod"].get("metadata") or {}
+            metadata: Json = seen.fields["pod"].get("metadata") or {}
             name = metadata.get("namespace", "default"), metadata.get("name", "")
             self._ports[name] = _ports(seen.fields["pod"])
         if isinstance(seen, RecordedReply) and not isinstance(seen.outcome, Failed):
@@ -194,6 +194,7 @@ class _Health(health_pb2_grpc.HealthServicer):
             is_old = "does not implement" in str(error)
             code = grpc.StatusCode.UNIMPLEMENTED if is_old else grpc.StatusCode.UNAVAILABLE
             await context.abort(code, str(error))
+            raise
         return health_pb2.HealthCheckResponse(
             status=health_pb2.HealthCheckResponse.ServingStatus.Value(status)
         )
@@ -202,11 +203,14 @@ class _Health(health_pb2_grpc.HealthServicer):
 def _ports(pod: Json) -> dict[int, _Port]:
     """The ports that the pod's probes and hooks ask at its own address."""
     found: dict[int, _Port] = {}
-    spec = pod.get("spec") or {}
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        named = {port.get("name"): port["containerPort"] for port in container.get("ports") or ()}
+    spec: Json = pod.get("spec") or {}
+    containers: list[Json] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    for container in containers:
+        declared: list[Json] = container.get("ports") or []
+        named: Json = {port.get("name", ""): port["containerPort"] for port in declared}
         for kind, action in _actions(container):
-            number = str(named.get(action.get("port"), action.get("port")))
+            given = str(action.get("port", ""))
+            number = str(named.get(given, given))
             if not number.isdigit() or action.get("host"):
                 continue
             port = found.setdefault(int(number), _Port())
@@ -218,7 +222,8 @@ def _ports(pod: Json) -> dict[int, _Port]:
 
 def _actions(container: Json) -> Iterator[tuple[str, Json]]:
     """What the probes and hooks of a container ask over the network, each with its kind."""
-    lifecycle = container.get("lifecycle") or {}
-    handlers = [*(container.get(name) for name in _HANDLERS), *(lifecycle.get(name) for name in _HOOKS)]
-    for handler in filter(None, handlers):
+    lifecycle: Json = container.get("lifecycle") or {}
+    probes: list[Json | None] = [container.get(name) for name in _HANDLERS]
+    hooks: list[Json | None] = [lifecycle.get(name) for name in _HOOKS]
+    for handler in filter(None, [*probes, *hooks]):
         yield from ((kind, handler[kind]) for kind in (_GRPC, _HTTP, _TCP) if handler.get(kind))
