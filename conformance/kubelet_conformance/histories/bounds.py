@@ -101,12 +101,13 @@ def _pod(manifest: Json) -> Json:
 
 
 def _container(container: Json) -> Json:
-    bound = {**container, "command": _command(container["command"])}
+    bound: Json = {**container, "command": _command(container["command"])}
     for name in _PROBES:
         if name in bound:
             bound[name] = _handler(_at_most(bound[name], _OF_PROBE))
     if "lifecycle" in bound:
-        bound["lifecycle"] = {when: _handler(hook) for when, hook in bound["lifecycle"].items()}
+        hooks: dict[str, Json] = bound["lifecycle"]
+        bound["lifecycle"] = {when: _handler(hook) for when, hook in hooks.items()}
     return bound
 
 
@@ -122,9 +123,7 @@ def _command(words: list[str]) -> list[str]:
         case ["exit" | "x" as what, code, seconds]:
             return [what, code, min(seconds, str(_RUN_SECONDS_MAX), key=float)]
         case ["run" | "seq", *_]:
-            return [
-                _SECONDS.sub(lambda found: str(min(int(found[0]), _RUN_SECONDS_MAX)), each) for each in words
-            ]
+            return [_SECONDS.sub(_run_seconds, each) for each in words]
         case _:
             return words
 
