@@ -4,6 +4,7 @@ import pkgutil
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 
 from kubelet_bugs.bug import Bug
 from kubelet_bugs.bug import registered_bugs as _registered_bugs
@@ -13,9 +14,14 @@ __all__ = ("Bug", "every_bug", "find_bug")
 
 @cache
 def every_bug() -> dict[str, Bug]:
-    """All bugs by id, in the order of their ids; each module of this package registers some."""
+    """All bugs by id, in the order of their ids; each module of this package registers some.
+
+    Other packages bring theirs by entry points of the group `kubelet_conformance.bugs`.
+    """
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         import_module(module.name)
+    for each in entry_points(group="kubelet_conformance.bugs"):
+        each.load()
     return dict(sorted(_registered_bugs().items(), key=lambda each: _order(each[0])))
 
 

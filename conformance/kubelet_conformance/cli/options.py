@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import click
 
 from kubelet_conformance.contract.applicability import Version, parse_known_version, parse_version
-from kubelet_conformance.contract.catalogue import areas
 from kubelet_conformance.reports.safe import safe
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -63,7 +62,6 @@ class _Part(click.ParamType[tuple[int, int]]):
 
 VERSION = _VersionType()
 PART = _Part()
-AREA = click.Choice(areas(), case_sensitive=False)
 
 
 def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call

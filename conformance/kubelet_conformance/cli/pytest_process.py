@@ -20,6 +20,7 @@ try:
     import pytest
 
     from kubelet_conformance.cli.interrupts import terminable
+    from kubelet_conformance.contract.extensions import extensions
     from kubelet_conformance.reports.output import complain, report_internal_error
     from kubelet_conformance.run_record.conclusion import Exit
 except KeyboardInterrupt:
@@ -103,7 +104,10 @@ def main(arguments: list[str]) -> int:
     unraisable, sys.unraisablehook = sys.unraisablehook, ending.unraisable
     try:
         with terminable():
-            ended = pytest.main([*_ARGUMENTS, *arguments], plugins=[ending])
+            ended = pytest.main(
+                [*_ARGUMENTS, *(each.module for each in extensions("scenarios")), *arguments],
+                plugins=[ending],
+            )
     except KeyboardInterrupt:
         complain("interrupted")
         return Exit.INTERRUPTED

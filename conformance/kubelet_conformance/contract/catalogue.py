@@ -46,6 +46,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         source: where it was read; kubelet files are named below `pkg/kubelet`.
         mutant: a plausible wrong implementation that breaks it.
         excluded: why it is left out; "" for one that is judged, or is to be.
+        package: the package that brings it with its version, "" for one of this catalogue.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     mutant: str
     excluded: str = ""
+    package: str = ""
 
 
 class UnknownContract(LookupError):  # noqa: N818 - named as LookupError is
@@ -83,10 +85,31 @@ class UnknownContract(LookupError):  # noqa: N818 - named as LookupError is
 
 
 @cache
-def rows() -> Mapping[str, Row]:
-    """All rules by id, in the order of the catalogue; read once, and never to be changed."""
+def _rows() -> dict[str, Row]:
     lines = resources.files("kubelet_conformance.contract").joinpath("catalogue.jsonl").read_bytes()
-    return MappingProxyType({each.id: each for each in msgspec.json.Decoder(Row).decode_lines(lines)})
+    return {each.id: each for each in msgspec.json.Decoder(Row).decode_lines(lines)}
+
+
+@cache
+def rows() -> Mapping[str, Row]:
+    """All rules by id, in the order of the catalogue, then those of other packages as they are loaded."""
+    return MappingProxyType(_rows())
+
+
+def add(one: Row) -> None:
+    """Add a rule of another package.
+
+    Raises:
+        ValueError: its id, or its area, is one that the catalogue has.
+    """
+    if not re.fullmatch(r"[A-Z][A-Z0-9]*-\d+", one.id):
+        raise ValueError(f"{one.id}: expected an id such as ACME-01: an area of your own and a number")
+    known = _rows().get(one.id) or next((each for each in _rows().values() if each.area == one.area), None)
+    if known is not None and (known.id == one.id or not known.package):
+        owner = known.package or "the catalogue"
+        raise ValueError(f"{one.id}: {known.id} is of {owner}; choose an area of your own, such as ACME")
+    _rows()[one.id] = one
+    areas.cache_clear()
 
 
 @cache

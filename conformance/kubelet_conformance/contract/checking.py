@@ -221,9 +221,13 @@ class Result:
 
     @property
     def counts(self) -> bool:
-        """Whether a break counts: the release must keep it; breaks of newer rules are only reported."""
+        """Whether a break counts: the release must keep it, or another package brings it.
+
+        Breaks of newer rules are only reported.
+        """
         broken = [version for version, verdict in self.versions.items() if verdict is Verdict.BROKEN]
-        return any(is_required(self.contract.id, version) for version in broken)
+        own = bool(self.contract.row.package)
+        return any(own or is_required(self.contract.id, version) for version in broken)
 
     def add(self, outcome: Outcome, version: str) -> None:
         """Add the outcome on one more trace."""

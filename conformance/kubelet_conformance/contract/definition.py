@@ -13,12 +13,12 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
 
 from kubelet_conformance.contract.applicability import ALL, CRI, ByVersion, Need
-from kubelet_conformance.contract.catalogue import Row, row
+from kubelet_conformance.contract.catalogue import Level, Row, row
 from kubelet_conformance.contract.patterns import Pattern, Predicate, united
 from kubelet_conformance.trace.format.manifests import Manifest, PodSpec, PodStatus, Trait
 from kubelet_conformance.trace.format.records import ApiWrite, Disk, Event, Expect, PodChange
@@ -208,6 +208,9 @@ class Contract:
     versions: ByVersion[Any]
     gate: str | None
     module: str
+    level_of_own: str | None = None
+    """Its level, for one of another package, which has no row in the catalogue."""
+    source_of_own: str = ""
     clauses: list[Clause] = field(default_factory=list[Clause])
 
     @property
@@ -245,15 +248,18 @@ def contract(  # noqa: PLR0913 - the parts of a contract
     versions: ByVersion[Any] = ALL,
     gate: str | None = None,
     clause: str = "",
+    level: Literal["MUST", "SHOULD", "MAY"] | None = None,
+    source: str = "",
 ) -> Callable[[Callable[..., Findings]], Contract]:
     """A contract judged at moments; the function's docstring is the rule. `gate` names a feature gate.
 
     A judge takes the moment and, as parameters with their types, what the moment must have: it is not called
-    where that is missing (see `subjects`).
+    where that is missing (see `_SUBJECTS`). `level` and `source` are for contracts of another package, which
+    have no row in the catalogue.
     """
 
     def make(judge: Callable[..., Findings]) -> Contract:
-        made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__)
+        made = Contract(contract_id, _rule(judge), needs, versions, gate, judge.__module__, level, source)
         return made.clause(clause, on=on)(judge)
 
     return make
@@ -272,6 +278,26 @@ def observer(*, on: Pattern, last: bool = False, gate: str | None = None) -> Cal
         return observe
 
     return add
+
+
+def own_row(own: Contract, package: str) -> Row:
+    """The row of a contract that another package brings; ValueError if it does not say its level."""
+    if own.level_of_own is None:
+        raise ValueError(f'{own.id} has no level: write @contract("{own.id}", ..., level="MUST")')
+    return Row(
+        id=own.id,
+        area=own.id.partition("-")[0],
+        level=Level(own.level_of_own),
+        star=False,
+        addressee="kubelet",
+        rule=own.rule,
+        stimulus="",
+        observation="",
+        versions=own.versions.text,
+        source=f"{own.source_of_own}; {package}" if own.source_of_own else package,
+        mutant="",
+        package=package,
+    )
 
 
 def _rule(function: Callable[..., object]) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-_OURS = "kubelet_conformance.scenarios."
+from kubelet_conformance.scenarios import prefix_of
+
 _NAME_CHARS_MAX = 150
 
 
@@ -18,7 +19,7 @@ class Named:
     Attributes:
         name: such as `sandbox.killed_sandbox_is_replaced`; fit for the name of a file.
         place: its number in the order in which the scenarios were found.
-        file: its file, from here; empty for a scenario of this package.
+        file: its file, from here; empty for a scenario of an installed package.
     """
 
     name: str
@@ -37,7 +38,7 @@ def named(scenarios: Iterable[pytest.Function]) -> dict[str, Named]:
             number += 1
             name = f"{plain}-{number}"
         taken.add(name)
-        found[item.nodeid] = Named(name, place, "" if _is_ours(item) else os.path.relpath(item.path))
+        found[item.nodeid] = Named(name, place, os.path.relpath(item.path) if _prefix(item) is None else "")
     return found
 
 
@@ -48,9 +49,16 @@ def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def _is_ours(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and str(getattr(item.module, "__name__", "")).startswith(_OURS)
+    return _prefix(item) == ""
+
+
+def _prefix(item: pytest.Item) -> str | None:
+    """What its name begins with; None where it stands in a file of no installed package."""
+    return prefix_of(str(getattr(item.module, "__name__", ""))) if isinstance(item, pytest.Function) else None
 
 
 def _name(item: pytest.Function) -> str:
-    name = f"{item.path.stem.removeprefix('test_')}.{item.name.removeprefix('test_')}"
-    return re.sub(r"[^\w.,=\[\]-]", "_", name, flags=re.ASCII)[:_NAME_CHARS_MAX]
+    stem = f"{_prefix(item) or ''}{item.path.stem.removeprefix('test_')}"
+    return re.sub(r"[^\w.,=\[\]-]", "_", f"{stem}.{item.name.removeprefix('test_')}", flags=re.ASCII)[
+        :_NAME_CHARS_MAX
+    ]

@@ -44,6 +44,9 @@ class Session:
         self.live = (
             LiveRun(options, self.contracts, self._counts, patient=patient) if self._stage is None else None
         )
+        if self.live is not None and options.baseline is None:
+            # A mistake in the target's own is said before anything is played.
+            self._known(self.live.stage.baselines)
         self.played: list[Played] = []
         self.interrupted = False
         self._record: Record | None = None

@@ -115,6 +115,7 @@ def _listed(each: Entry) -> dict[str, Any]:
         "rule": each.contract.rule if each.contract else each.row.rule,
         "versions": each.row.versions,
         "source": each.row.source,
+        "package": each.row.package or None,
     }
 
 
@@ -156,6 +157,7 @@ def print_list(listed: Iterable[Entry], console: Console) -> None:
     for each in every:
         said = f"left out: {each.reason}" if each.reason else _rule(each, whole=not console.is_terminal)
         head = f"{each.row.id:{wide}}  {each.row.level:6}  {each.fate:11}"
+        said += f" ({each.row.package})" if each.row.package else ""
         console.print(f"{head}  {said}", style=_STYLES[each.fate], soft_wrap=True)
     count = Counter(each.fate for each in every)
     totals = ", ".join(f"{count[fate]} {fate}" for fate in Fate)
@@ -212,7 +214,10 @@ def explained(each: Entry) -> Iterator[tuple[str, str]]:
         yield "rule, as it is judged", each.contract.rule
     if each.reason:
         yield "why it is left out", each.reason
-    yield "rule in the catalogue", each.row.rule
+    if each.row.package:
+        yield "package", each.row.package
+    else:
+        yield "rule in the catalogue", each.row.rule
     yield "binds", f"the {each.row.addressee}"
     yield "source", each.row.source
     yield "versions", each.row.versions
@@ -221,9 +226,10 @@ def explained(each: Entry) -> Iterator[tuple[str, str]]:
         if each.contract.gate is not None:
             yield "feature gate", each.contract.gate
         yield "needs", "; ".join(_needed(need) for need in each.contract.needs)
-    yield "stimulus", each.row.stimulus
-    yield "observation", each.row.observation
-    yield "typical wrong implementation", each.row.mutant
+    if not each.row.package:
+        yield "stimulus", each.row.stimulus
+        yield "observation", each.row.observation
+        yield "typical wrong implementation", each.row.mutant
 
 
 def _needed(need: Need) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kubelet_conformance.contract.deferred_gc import deferred_gc
+from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.play import Performed, judge, perform
@@ -96,6 +97,16 @@ def hunt(name: str, *, full: bool = False) -> Caught:
         every = every_runtime_scenario()
         outcomes |= call_directly(bug, every if full else scenarios_for(every, bug.breaks))
     return Caught.of(bug, outcomes)
+
+
+@deferred_gc()
+def reference_verdict(scenario: str, contract: str) -> Verdict:
+    """The verdict on a contract where the reference plays this scenario."""
+    function = every_scenario()[scenario]
+    done = perform(function, scenario, open_stage(Choice()))
+    judged, _ = judge(Path(scenario), [every_contract()[contract]], scenario, done.trace)
+    outcome = judged.outcomes.get(contract)
+    return Verdict.ERROR if outcome is None else outcome.verdict
 
 
 def _choice_of(bug: BugCard) -> Choice:

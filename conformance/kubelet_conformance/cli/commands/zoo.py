@@ -9,7 +9,10 @@ from typing import TypeVar
 import click
 
 from kubelet_conformance.campaigns.zoo.hunt import Caught, hunt
+from kubelet_conformance.campaigns.zoo.proof import lacks
 from kubelet_conformance.cli.options import ending, reported
+from kubelet_conformance.contract.catalogue import UnknownContract, select
+from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.safe import safe
@@ -26,13 +29,20 @@ T = TypeVar("T")
     epilog=ending(
         "zoo K8S-35309",
         code_0="every bug breaks a contract that it declares",
-        code_1="a bug breaks none of them",
+        code_1="a bug breaks none of them, or a contract lacks a proof that it can fail",
         code_4="internal error, or the suite failed where it had to catch a bug",
     )
 )
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option(
     "--full", is_flag=True, help="Run every scenario on every bug, not only those of its declared contracts."
+)
+@click.option(
+    "--contract",
+    "contracts",
+    metavar="ID",
+    multiple=True,
+    help="Prove that these contracts (ids or globs) can be broken: each needs a scenario and a bug.",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the bugs and run nothing.")
 @click.option(
@@ -45,12 +55,21 @@ T = TypeVar("T")
 )
 @reported
 def zoo(  # noqa: PLR0913 - one parameter an option
-    *, ids: tuple[str, ...], full: bool, only_list: bool, workers: int, form: str, output: str | None
+    *,
+    ids: tuple[str, ...],
+    full: bool,
+    contracts: tuple[str, ...],
+    only_list: bool,
+    workers: int,
+    form: str,
+    output: str | None,
 ) -> int:
     """Run kubelets and runtimes with seeded bugs: each must break a contract that its bug declares.
 
     A bug is run with the scenarios that exercise the contracts it declares. Without an ID all bugs are run.
     """
+    if contracts:
+        return _prove(contracts, workers, form, output)
     try:
         cards = [bug_card(each) for each in ids or bug_ids()]
     except LookupError as error:
@@ -65,6 +84,26 @@ def zoo(  # noqa: PLR0913 - one parameter an option
     if any(each.is_in_doubt for each in caught):
         return Exit.INTERNAL_ERROR
     return Exit.OK if all(each.is_caught for each in caught) else Exit.FAILED
+
+
+def _prove(patterns: tuple[str, ...], workers: int, form: str, output: str | None) -> int:
+    """Report what each of these contracts lacks as a proof that it can fail."""
+    every = every_contract()
+    try:
+        ids = [each for each in select(patterns) if each in every]
+    except UnknownContract as error:
+        raise click.ClickException(f"{error}; `kubelet-conformance list` shows them all") from None
+    check_writable(output)
+    proofs = dict(zip(ids, _each(lacks, ids, workers, "contracts proved"), strict=True))
+    if form == "json":
+        report = {"schema": SCHEMA, "contracts": {each: list(missing) for each, missing in proofs.items()}}
+        deliver(as_json(report), output)
+    else:
+        lines = [
+            f"{each}  {'; '.join(missing) or 'can be kept and broken'}\n" for each, missing in proofs.items()
+        ]
+        deliver("".join(lines), output)
+    return Exit.FAILED if any(proofs.values()) else Exit.OK
 
 
 def _each(work: Callable[[str], T], names: list[str], workers: int, done: str) -> Iterator[T]:

@@ -1,0 +1,1 @@
+"""What the authors of the toy kubelet ask of kubelets beyond the catalogue."""

@@ -1,0 +1,1 @@
+"""Scenarios for the rules of the house."""
