@@ -57,7 +57,7 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     check_writable(output)
     every = entries(every_contract())
     if area is not None and area.upper() not in areas():
-        raise click.ClickException(f"there is no area {area}; there are {', '.join(areas())}")
+        raise click.ClickException(f"area {area} is not one of {', '.join(areas())}")
     listed = [
         each
         for each in every
