@@ -55,9 +55,18 @@ def run(project: Path) -> Run:
 
 def judged(run: Run, project: Path, *arguments: str) -> tuple[int, dict[str, set[str]], str]:
     """The exit code of the project's tests, the contracts by their verdicts, and what was printed."""
-    ended = run("pytest", "-p", "no:asyncio", "-p", "no:cacheprovider", "--kc-record=kept", *arguments)
+    ended = run(
+        "pytest",
+        "-p",
+        "no:asyncio",
+        "-p",
+        "no:cacheprovider",
+        "--kc-format=json",
+        "--kc-output=out.json",
+        *arguments,
+    )
     found: dict[str, set[str]] = {}
-    contracts: list[dict[str, Any]] = json.loads((project / "kept" / "run.json").read_text())["contracts"]
+    contracts: list[dict[str, Any]] = json.loads((project / "out.json").read_text())["contracts"]
     for each in contracts:
         found.setdefault(each["verdict"], set()).add(each["id"])
     return ended.returncode, found, ended.stdout
