@@ -33,7 +33,9 @@ _COMMANDS = {
 }
 """Each command's line in the help; empty for one that only the program itself starts."""
 _NAMES = {"compare": "compare_command", "list": "list_contracts", "slice": "slice_command"}
-"""What a command is called in its module, where that is not the name of the module."""
+"""What a command is called in its module, where that is not its name."""
+_MODULES = {"serve-api": "serve", "serve-fake": "serve"}
+"""The module of a command, where that is not its name."""
 
 
 class LazyGroup(click.Group):
@@ -50,7 +52,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        module = import_module(f"kubelet_conformance.cli.commands.{name}")
+        module = import_module(f"kubelet_conformance.cli.commands.{_MODULES.get(cmd_name, name)}")
         command: click.Command = getattr(module, _NAMES.get(name, name))
         return command
 

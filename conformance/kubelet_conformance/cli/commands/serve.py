@@ -1,4 +1,4 @@
-"""`serve-api`: serve the fake API server on loopback, for a kubelet or kubectl."""
+"""`serve-api` and `serve-fake`: serve the fake API server or the fake runtime, for what people start."""
 
 from pathlib import Path
 
@@ -38,3 +38,30 @@ def serve_api(*, address: str, kubeconfig: Path) -> None:
     are bound to one. Bodies are JSON: a kubelet needs `contentType: application/json` in its configuration.
     """
     fake_server.serve_api(address, kubeconfig, system_time_ns(), lambda line: deliver(f"{line}\n", None))
+
+
+@click.command(
+    "serve-fake",
+    epilog=ending("serve-fake --listen unix:///run/fake/cri.sock", code_0="stopped by SIGINT or SIGTERM"),
+)
+@click.option(
+    "--listen",
+    "address",
+    metavar="ADDRESS",
+    required=True,
+    help="The unix socket to create, such as unix:///run/fake/cri.sock.",
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The folder that stands for / where containers write logs and messages; / itself is fine.",
+)
+@DEBUG
+def serve_fake(*, address: str, root: Path | None) -> None:
+    """Serve the fake container runtime on a unix socket until SIGINT or SIGTERM.
+
+    The command of a container says what the container does: `run [stopdelay=S] [stopcode=N]`, `exit CODE
+    AFTER` or `seq CODE@AFTER ...`. A command executed in it is `x CODE SECONDS`, `xf FILE`, `echo
+    TEXT`, or `sh`, which reads such commands.
+    """
+    fake_server.serve(address, root, system_time_ns(), lambda line: deliver(f"{line}\n", None))
