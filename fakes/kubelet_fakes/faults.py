@@ -155,6 +155,8 @@ class ActiveFault:
     seen: int = 0
     """How many calls were meant since it was added."""
     _healed: asyncio.Event = field(default_factory=asyncio.Event)
+    _holding: asyncio.Event = field(default_factory=asyncio.Event)
+    _on_apply: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
     @property
     def applied(self) -> int:
@@ -174,8 +176,17 @@ class ActiveFault:
             self._on_heal(self)
 
     async def until_healed(self) -> None:
-        """Return when it is healed."""
+        """Hold a call, or the reply to it, until this is healed."""
+        self._holding.set()
         await self._healed.wait()
+
+    def when_it_applies(self, act: Callable[[], None]) -> None:
+        """Call this with each call that it applies to, before it does anything to it."""
+        self._on_apply.append(act)
+
+    async def until_holding(self) -> None:
+        """Return when it holds a call, or the reply to one that has taken place."""
+        await self._holding.wait()
 
     def takes(self, now: float) -> bool:
         """Count a call that is meant; whether it is one of those that the fault applies to."""
@@ -183,7 +194,10 @@ class ActiveFault:
         if fault.is_timed and not fault.begins <= now - self._began < fault.ends:
             return False
         self.seen += 1
-        return fault.first <= self.seen and (fault.times is None or self.seen < fault.first + fault.times)
+        applies = fault.first <= self.seen and (fault.times is None or self.seen < fault.first + fault.times)
+        for act in self._on_apply if applies else ():
+            act()
+        return applies
 
     def __enter__(self) -> Self:
         return self

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
-from kubelet_conformance.histories.steps import HistoryPod, LiveHistory
-from kubelet_conformance.node import Node
+from kubelet_conformance.node import Node, PodHandle
 from kubelet_conformance.targets.controls import RuntimeContainer, RuntimeSandbox
 
 Json = dict[str, Any]
@@ -34,29 +33,69 @@ _WAITS_OUT_SINCE = 1, 35
 """From here on a pod is looked at again when a back-off is over, and not before to report that it waits."""
 
 
-class Convergence:
-    """Whether the node of a history comes to rest, with a kubelet of that version.
+class DesiredPod(Protocol):
+    """A name under which pods are created, one after another, and the latest of these."""
 
-    Static pods have `mirrors` unless there is no API server.
+    @property
+    def name(self) -> str:
+        """What it is called in words."""
+        ...
+
+    @property
+    def manifest(self) -> Json:
+        """The manifest of the latest pod."""
+        ...
+
+    @property
+    def static(self) -> bool:
+        """It does not come from the API server."""
+        ...
+
+    @property
+    def there(self) -> bool:
+        """The pod is desired: its deletion has not been asked for since."""
+        ...
+
+    @property
+    def handle(self) -> PodHandle:
+        """The latest pod."""
+        ...
+
+
+class Convergence:
+    """Whether a node comes to rest on which these pods are desired, with a kubelet of that version.
+
+    `missed` says that container events may have been lost or late. Static pods have `mirrors` unless there is
+    no API server.
     """
 
-    def __init__(self, live: LiveHistory, kubernetes: tuple[int, int], *, mirrors: bool = True) -> None:
-        self._live = live
+    def __init__(
+        self,
+        node: Node,
+        wanted: Sequence[DesiredPod],
+        kubernetes: tuple[int, int],
+        *,
+        missed: bool = False,
+        mirrors: bool = True,
+    ) -> None:
+        self._node = node
+        self._wanted = wanted
         self._kubernetes = kubernetes
+        self._missed = missed
         self._mirrors = mirrors
 
     async def comes(self, within: float) -> Sequence[str]:
         """Wait until all has come to rest; what has not."""
-        if await self._live.node.reaches(lambda: not self._found(starting=True), within):
+        if await self._node.reaches(lambda: not self.found(starting=True), within):
             return ()
-        return self._found(starting=True)
+        return self.found(starting=True)
 
     async def stays(self) -> Sequence[str]:
         """Look again for a while; what has not been at rest at any moment, or not done with its start."""
         left = await self._never_at_rest(_STAY_SECONDS, starting=True)
         if left:
             return left
-        specs = (one.manifest["spec"] for one in self._live.wanted)
+        specs = (one.manifest["spec"] for one in self._wanted)
         grace = max((spec.get("terminationGracePeriodSeconds") or 0 for spec in specs), default=0)
         return await self._never_at_rest(_STAY_SECONDS + grace, starting=False)
 
@@ -67,7 +106,7 @@ class Convergence:
         """
 
         def found() -> dict[str, str]:
-            return {one.partition(" is ")[0]: one for one in self._found(starting=starting)}
+            return {one.partition(" is ")[0]: one for one in self.found(starting=starting)}
 
         left = found()
 
@@ -76,10 +115,10 @@ class Convergence:
             left = {whom: one for whom, one in found().items() if whom in left}
             return not left
 
-        await self._live.node.reaches(was_at_rest, within)
+        await self._node.reaches(was_at_rest, within)
         return tuple(left.values())
 
-    def _found(self, *, starting: bool) -> list[str]:
+    def found(self, *, starting: bool) -> list[str]:
         """What has not come to rest, in words; nothing, if all has.
 
         With `starting`, what has a postStart hook may run unreported: no start is reported before its hook
@@ -88,16 +127,14 @@ class Convergence:
         return list(self._not_converged(starting=starting))
 
     def _not_converged(self, *, starting: bool) -> Iterator[str]:
-        runtime = _Runtime(self._live.node)
-        pods = [_PodState(self._live.node, one, runtime, self._kubernetes) for one in self._live.wanted]
+        runtime = _Runtime(self._node)
+        pods = [_PodState(self._node, one, runtime, self._kubernetes) for one in self._wanted]
         waits_out = self._kubernetes >= _WAITS_OUT_SINCE
         for pod in pods:
             if pod.is_left:
                 continue
             if pod.one.there:
-                yield from _of_wanted(
-                    pod, missed=self._live.progress.missed, starting=starting, ended_waits=waits_out
-                )
+                yield from _of_wanted(pod, missed=self._missed, starting=starting, ended_waits=waits_out)
                 if self._mirrors:
                     yield from _of_mirror(pod)
             elif pod.stored is not None:
@@ -114,7 +151,7 @@ class Convergence:
 class _PodState:
     """A desired pod at one look, taken after each record: the runtime and the API server are asked seldom."""
 
-    def __init__(self, node: Node, one: HistoryPod, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
+    def __init__(self, node: Node, one: DesiredPod, runtime: _Runtime, kubernetes: tuple[int, int]) -> None:
         self._node = node
         self.one = one
         self.uid = one.handle.uid
@@ -204,10 +241,10 @@ def _of_containers(pod: _PodState, policy: str, *, starting: bool, ended_waits: 
     if any(each.keeps_its_end(policy) for each in inits):
         return  # The status does not show anything as long as that runs.
     held_up = False
-    for each in (*inits, *apps):
+    for number, each in enumerate((*inits, *apps)):
         each.waits_for_another = held_up or (initializing and not each.is_init)
         held_up = held_up or (each.is_init and not each.is_sidecar and each.holds_up)
-        if starting and each.may_be_starting:
+        if (starting and each.may_be_starting) or each.is_past((*inits, *apps)[number + 1 :]):
             continue
         if not each.is_at_rest(policy, initializing=initializing, ended_waits=ended_waits):
             yield f"{each.name} of {pod.one.name} is {each.state_text}"
@@ -272,6 +309,7 @@ class _Container:
         self._code: int = detail.get("exitCode", 0)
         self._started = bool(status.get("started"))
         self._runs = newest is not None and newest.state == "RUNNING"
+        self._is_first = newest is not None and newest.attempt == 0
         self.is_init = self.name in kinds.inits
         self._is_hooked = self.name in kinds.hooked
         self.is_sidecar = self.name in kinds.sidecars
@@ -298,6 +336,16 @@ class _Container:
         """An init container that has not succeeded yet, or runs again in another sandbox."""
         return self._kind != "terminated" or self._code != 0 or self._runs
 
+    def is_past(self, later: Sequence[_Container]) -> bool:
+        """An init container that is not run again whatever its record says: a later one has run (INIT-05)."""
+        is_init = self.is_init and not self.is_sidecar
+        return is_init and not self._runs and any(not each.is_sidecar and each.has_run for each in later)
+
+    @property
+    def has_run(self) -> bool:
+        """It runs, or has ended."""
+        return self._kind in {"running", "terminated"}
+
     @property
     def is_down(self) -> bool:
         """It does not run, or has not started up."""
@@ -309,7 +357,9 @@ class _Container:
         In a pod that does not always restart, what has ended well stays so at the API server (STATUS-10).
         """
         is_done = self._kind == "terminated" and self._code == 0
-        return is_done and self.is_init and not self.is_sidecar and policy != "Always"
+        # An app container runs again only as one that never ran: where its record has gone.
+        may_run_again = self.is_init or self._is_first
+        return is_done and may_run_again and not self.is_sidecar and policy != "Always"
 
     def keeps_its_end(self, policy: str) -> bool:
         """It runs again, which cannot be reported."""

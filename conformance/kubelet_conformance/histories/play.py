@@ -130,7 +130,7 @@ async def live_through(  # noqa: PLR0913 - a history, where it happens, and how 
     await live.heal_all()
     healed = node.now
     relists = RELIST_SECONDS if progress.evented else 0
-    convergence = Convergence(live, kubernetes, mirrors=mirrors)
+    convergence = Convergence(node, live.wanted, kubernetes, missed=progress.missed, mirrors=mirrors)
     progress.not_converged = tuple(await convergence.comes(settle_seconds + relists))
     if not progress.not_converged:
         watched = watch_seconds + (relists if progress.missed else 0)

@@ -124,6 +124,9 @@ class Observations:
             uid = request.sandbox_config.metadata.uid
         elif seen.rpc == "CreateContainer":
             name = request.config.metadata.name
+            # The call that has run the sandbox may have failed or got no answer.
+            uid = uid or request.sandbox_config.metadata.uid
+            self._owners[sandbox_id] = uid, ""
         return uid, name, container_id, sandbox_id
 
     def _end(self, call: SeenCall, reply: RecordedReply) -> None:

@@ -64,7 +64,7 @@ class Observer:
         WaitTimeoutError, which says what was awaited, what was last seen, and how the trace ends.
         """
         target = self.target
-        within = min(within, target.wait_seconds_max)
+        within = min(max(within, target.wait_seconds_min), target.wait_seconds_max)
         deadline = target.now() + within
         met = await self.reaches(holds, within)
         if contract or not met:

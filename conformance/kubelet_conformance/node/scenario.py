@@ -24,6 +24,8 @@ class Scenario:
             judged by them.
         needs: what a real runtime does not have, and the scenario cannot do without.
         settings: fields of the kubelet's configuration that it needs set.
+        undisturbed: why what it waits for and asserts is not due once a fault came at one of its calls; empty
+            where it is.
     """
 
     witnesses: tuple[str, ...] = ()
@@ -33,6 +35,7 @@ class Scenario:
     exempt: tuple[str, ...] = ()
     needs: str = ""
     settings: tuple[tuple[str, object], ...] = ()
+    undisturbed: str = ""
 
     @property
     def then_kubernetes(self) -> str:
@@ -61,19 +64,22 @@ class Scenario:
         return min(at_least, self.until or at_least)
 
 
-def witness(
+def witness(  # noqa: PLR0913 - one keyword for each thing that is declared
     *ids: str,
     kubernetes: tuple[int, int] | None = None,
     until: tuple[int, int] | None = None,
     then: tuple[int, int] | None = None,
     exempt: tuple[str, ...] = (),
     needs: str = "",
+    undisturbed: str = "",
     **settings: object,
 ) -> Callable[[F], F]:
     """Declare the contracts that a scenario exercises; see `Scenario` for the other arguments."""
 
     def declared(function: F) -> F:
-        scenario = Scenario(ids, kubernetes, until, then, exempt, needs, tuple(sorted(settings.items())))
+        scenario = Scenario(
+            ids, kubernetes, until, then, exempt, needs, tuple(sorted(settings.items())), undisturbed
+        )
         setattr(function, _ATTRIBUTE, scenario)
         return function
 

@@ -52,7 +52,7 @@ class Scenarios:
         self._session: Session | None = None
         self._named: dict[str, Named] = {}
         self._progress: Steps | None = None
-        self._ahead: Ahead | None = None
+        self._ahead: Ahead[Played] | None = None
         self._ours_failed = 0
         self.ended: Exit | None = None
 
@@ -190,7 +190,7 @@ class Scenarios:
             pytest.fail(failure, pytrace=False)
         return True
 
-    def _taken(self, ahead: Ahead, key: str) -> Played:
+    def _taken(self, ahead: Ahead[Played], key: str) -> Played:
         """The result of a scenario that another process plays; ends the run if a process has died."""
         try:
             return ahead.take(key)

@@ -12,26 +12,24 @@ from collections.abc import Callable, Iterable, Mapping
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import TypeAlias, cast
-
-from kubelet_conformance.run_record.played_run import Played
+from typing import Generic, TypeVar, cast
 
 _QUEUED = 3
 """How many scenarios a process has before it, so that it need not wait for the next one."""
 
-Play: TypeAlias = "Callable[[], Played]"
+T = TypeVar("T")
 
 
 class ProcessDiedError(Exception):
     """A process that plays scenarios has ended by itself; the message says how."""
 
 
-class Ahead:
+class Ahead(Generic[T]):
     """Plays these scenarios, by key, in this many processes, and hands out the result of each."""
 
-    def __init__(self, scenarios: Mapping[str, Play], processes: int) -> None:
+    def __init__(self, scenarios: Mapping[str, Callable[[], T]], processes: int) -> None:
         self._waiting = deque(scenarios)
-        self._results: dict[str, Played | Exception] = {}
+        self._results: dict[str, T | Exception] = {}
         self._due = set(scenarios)
         context = get_context("fork")
         self._workers: dict[Connection, BaseProcess] = {}
@@ -46,7 +44,7 @@ class Ahead:
             for _ in range(_QUEUED):
                 self._send_next(ours)
 
-    def take(self, key: str) -> Played:
+    def take(self, key: str) -> T:
         """The result of this scenario, once it is there.
 
         Raises:
@@ -92,7 +90,9 @@ class Ahead:
             self._send_next(connection)
 
 
-def _work(connection: Connection, scenarios: Mapping[str, Play], inherited: Iterable[Connection]) -> None:
+def _work(
+    connection: Connection, scenarios: Mapping[str, Callable[[], object]], inherited: Iterable[Connection]
+) -> None:
     """Play what is asked for; whether to go on is up to the process that asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -104,7 +104,7 @@ def _work(connection: Connection, scenarios: Mapping[str, Play], inherited: Iter
             connection.send((key, _result(scenarios[key])))
 
 
-def _result(play: Play) -> Played | Exception:
+def _result(play: Callable[[], object]) -> object:
     try:
         return play()
     except Exception as error:  # noqa: BLE001 - raised where the result is taken

@@ -61,6 +61,18 @@ class ActiveFault(Protocol):
         ...
 
 
+class ActiveCallFault(ActiveFault, Protocol):
+    """A fault of calls that is in force."""
+
+    def when_it_applies(self, act: Callable[[], None]) -> None:
+        """Call this with each call that it applies to, before it does anything to it."""
+        ...
+
+    async def until_holding(self) -> None:
+        """Return when it holds a call, or the reply to one that has taken place."""
+        ...
+
+
 class InjectedFault:
     """A fault that is in force as long as a context is open; see `Fault`."""
 
@@ -213,7 +225,7 @@ class RuntimeControl(Protocol):
         """The cgroup of the pod with this UID vanishes."""
         raise _not_scripted("remove_cgroup")
 
-    def inject(self, fault: Fault) -> ActiveFault:
+    def inject(self, fault: Fault) -> ActiveCallFault:
         """Let calls, probes or hooks fail or be late until healed."""
         raise _not_scripted("inject")
 
@@ -269,7 +281,7 @@ class ApiControl(Protocol):
         """Remove another object; what was stored comes back."""
         raise no_api_server(f"objects of kind {kind}")
 
-    def inject(self, fault: Fault) -> ActiveFault:
+    def inject(self, fault: Fault) -> ActiveCallFault:
         """Let requests of the kubelet fail or be late, and its watches too, until healed."""
         what = "an outage of it" if fault.call == "*" else "requests to it that fail or are late"
         raise no_api_server(what)
@@ -377,6 +389,8 @@ class Target:
         now: the seconds since the start of the trace.
         sleep: lets so many seconds pass.
         namespace: the namespace that stands for one here: scenarios that share a node have their own.
+        wait_seconds_min: the least that a scenario waits for something before it gives up, in seconds.
+        is_disturbed: a fault that the scenario knows nothing of comes at one of its calls.
     """
 
     node_name: str
@@ -391,6 +405,8 @@ class Target:
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     namespace: Callable[[str], str]
+    wait_seconds_min: float = 0.0
+    is_disturbed: bool = False
 
 
 class ScenarioError(Exception):

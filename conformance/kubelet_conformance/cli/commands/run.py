@@ -42,6 +42,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "What is written": ("form", "output", "reports", "record", "write_baseline", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
     "Generated histories": ("histories", "history", "histories_folder"),
+    "One fault at each call": ("sweep", "fault", "sample", "count", "resume"),
 }
 """The options by what they are about, in the order of the help."""
 
@@ -62,7 +63,12 @@ class _InGroups(click.Command):
 
 _PLAYING = (sys.executable, "-P", "-m", "kubelet_conformance.cli.pytest_process")
 """With -P: a module in the user's folder must not stand in for one of ours."""
-_OF_HISTORIES = frozenset({"histories", "history", "histories_folder"})
+_OF_CAMPAIGNS = frozenset(
+    {
+        *("histories", "history", "histories_folder"),
+        *("sweep", "fault", "sample", "count", "resume"),
+    }
+)
 
 
 @click.command(cls=_InGroups, epilog=judging("run 'SANDBOX-*' --kubernetes 1.30"))
@@ -154,6 +160,31 @@ _OF_HISTORIES = frozenset({"histories", "history", "histories_folder"})
     help="Keep histories that broke something in this folder, and run those first.",
 )
 @click.option(
+    "--sweep",
+    is_flag=True,
+    help="Run each scenario again with one fault at one call, at each of its calls in turn.",
+)
+@click.option(
+    "--fault",
+    metavar="[CALL[#N]] KIND",
+    multiple=True,
+    help="Of the sweep, only this fault, such as 'StopContainer#2 lost'; may be repeated.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of the sweep, only N runs, drawn by --seed evenly from all scenarios.",
+)
+@click.option("--count", is_flag=True, help="Say how many runs the sweep has, and run none of them.")
+@click.option(
+    "--resume",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Leave out the first N runs of the sweep: go on where it was interrupted.",
+)
+@click.option(
     "--write-baseline", metavar="FILE", help="Write what is broken to FILE, as a baseline without reasons."
 )
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
@@ -178,6 +209,11 @@ def run(
         from kubelet_conformance.cli.histories import play_histories  # noqa: PLC0415
 
         return play_histories(given)
+    if options["sweep"]:
+        # Late, as above.
+        from kubelet_conformance.cli.sweep import play_sweep  # noqa: PLC0415
+
+        return play_sweep(given)
     if options["shard"] is not None:
         given["shard"] = "/".join(map(str, cast("tuple[int, int]", options["shard"])))
     if options["repeat"] is not None:
@@ -200,7 +236,7 @@ def _command(options: Mapping[str, object]) -> list[str]:
     """The process that plays, with the options as the plugin names them; what was not given is left out."""
     arguments = [*_PLAYING]
     for name, value in options.items():
-        if name in _OF_HISTORIES or name == "repeat":
+        if name in _OF_CAMPAIGNS or name == "repeat":
             continue
         flag = f"--kc-{name.replace('_', '-')}"
         if value is True:

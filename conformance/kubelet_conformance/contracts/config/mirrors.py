@@ -71,7 +71,8 @@ def each_static_pod_gets_a_mirror(m: Moment, pod: Pod) -> Findings:
         if made[0] != hash_:
             return broken(f"the mirror has hash {made[0]}, the pod {hash_}", made[1])
         return KEPT
-    if pod.mirror_uid or name in known.names.values() or api_is_away(m) or kubelet_view(m).lacks_node:
+    has_one = pod.mirror_uid or name in known.names.values() or name in known.unanswered
+    if has_one or api_is_away(m) or kubelet_view(m).lacks_node:
         return None
     return answered(
         by=static_pods.CREATES_A_MIRROR.where(_is_called(name)),

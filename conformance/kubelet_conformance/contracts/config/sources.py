@@ -192,10 +192,10 @@ def only_meaningful_changes_count(m: Moment, pod: Pod, spec: PodSpec) -> Finding
     """
     if pod.termination is not None or not m.node.kubelet_up:
         return None
-    failure = pod.note(_Failure)
-    if failure.t is None or m.t + _WHILE > failure.t + timing.RETRY_LEAST or worker_waits(pod):
+    failed_t = pod.note(_Failure).t
+    if failed_t is None or pod.sandboxes or m.t + _WHILE > failed_t + timing.RETRY_LEAST:
         return None
-    if spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
+    if worker_waits(pod) or spec.readiness_gates or kubelet_view(m).down_since(m.t) is not None:
         return None
     if _changed(m) not in {"nothing", "reconciled"}:
         return None
@@ -214,12 +214,17 @@ def worker_waits(pod: Pod) -> bool:
     return bool(pod.calls_open)
 
 
+def _has_no_sandbox(pod: Pod) -> bool:
+    """The sandbox of the pod could not be made, nor has it come to be although its call had failed."""
+    return pod.note(_Failure).t is not None and not pod.sandboxes
+
+
 @only_meaningful_changes_count.clause("something", on=pod_set())
 def meaningful_change_is_taken_up(m: Moment, pod: Pod) -> Findings:
     """A change of spec, labels, annotations or deletion wakes a worker that waits for its retry."""
     if pod.termination is not None or pods.is_mirror(m):
         return None
-    if pod.note(_Failure).t is None or worker_waits(pod) or api_is_away(m):
+    if not _has_no_sandbox(pod) or worker_waits(pod) or api_is_away(m):
         return None
     if not sees_its_runtime(m):
         return None

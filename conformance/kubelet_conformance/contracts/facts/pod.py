@@ -188,7 +188,7 @@ def known_to_kubelet(pod: Pod, node: Node) -> bool:
     """Some source has sent this pod to the present kubelet; False only where certainly none has."""
     is_sent = pod.manifest is not None or not node.born
     if pod.termination is not None and not pod.wanted:
-        is_sent = node.started_t is None or node.started_t < pod.termination.t
+        is_sent = node.started_t is None or node.started_seq < pod.termination.seq
     return is_sent or _was_begun_in_this_life(pod, node)
 
 

@@ -262,6 +262,8 @@ class Mirrors(Note):
     """Mirrors that were created since the last sandbox of that name: hash and seq."""
     made: Latest[FullName, str] = field(default_factory=Latest[FullName, str])
     """The hash that the latest mirror of each name was created with."""
+    unanswered: Latest[FullName, int] = field(default_factory=Latest[FullName, int])
+    """Mirrors that may have been created: the kubelet has received no answer; the seq of the request."""
     hashes: Latest[str, str] = field(default_factory=Latest[str, str])
 
 
@@ -307,6 +309,8 @@ def learn_mirrors(m: Moment) -> Mirrors:
     """Record writes of mirror pods and sandboxes of static pods, once for all judges."""
     known, record = m.node.note(Mirrors), m.record
     if isinstance(record, ApiWrite):
+        if record.code == 0 and _creates_a_mirror(m):
+            known.unanswered[name_of(body_of(record))] = m.seq
         if record.code == CREATED and record.uid and _creates_a_mirror(m):
             body = body_of(record)
             known.names[record.uid] = name_of(body)

@@ -91,6 +91,13 @@ def failed_pull_is_retried(m: Moment, pod: Pod) -> Findings:
     )
 
 
+@observer(on=done("PullImage"))
+def _other_credentials_helped(m: Moment, pod: Pod) -> None:
+    """A pull that succeeds with other credentials than one that failed just now is no failure (IMAGE-13)."""
+    if pod.born and is_another_try(m):
+        note_for_all_instances(m, pod, _Series).failed_t.pop(pulled_image(m), None)
+
+
 @failed_pull_is_retried.clause("not before", on=call("PullImage"))
 def pull_waits_for_its_back_off(m: Moment, pod: Pod) -> Findings:
     """No pull comes before the back-off has passed."""

@@ -38,6 +38,8 @@ def _was_evicted(m: Moment) -> Pod | None:
 
 
 _KILLS = event("Evicted", "Preempting")
+_REFUSED_UNDER_PRESSURE = "The node had condition: "
+"""A kubelet that starts under pressure refuses the pod, which is no eviction (eviction_manager.go Admit)."""
 
 
 @observer(on=_KILLS)
@@ -150,7 +152,10 @@ def _is_evicted_before(m: Moment, pod: Pod) -> bool:
 def _is_disrupted(m: Moment, pod: Pod, now: PodStatus) -> bool:
     if now.reason not in _DISRUPTED or not pod.sandboxes or not pod.born:
         return False
-    return disruption_of(pod) is not None or shutdown_of(m.node) is not None
+    disruption = disruption_of(pod)
+    if disruption is not None and disruption.message.startswith(_REFUSED_UNDER_PRESSURE):
+        return False
+    return disruption is not None or shutdown_of(m.node) is not None
 
 
 @contract("COND-08", on=FINISHED, needs=(CRI, PODS, STATUS), versions=since("1.26"), clause="set")

@@ -227,8 +227,16 @@ def ends_are_reported_before_the_machine_goes(m: Moment) -> Iterator[Finding]:
     if not every or since_then is None or since_then > every[-1].begins + every[-1].seconds - ROUNDING:
         return
     for pod in m.world.pods.values():
-        if pod.note(_Then).ran and pod.termination is None and not pod.static:
+        if pod.note(_Then).ran and pod.termination is None and not pod.static and not _is_over(m, pod, every):
             yield KEPT if pod.finished else broken(f"no status says how pod {pod.name} ended", pod.status_seq)
+
+
+def _is_over(m: Moment, pod: Pod, every: list[Group]) -> bool:
+    """The pod's group has used up its time, which began earlier if those before it were quick."""
+    group, stops = _group_of(pod, every), [one.stops[0] for one in pod.every_container() if one.stops]
+    if group is None or not stops:
+        return False
+    return m.t - min(stop.call.t for stop in stops) > group.seconds - REACTION
 
 
 _AWAITS_VOLUMES = since("1.32")

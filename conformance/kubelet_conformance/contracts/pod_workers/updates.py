@@ -13,12 +13,12 @@ from kubelet_conformance.contract.patterns import call, done, event, failed, pod
 from kubelet_conformance.contracts.facts import pod as pods
 from kubelet_conformance.contracts.facts.container import asked
 from kubelet_conformance.contracts.facts.kubelet import api_is_away
-from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, FINISHED
 from kubelet_conformance.contracts.facts.timing import REACTION, RESYNC, RETRY, RETRY_SLACK
 from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE
 from kubelet_conformance.contracts.termination.grace import STOP
-from kubelet_conformance.trace.format.bodies import StopContainerRequest
+from kubelet_conformance.trace.format.bodies import CreateContainerRequest, StopContainerRequest
 from kubelet_conformance.trace.format.manifests import Manifest
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
@@ -127,12 +127,13 @@ def _is_alive(m: Moment) -> bool:
 @contract("WORK-15", on=failed("RunPodSandbox", "CreateContainer"), needs=(CRI, PODS), clause="retry")
 def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
     """A sync that failed is repeated within 16 s, and a pod whose syncs go well has one every 90 s."""
-    if not _is_alive(m) or pod.static or _is_not_made_again(m, pod):
+    if not _is_alive(m) or pod.static or _is_not_made_again(m, pod) or _may_be_made(m, pod):
         return None
+    ends = pods.FAULT.either(pods.TERMINATION_ASKED, FINISHED)
     return answered(
         by=pods.starts_or_creates().either(call("StopPodSandbox")),
         within=RETRY + RETRY_SLACK,
-        unless=pods.FAULT.either(pods.TERMINATION_ASKED).where(lambda n: n.pod is None or n.pod is pod),
+        unless=ends.where(lambda n: n.pod is None or n.pod is pod),
         text=f"{m.call.rpc} of {pod.name} failed, and its sync comes again",
     )
 
@@ -140,6 +141,14 @@ def failed_sync_is_repeated(m: Moment, pod: Pod) -> Findings:
 def _is_not_made_again(m: Moment, pod: Pod) -> bool:
     """The container was killed for a change of it, and by the pod's policy what has ended so stays ended."""
     return m.call.rpc == "CreateContainer" and pods.will_not_restart(pod, asked(m).metadata.name)
+
+
+def _may_be_made(m: Moment, pod: Pod) -> bool:
+    """An ephemeral container may be there all the same: it is made once, and then left as it is."""
+    if m.call.rpc != "CreateContainer" or not m.reply.effect or pod.spec is None:
+        return False
+    name = m.request(CreateContainerRequest).config.metadata.name
+    return any(one.name == name for one in pod.spec.ephemeral_containers or ())
 
 
 @failed_sync_is_repeated.clause("resync", on=pods.API_BACK)

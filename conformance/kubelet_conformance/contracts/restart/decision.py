@@ -221,6 +221,8 @@ def _is_restart(m: Moment) -> bool:
 
 
 _STOPPED = done("StopContainer").where(_is_restart)
+_IMAGE_UNREAD = event("InspectFailed")
+"""The runtime did not say whether it has the image: the sync that has stopped the container cannot go on."""
 
 
 @changed_definition_restarts.clause("replaced", on=_STOPPED)
@@ -269,7 +271,7 @@ def probe_kill_restarts(m: Moment) -> Findings:
     if container is None or _becomes(m) != "stop and start":
         return None
     # Only the sync that stopped it starts it whatever its code: the next one goes by the policy.
-    refused = event("BackOff").either(failed("CreateContainer", "StartContainer", "PullImage", "ImageStatus"))
+    refused = _IMAGE_UNREAD.either(event("BackOff"), failed("CreateContainer", "StartContainer", "PullImage"))
     may_be_done = m.pod is not None and m.pod.restart_policy == "OnFailure"
     ended_well = container.exit is None or container.exit.code in {0, None}
     or_not = refused if may_be_done and ended_well else pods.NOBODY
@@ -307,7 +309,7 @@ def kill_and_restart_in_one_sync(m: Moment, pod: Pod, container: Container) -> F
         is_held_up or (took > SAME_MOMENT and backoffs.most_delay(m, container.name))
     ):
         return None
-    return _made_again(container, RELIST, "in the same sync")
+    return _made_again(container, RELIST, "in the same sync", _IMAGE_UNREAD)
 
 
 @contract("RESTART-12", on=_STOPPED, needs=(CRI, PODS))
@@ -319,7 +321,7 @@ def first_probe_kill_has_no_delay(m: Moment) -> Findings:
     container = _probe_kill(m)
     if container is None or _becomes(m) != "stop and start" or container.attempt:
         return None
-    return _made_again(container, REACTION, "at once")
+    return _made_again(container, REACTION, "at once", _IMAGE_UNREAD)
 
 
 def _goes_on(m: Moment) -> bool:

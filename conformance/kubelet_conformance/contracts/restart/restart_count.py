@@ -5,7 +5,7 @@ from msgspec import field
 from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, kept_if, observer
-from kubelet_conformance.contract.patterns import call, done, failed
+from kubelet_conformance.contract.patterns import call, failed
 from kubelet_conformance.contracts.facts.container import HASHED, REMAKING, asked, put_off, recorded
 from kubelet_conformance.contracts.facts.disk import is_log, log_names
 from kubelet_conformance.trace.format.labels import Annotation
@@ -134,16 +134,17 @@ def tries_do_not_count(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
     return None
 
 
+@observer(on=call("CreateContainer"), last=True)
+def _(m: Moment, pod: Pod) -> None:
+    # Whatever becomes of this one: it may leave a record without an answer.
+    pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
+
+
 @observer(on=failed("CreateContainer"))
 def _(m: Moment, pod: Pod, sandbox: Sandbox) -> None:
     if m.reply.error and not m.reply.effect:
         meta = asked(m).metadata
         pod.note(_Failed).attempts[meta.name] = meta.attempt, sandbox.id
-
-
-@observer(on=done("CreateContainer"))
-def _(m: Moment, pod: Pod) -> None:
-    pod.note(_Failed).attempts.pop(asked(m).metadata.name, None)
 
 
 class _Hashes(Note):

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from kubelet_conformance.contract import Finding, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, ByVersion, since
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
-from kubelet_conformance.contract.patterns import deleted, done, happened, pod_set, status
+from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.patterns import deleted, done, failed, happened, pod_set, status
 from kubelet_conformance.contracts.facts import status as statuses
 from kubelet_conformance.contracts.facts.container import may_have_started, sidecars, starts_are_reported
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, of, to_run
@@ -402,11 +402,25 @@ def new_sandbox_is_reported_by_the_next_sync(m: Moment, pod: Pod, status: PodSta
     )
 
 
+class _Unread(Note):
+    """The last failure to read a sandbox of the pod."""
+
+    seq: int = 0
+
+
+@observer(on=failed("PodSandboxStatus"))
+def _sandbox_is_not_read(m: Moment, pod: Pod) -> None:
+    """Record it: a sync that cannot read the sandbox that it has run ends with that."""
+    pod.note(_Unread).seq = m.seq
+
+
 def _still_in_first_sync(m: Moment, pod: Pod) -> bool:
     """The sync that ran the newest sandbox pulls the image of its first container."""
     run = pod.sandbox.run if pod.sandbox is not None else None
     if run is None or run.seq < m.node.started_seq:
         return False  # A kubelet before this one has run it.
+    if pod.note(_Unread).seq > run.seq:
+        return False
     pulls = any(c.rpc == "PullImage" and not _is_pulled_again(pod, c, run) for c in pod.calls_open.values())
     return pulls and (pod.create is None or pod.create.seq < run.seq)
 

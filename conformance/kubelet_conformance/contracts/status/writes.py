@@ -340,6 +340,8 @@ def failed_write_is_repeated(m: Moment) -> Findings:
     pod = m.world.pod_of_object(_uid(m))
     if not isinstance(write, ApiWrite) or pod is None or (write.code or 0) < _SERVER_ERROR:
         return None
+    if pod.status_seq == m.seq - 1:
+        return None  # It was stored all the same, as the kubelet sees when it comes to write it again.
     return answered(
         by=pods.STATUS_WRITE.where(lambda n: m.world.pod_of_object(_uid(n)) is pod),
         within=STATUS_BATCH + REACTION,

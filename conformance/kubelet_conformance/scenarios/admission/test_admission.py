@@ -180,7 +180,7 @@ async def test_pod_of_the_system_gets_its_room(node: Node) -> None:
     await web.until_phase("Failed", within=20)
 
 
-@witness("ADMIT-09")
+@witness("ADMIT-09", undisturbed="it waits for what a fault lets pass unseen")
 async def test_node_without_memory_takes_who_asks_for_some(node: Node) -> None:
     """Under memory pressure a pod that asks for none is refused, unless it tolerates that."""
     tolerant = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}]

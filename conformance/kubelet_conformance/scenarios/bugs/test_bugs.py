@@ -3,7 +3,7 @@
 from kubelet_conformance.node import Node, container, exec_hook, exec_probe, pod, witness
 
 
-@witness("WORK-03", "TERM-18")
+@witness("WORK-03", "TERM-18", undisturbed="it waits for what a fault lets pass unseen")
 async def test_exit_does_not_undo_a_deletion(node: Node) -> None:
     """A pod deleted in a slow step goes when that is done, though a container of it ends meanwhile."""
     web = node.want(pod(container("c1"), container("c2")))
@@ -41,7 +41,14 @@ async def test_success_outlives_its_record(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-05", "WORK-14", "PHASE-13", "WORK-13", "EVENTS-08")
+@witness(
+    "RESTARTKUBELET-05",
+    "WORK-14",
+    "PHASE-13",
+    "WORK-13",
+    "EVENTS-08",
+    undisturbed="its pod has a deadline, which a fault may use up",
+)
 async def test_deadline_is_the_end_of_a_pod(node: Node) -> None:
     """A pod that was ended at its deadline is not started by a kubelet that comes back."""
     web = await node.run(activeDeadlineSeconds=5)
@@ -61,7 +68,7 @@ async def test_labels_that_cannot_be_read_cost_no_pod(node: Node) -> None:
         await node.wait(15)
 
 
-@witness("TERM-18", "TERM-32", "PHASE-13")
+@witness("TERM-18", "TERM-32", "PHASE-13", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_deleted_at_its_deadline_goes_when_it_has_stopped(node: Node) -> None:
     """A pod deleted while it stops for its deadline goes only when its containers have ended."""
     web = await node.run(container(command="run stopdelay=12"), activeDeadlineSeconds=5)
@@ -207,7 +214,7 @@ async def test_kill_of_a_forgotten_pod_is_tried_again(node: Node) -> None:
         await web.until_stopped()
 
 
-@witness("SANDBOX-18", "WORK-24", "RESTARTKUBELET-06")
+@witness("SANDBOX-18", "WORK-24", "RESTARTKUBELET-06", undisturbed="it starts the kubelet itself")
 async def test_orphan_is_stopped_with_its_sandbox(node: Node) -> None:
     """A pod that was force deleted while the kubelet was down is stopped whole."""
     web = await node.run()

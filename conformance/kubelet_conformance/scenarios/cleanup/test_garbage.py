@@ -23,7 +23,7 @@ async def test_unknown_record_is_stopped_first(node: Node) -> None:
     await node.until(lambda: not web.containers(), "its record is removed", within=150)
 
 
-@witness("GC-05", "SANDBOX-04")
+@witness("GC-05", "SANDBOX-04", undisturbed="it waits for what a fault lets pass unseen")
 async def test_replaced_sandbox_is_removed(node: Node) -> None:
     """A sandbox that was replaced is removed when none of its containers is left."""
     web = await node.run()
@@ -34,7 +34,7 @@ async def test_replaced_sandbox_is_removed(node: Node) -> None:
     await node.until(lambda: len(web.sandboxes()) == 1, "the old sandbox is removed", within=150)
 
 
-@witness("GC-08")
+@witness("GC-08", undisturbed="it waits for what a fault lets pass unseen")
 async def test_container_that_never_ran_is_removed(node: Node) -> None:
     """Of several instances that could not be started the oldest are removed with the next round."""
     with node.fault("StartContainer", times=2):
@@ -91,7 +91,7 @@ async def test_only_so_many_dead_containers_stay(node: Node) -> None:
     await node.wait(65)
 
 
-@witness("GC-06")
+@witness("GC-06", undisturbed="it waits for what a fault lets pass unseen")
 async def test_record_stays_with_its_log(node: Node) -> None:
     """As long as the log of a dead container cannot be removed its record stays; then both go."""
     web = node.want(pod(container("c1", "seq 1@1 1@1 run say=hello")))

@@ -101,7 +101,7 @@ async def test_name_that_names_no_image(node: Node) -> None:
     await web.until_running("c2")
 
 
-@witness("IMAGE-10", kubernetes=(1, 27))
+@witness("IMAGE-10", kubernetes=(1, 27), undisturbed="it waits for what a fault lets pass unseen")
 async def test_well_known_errors_of_a_registry(node: Node) -> None:
     """The reason of a failed pull in the status is the one that the runtime's error text begins with."""
     for reason in ("RegistryUnavailable", "SignatureValidationFailed"):

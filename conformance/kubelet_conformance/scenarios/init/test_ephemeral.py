@@ -3,7 +3,13 @@
 from kubelet_conformance.node import Node, container, exec_probe, pod, witness
 
 
-@witness("EPH-01", "EPH-08", "EPH-11", "EPH-12")
+@witness(
+    "EPH-01",
+    "EPH-08",
+    "EPH-11",
+    "EPH-12",
+    undisturbed="a debugger is made and started once, whatever becomes of that",
+)
 async def test_debuggers_are_started_once(node: Node) -> None:
     """Ephemeral containers are started when they are added, and not again when they have ended."""
     web = await node.run()
@@ -14,7 +20,7 @@ async def test_debuggers_are_started_once(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("EPH-02", "EPH-01")
+@witness("EPH-02", "EPH-01", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_ended_and_lost_debuggers_are_left_alone(node: Node) -> None:
     """An ephemeral container that ended, or that the runtime lost track of, is left as it is."""
     web = await node.run()
@@ -30,7 +36,9 @@ async def test_ended_and_lost_debuggers_are_left_alone(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("EPH-03", "EPH-08", "INIT-03")
+@witness(
+    "EPH-03", "EPH-08", "INIT-03", undisturbed="a debugger is made and started once, whatever becomes of that"
+)
 async def test_debugger_does_not_wait_for_init(node: Node) -> None:
     """An ephemeral container that is added while an init container runs is started at once."""
     web = node.want(pod(init=(container("i1", "exit 0 20"),)))
@@ -53,7 +61,7 @@ async def test_debugger_that_cannot_start_harms_nobody(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("EPH-05")
+@witness("EPH-05", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_stays_behind_in_its_sandbox(node: Node) -> None:
     """An ephemeral container is not started again in the sandbox that replaces its own."""
     web = await node.run()
@@ -64,7 +72,7 @@ async def test_debugger_stays_behind_in_its_sandbox(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("EPH-06")
+@witness("EPH-06", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_does_not_keep_a_finished_pod(node: Node) -> None:
     """A pod whose containers are done ends, though an ephemeral container runs."""
     web = await node.run(container(readinessProbe=exec_probe("x 0 0", periodSeconds=1)), restart="Never")
@@ -77,7 +85,7 @@ async def test_debugger_does_not_keep_a_finished_pod(node: Node) -> None:
     await web.until_stopped()
 
 
-@witness("EPH-07")
+@witness("EPH-07", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_joins_the_newest_instance(node: Node) -> None:
     """An ephemeral container with a target joins the processes of the instance that runs now."""
     web = await node.run(container("c1"), container("c2"))

@@ -20,7 +20,7 @@ async def test_long_init_is_waited_for(node: Node) -> None:
     await web.until_running("c1", "c2")
 
 
-@witness("INIT-04")
+@witness("INIT-04", undisturbed="it waits for what a fault lets pass unseen")
 async def test_vanished_record_of_a_completed_init(node: Node) -> None:
     """An init container is not run again because its record went, when a later one has one."""
     inits = (container("i1", "exit 0 1"), container("i2", "exit 0 1"), container("i3", "exit 0 10"))
@@ -73,7 +73,7 @@ async def test_failed_init_ends_a_run_once_pod(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("INIT-09")
+@witness("INIT-09", undisturbed="it waits for what a fault lets pass unseen")
 async def test_init_out_of_memory_failed(node: Node) -> None:
     """An init container that ran out of memory failed, though it ended with 0."""
     web = node.want(pod(name="web", init=(container("i1", "seq run 0@1"),)))
@@ -88,7 +88,7 @@ async def test_init_out_of_memory_failed(node: Node) -> None:
     await job.until_gone()
 
 
-@witness("INIT-11")
+@witness("INIT-11", undisturbed="it waits for what a fault lets pass unseen")
 async def test_lost_init_is_stopped_and_made_again(node: Node) -> None:
     """An init container that the runtime lost track of is stopped, and run again unless its pod runs once."""
     web = node.want(pod(name="web", init=(container("i1", "seq run 0@1"),)))
@@ -102,7 +102,7 @@ async def test_lost_init_is_stopped_and_made_again(node: Node) -> None:
     await job.until_phase("Failed")
 
 
-@witness("INIT-12", "INIT-10", "SANDBOX-05")
+@witness("INIT-12", "INIT-10", "SANDBOX-05", undisturbed="it waits for what a fault lets pass unseen")
 async def test_sandbox_dies_during_init(node: Node) -> None:
     """When the sandbox dies between two init containers, the first one runs again too."""
     inits = (container("i1", "exit 0 2"), container("i2", "exit 0 8"))

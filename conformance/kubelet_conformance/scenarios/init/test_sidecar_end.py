@@ -50,7 +50,9 @@ async def test_hooks_of_sidecars_begin_at_once(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("SIDECAR-16", "SIDECAR-12", kubernetes=(1, 29))
+@witness(
+    "SIDECAR-16", "SIDECAR-12", kubernetes=(1, 29), undisturbed="it waits for what a fault lets pass unseen"
+)
 async def test_nobody_waits_for_what_does_not_run(node: Node) -> None:
     """A sidecar does not wait for an app container that waits for its back-off, nor for one never made."""
     web = await node.run(container("c1", "seq run 1@1"), init=(sidecar("s1"), sidecar("s2")))

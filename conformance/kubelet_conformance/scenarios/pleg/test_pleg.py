@@ -27,7 +27,7 @@ async def test_quiet_pods_are_not_inspected(node: Node) -> None:
     await quiet[0].until_running("c1", attempt=1)
 
 
-@witness("LOOP-09")
+@witness("LOOP-09", undisturbed="it waits for what a fault lets pass unseen")
 async def test_exit_and_removal_are_noticed(node: Node) -> None:
     """An exit is reported and answered; the removal of an old record causes no action."""
     web = await node.run()

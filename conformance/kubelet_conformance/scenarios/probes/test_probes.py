@@ -164,7 +164,7 @@ async def test_liveness_ends_with_the_deletion(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("PROBE-13")
+@witness("PROBE-13", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_liveness_ends_with_every_end_of_a_pod(node: Node) -> None:
     """A pod past its deadline is not probed for liveness any more, though it was not deleted."""
     liveness = exec_probe("xf alive", periodSeconds=1, failureThreshold=30)
@@ -301,7 +301,7 @@ async def test_liveness_under_never_ends_the_pod(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("PROBE-25", kubernetes=(1, 35))
+@witness("PROBE-25", kubernetes=(1, 35), undisturbed="it waits for what a fault lets pass unseen")
 async def test_readiness_is_kept_over_a_restart_of_the_kubelet(node: Node) -> None:
     """A kubelet that comes back leaves a container ready that was so long before it."""
     ready = exec_probe("x 0 0", periodSeconds=10)

@@ -3,7 +3,15 @@
 from kubelet_conformance.node import Node, container, pod, witness
 
 
-@witness("BACKOFF-01", "BACKOFF-02", "BACKOFF-06", "WORK-16", "GC-01", "GC-10")
+@witness(
+    "BACKOFF-01",
+    "BACKOFF-02",
+    "BACKOFF-06",
+    "WORK-16",
+    "GC-01",
+    "GC-10",
+    undisturbed="a fault of its own comes at a call that it counts",
+)
 async def test_delays_double_up_to_the_cap(node: Node) -> None:
     """A container that keeps failing waits 0, 10, 20, 40, 80, 160 and then 300 s, and its status says so."""
     web = node.want(pod(container("c1", "exit 1 1")))
@@ -33,7 +41,7 @@ async def test_shorter_run_goes_on_in_the_series(node: Node) -> None:
     await web.until_running("c1", attempt=3, within=1200)
 
 
-@witness("BACKOFF-05", "RESTART-08")
+@witness("BACKOFF-05", "RESTART-08", undisturbed="it waits for what a fault lets pass unseen")
 async def test_new_image_ends_the_wait(node: Node) -> None:
     """A container held up by its back-off is run at once when its image changes."""
     web = node.want(pod(container("c1", "seq 1@1 1@1 1@1 1@1 run")))
@@ -64,7 +72,7 @@ async def test_new_kubelet_forgets_the_wait(node: Node) -> None:
     await web.until_started("c1", attempt=5)
 
 
-@witness("BACKOFF-02", "BACKOFF-06", "BACKOFF-10")
+@witness("BACKOFF-02", "BACKOFF-06", "BACKOFF-10", undisturbed="it waits for what a fault lets pass unseen")
 async def test_init_container_is_held_up_alike(node: Node) -> None:
     """An init container that keeps failing waits as an app container does."""
     web = node.want(pod(init=(container("i1", "seq 1@1 1@1 1@1 0@1"),)))

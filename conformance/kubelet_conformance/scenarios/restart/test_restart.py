@@ -19,7 +19,7 @@ async def test_on_failure_ends_with_the_first_success(node: Node) -> None:
     await job.until_phase("Succeeded")
 
 
-@witness("RESTART-05", "RESTART-18", "TERM-21")
+@witness("RESTART-05", "RESTART-18", "TERM-21", undisturbed="it waits for what a fault lets pass unseen")
 async def test_never_leaves_what_failed(node: Node) -> None:
     """Under Never no container is run again, and the pod is killed when the last one has ended."""
     job = await node.run(container("c1", "exit 3 5"), container("c2", "exit 0 20"), restart="Never")
@@ -46,7 +46,7 @@ async def test_container_without_a_record_is_made_again(node: Node) -> None:
     await job.until_running("c1", attempt=1)
 
 
-@witness("RESTART-03", "RESTART-24")
+@witness("RESTART-03", "RESTART-24", undisturbed="a fault of its own comes at a call that it counts")
 async def test_container_that_could_not_be_started_is_made_anew(node: Node) -> None:
     """A container whose start failed gets a new instance with the next number, even under Never."""
     with node.fault("StartContainer", times=2, container="c1"):
@@ -71,7 +71,13 @@ async def test_unknown_container_is_stopped_and_replaced(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("RESTART-02", "RESTART-07", "RESTART-08", "RESTART-11")
+@witness(
+    "RESTART-02",
+    "RESTART-07",
+    "RESTART-08",
+    "RESTART-11",
+    undisturbed="what has ended well is not run again by a later sync",
+)
 async def test_new_image_replaces_a_running_container(node: Node) -> None:
     """A running container whose image changed is stopped and made again in one sync, even under Never."""
     job = await node.run(container("c1", "run stopdelay=2"), container("c2"), restart="Never")
@@ -80,7 +86,13 @@ async def test_new_image_replaces_a_running_container(node: Node) -> None:
     await job.until_running("c1", attempt=1)
 
 
-@witness("RESTART-02", "RESTART-09", "RESTART-11", "RESTART-12")
+@witness(
+    "RESTART-02",
+    "RESTART-09",
+    "RESTART-11",
+    "RESTART-12",
+    undisturbed="what has ended well is not run again by a later sync",
+)
 async def test_failed_liveness_probe_replaces_a_container(node: Node) -> None:
     """A container killed for its probe comes back at once, though it ended with 0 under OnFailure."""
     node.runtime.set_file("alive", there=True)
@@ -103,7 +115,7 @@ async def test_second_probe_kill_waits_for_its_back_off(node: Node) -> None:
     await web.until_started("c1", attempt=4)
 
 
-@witness("RESTART-10")
+@witness("RESTART-10", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_probe_kill_under_never_is_the_end(node: Node) -> None:
     """Under Never a container killed for its probe is not run again."""
     job = await node.run(
@@ -160,7 +172,7 @@ async def test_foreign_files_among_the_logs(node: Node) -> None:
     await web.until_started("c1", attempt=1)
 
 
-@witness("RESTART-15", until=(1, 26))
+@witness("RESTART-15", until=(1, 26), undisturbed="a fault of its own comes at a call that it counts")
 async def test_old_kubelets_take_foreign_files_for_logs(node: Node) -> None:
     """Up to 1.26 any name that ends in a number and log counts."""
     web = await node.run()

@@ -74,7 +74,7 @@ async def test_exit_code_restarts_the_whole_pod(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("RESTART-23", kubernetes=ALL)
+@witness("RESTART-23", kubernetes=ALL, undisturbed="it waits for what a fault lets pass unseen")
 async def test_init_that_fails_after_it_ends_the_pod(node: Node) -> None:
     """After a restart of all, a failed init container is the end of a pod that runs once."""
     job = await node.run(

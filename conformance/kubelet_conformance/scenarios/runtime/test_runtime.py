@@ -51,7 +51,7 @@ async def test_stop_of_what_is_gone(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("CRI-16", "CRI-17", "CRI-19")
+@witness("CRI-16", "CRI-17", "CRI-19", undisturbed="it waits for what a fault lets pass unseen")
 async def test_the_dead_are_kept_with_their_ends(node: Node) -> None:
     """A dead container stays on record until it is removed, with its exit code, its end and the reason."""
     job = await node.run(container("c1"), container("c2"), container("c3", "exit 3 2"), restart="Never")
@@ -81,7 +81,7 @@ async def test_exec_keeps_its_time(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("CRI-37", "EPH-01")
+@witness("CRI-37", "EPH-01", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_shares_its_targets_processes(node: Node) -> None:
     """A debug container joins the process namespace of its target."""
     web = await node.run()

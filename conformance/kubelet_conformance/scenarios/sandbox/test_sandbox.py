@@ -20,7 +20,7 @@ async def test_sandbox_made_last_counts(node: Node) -> None:
     await node.wait(30)
 
 
-@witness("SANDBOX-23", "SANDBOX-08")
+@witness("SANDBOX-23", "SANDBOX-08", undisturbed="it waits for what a fault lets pass unseen")
 async def test_ephemeral_container_does_not_keep_its_pod(node: Node) -> None:
     """A pod of which only an ephemeral container still runs is done, and stopped."""
     job = await node.run(container("c1", "exit 0 10"), name="job", restart="Never")
@@ -117,7 +117,7 @@ async def test_init_begins_anew_in_the_new_sandbox(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("SANDBOX-06")
+@witness("SANDBOX-06", undisturbed="what has ended well is not run again by a later sync")
 async def test_run_once_pod_is_not_run_again(node: Node) -> None:
     """The sandbox of a pod that runs once is stopped when it dies, and not replaced."""
     job = await node.run(name="job", restart="Never")
@@ -137,7 +137,7 @@ async def test_run_once_pod_that_never_ran_gets_its_sandbox(node: Node) -> None:
     await job.until_running("c1")
 
 
-@witness("SANDBOX-07", "SANDBOX-02")
+@witness("SANDBOX-07", "SANDBOX-02", undisturbed="what has ended well is not run again by a later sync")
 async def test_success_is_not_repeated_in_the_new_sandbox(node: Node) -> None:
     """In a new sandbox of a pod that is restarted on failure only what has not succeeded runs again."""
     job = await node.run(container("c1"), container("c2"), name="job", restart="OnFailure")
@@ -180,7 +180,7 @@ async def test_sandbox_dies_with_the_last_success(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("SANDBOX-10")
+@witness("SANDBOX-10", undisturbed="a fault of its own comes at a call that it counts")
 async def test_failed_sandbox_is_tried_again(node: Node) -> None:
     """A sandbox that could not be run is tried again every few seconds until it can be."""
     with node.fault("RunPodSandbox", code="UNKNOWN", message="failed to set up the pod network", times=3):
@@ -199,7 +199,12 @@ async def test_sandbox_without_address_is_replaced(node: Node) -> None:
     await web.until_condition("Ready")
 
 
-@witness("SANDBOX-02", "SANDBOX-03", exempt=("CRI-05",))
+@witness(
+    "SANDBOX-02",
+    "SANDBOX-03",
+    exempt=("CRI-05",),
+    undisturbed="a fault of its own comes at a call that it counts",
+)
 async def test_two_ready_sandboxes_are_one_too_many(node: Node) -> None:
     """Of a pod with two ready sandboxes neither is trusted: both are stopped, and another one is run."""
     with node.fault("StopPodSandbox", effect="pretend", times=1):

@@ -18,7 +18,13 @@ async def test_instances_follow_each_other(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("START-04", "START-02", "START-14", "CSTAT-15")
+@witness(
+    "START-04",
+    "START-02",
+    "START-14",
+    "CSTAT-15",
+    undisturbed="a fault of its own comes at a call that it counts",
+)
 async def test_container_that_could_not_be_started_is_not_used(node: Node) -> None:
     """A container that could not be started is left as it is, and another instance is made."""
     with node.fault("StartContainer", code="UNKNOWN", message="no such command", times=2):

@@ -58,7 +58,7 @@ async def test_output_of_hooks_is_not_told(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("EVENTS-05")
+@witness("EVENTS-05", undisturbed="it waits for what a fault lets pass unseen")
 async def test_events_need_no_listener(node: Node) -> None:
     """Nothing waits for its events to be taken: pods go on while the API server is away."""
     web = await node.run()
@@ -90,7 +90,7 @@ async def test_events_of_a_static_pod_carry_its_own_uid(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("EVENTS-08", "DEADLINE-01")
+@witness("EVENTS-08", "DEADLINE-01", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_passed_deadline_is_told_again_and_again(node: Node) -> None:
     """A passed deadline is reported each time the pod's status is computed."""
     job = await node.run(

@@ -55,7 +55,7 @@ async def test_failure_is_final_once_nothing_runs(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("PHASE-07")
+@witness("PHASE-07", undisturbed="it waits for what a fault lets pass unseen")
 async def test_failure_that_is_tried_again_runs(node: Node) -> None:
     """A pod whose failed container is to be tried again is Running."""
     job = node.want(pod(container(command="seq 1@1 1@1 0@1"), restart="OnFailure"))
@@ -114,7 +114,7 @@ async def test_deleted_pod_ends_by_its_exit_codes(node: Node) -> None:
     await bad.until_gone()
 
 
-@witness("PHASE-01", "CSTAT-13")
+@witness("PHASE-01", "CSTAT-13", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugging_does_not_keep_a_pod_running(node: Node) -> None:
     """An ephemeral container that runs does not keep a pod from its end, nor does one that failed fail it."""
     job = await node.run(restart="Never", name="job")

@@ -145,7 +145,7 @@ async def test_completed_pod_can_be_deleted(node: Node) -> None:
     await job.until_gone(within=10)
 
 
-@witness("STATUS-01", "LOOP-01", "EVENTS-05")
+@witness("STATUS-01", "LOOP-01", "EVENTS-05", undisturbed="it waits for what a fault lets pass unseen")
 async def test_status_is_written_once_the_api_server_is_back(node: Node) -> None:
     """What could not be written is written when the API server is back, with nothing lost."""
     web = await node.run()
@@ -182,7 +182,7 @@ async def test_write_that_failed_is_repeated(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("STATUS-10", "RESTART-04")
+@witness("STATUS-10", "RESTART-04", undisturbed="what has ended well is not run again by a later sync")
 async def test_lost_container_does_not_come_back(node: Node) -> None:
     """A container of a pod that runs once stays shown as ended though it is made again, its state unknown."""
     job = await node.run(*(container(f"c{number}") for number in range(1, 5)), restart="Never")
@@ -222,7 +222,7 @@ async def test_static_pod_that_comes_back_begins_anew(node: Node) -> None:
     await node.wait(5)
 
 
-@witness("STATUS-17", "PHASE-13")
+@witness("STATUS-17", "PHASE-13", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_reason_of_a_phase_stays_with_it(node: Node) -> None:
     """Why a pod has failed is reported with its phase for as long as the pod is there."""
     job = await node.run(restart="Never", name="job", activeDeadlineSeconds=5, grace=1)

@@ -12,7 +12,7 @@ async def test_healthy_pod_is_left_alone(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-01", "RESTARTKUBELET-11", "PROBE-25")
+@witness("RESTARTKUBELET-01", "RESTARTKUBELET-11", "PROBE-25", undisturbed="it starts the kubelet itself")
 async def test_address_and_start_time_are_kept(node: Node) -> None:
     """The statuses after a kubelet's restart have the address and the start time of those before."""
     web = await node.run(container(readinessProbe=exec_probe("x 0 0", periodSeconds=3)))
@@ -23,7 +23,7 @@ async def test_address_and_start_time_are_kept(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-03", "CSTAT-07")
+@witness("RESTARTKUBELET-03", "CSTAT-07", undisturbed="it waits for what a fault lets pass unseen")
 async def test_restart_count_is_found_again(node: Node) -> None:
     """Restart counts go on after a kubelet's restart, back-offs begin anew."""
     web = await node.run()
@@ -50,7 +50,7 @@ async def test_exits_while_down_meet_the_restart_policy(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("PHASE-06")
+@witness("PHASE-06", undisturbed="it starts the kubelet itself")
 async def test_success_while_down_is_told(node: Node) -> None:
     """A pod whose last container ended well while the kubelet was down becomes Succeeded."""
     job = await node.run(restart="Never", name="job")
@@ -62,7 +62,7 @@ async def test_success_while_down_is_told(node: Node) -> None:
     await node.wait(10)
 
 
-@witness("RESTARTKUBELET-05")
+@witness("RESTARTKUBELET-05", undisturbed="it starts the kubelet itself")
 async def test_ended_pods_stay_ended(node: Node) -> None:
     """Pods that have succeeded or failed are not started again by a kubelet that comes back."""
     good = node.want(pod(container("c1", "exit 0 1"), name="good", restart="Never"))

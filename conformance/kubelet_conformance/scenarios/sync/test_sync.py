@@ -10,7 +10,7 @@ async def test_new_pod_goes_step_by_step(node: Node) -> None:
     await web.until_running("c1", "c2", "c3")
 
 
-@witness("SYNC-03")
+@witness("SYNC-03", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_each_step_waits_for_the_one_before(node: Node) -> None:
     """However long one step takes, the next begins when it was answered."""
     with node.slow("RunPodSandbox", 3), node.slow("PullImage", 2), node.slow("StartContainer", 2):
@@ -21,7 +21,7 @@ async def test_each_step_waits_for_the_one_before(node: Node) -> None:
         await web.until_running("debugger")
 
 
-@witness("SYNC-03")
+@witness("SYNC-03", undisturbed="a debugger is made and started once, whatever becomes of that")
 async def test_debugger_comes_before_the_others(node: Node) -> None:
     """An ephemeral container is started before an app container that the same sync runs again."""
     web = await node.run()
@@ -33,7 +33,7 @@ async def test_debugger_comes_before_the_others(node: Node) -> None:
         await web.until_running("debugger", "c1")
 
 
-@witness("SYNC-04", "START-02")
+@witness("SYNC-04", "START-02", undisturbed="a fault of its own comes at a call that it counts")
 async def test_failed_start_does_not_stop_the_others(node: Node) -> None:
     """A container that cannot be made does not keep those after it from running."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=5, container="c1"):
@@ -167,7 +167,12 @@ async def test_container_waits_for_the_network(node: Node) -> None:
     await web.until_running("c1", attempt=1)
 
 
-@witness("SYNC-17", "SYNC-13", needs="pods with cgroups of their own")
+@witness(
+    "SYNC-17",
+    "SYNC-13",
+    needs="pods with cgroups of their own",
+    undisturbed="what has ended well is not run again by a later sync",
+)
 async def test_pod_without_cgroup_is_killed_once(node: Node) -> None:
     """A pod whose cgroup vanishes is killed and comes again with another, or not if it runs once."""
     web = await node.run()
@@ -187,7 +192,12 @@ async def test_sandbox_status_that_tells_nothing(node: Node) -> None:
         await web.until_running("c1")
 
 
-@witness("SYNC-23", "SYNC-15", "EPH-04")
+@witness(
+    "SYNC-23",
+    "SYNC-15",
+    "EPH-04",
+    undisturbed="a debugger is made and started once, whatever becomes of that",
+)
 async def test_each_start_has_its_own_outcome(node: Node) -> None:
     """What could not be started is tried again soon, and keeps nothing else from its try."""
     with node.fault("CreateContainer", code="UNKNOWN", message="no such device", times=3):

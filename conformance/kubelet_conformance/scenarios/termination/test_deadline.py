@@ -3,7 +3,7 @@
 from kubelet_conformance.node import Node, container, pod, witness
 
 
-@witness("DEADLINE-01", "PHASE-13")
+@witness("DEADLINE-01", "PHASE-13", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_pod_ends_at_its_deadline(node: Node) -> None:
     """A pod that has run as long as it may is stopped with its grace, and is Failed then."""
     job = await node.run(
@@ -26,7 +26,7 @@ async def test_deadline_counts_while_the_pod_is_pending(node: Node) -> None:
     await job.until_phase("Failed", within=60)
 
 
-@witness("PHASE-06")
+@witness("PHASE-06", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_deadline_that_was_kept_means_nothing(node: Node) -> None:
     """A pod that ended in time keeps its phase when the deadline passes."""
     job = node.want(pod(container(command="exit 0 2"), name="job", restart="Never", activeDeadlineSeconds=6))
@@ -34,7 +34,7 @@ async def test_deadline_that_was_kept_means_nothing(node: Node) -> None:
     await node.wait(15)
 
 
-@witness("DEADLINE-02", "PHASE-13")
+@witness("DEADLINE-02", "PHASE-13", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_restart_of_the_kubelet_does_not_move_the_deadline(node: Node) -> None:
     """A deadline stays where it is when the kubelet starts again."""
     job = await node.run(name="job", grace=4, restart="Never", activeDeadlineSeconds=40)
@@ -43,7 +43,7 @@ async def test_restart_of_the_kubelet_does_not_move_the_deadline(node: Node) -> 
     await job.until_phase("Failed", within=60)
 
 
-@witness("DEADLINE-02")
+@witness("DEADLINE-02", undisturbed="its pod has a deadline, which a fault may use up")
 async def test_deadline_that_passed_while_the_kubelet_was_down(node: Node) -> None:
     """A pod whose deadline passed while the kubelet was down is stopped when it comes back."""
     job = await node.run(name="job", grace=4, restart="Never", activeDeadlineSeconds=6)

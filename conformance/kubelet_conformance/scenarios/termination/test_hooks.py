@@ -101,7 +101,7 @@ async def test_sleep_hook_is_part_of_the_grace(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("HOOK-12")
+@witness("HOOK-12", undisturbed="it waits for what a fault lets pass unseen")
 async def test_tcp_hook_is_a_failure(node: Node) -> None:
     """A tcpSocket hook is none that a kubelet can run: it fails."""
     web = node.want(pod(container("c1", lifecycle={"postStart": {"tcpSocket": {"port": 80}}})))
@@ -131,7 +131,7 @@ async def test_http_hook_is_asked_before_the_next_container(node: Node) -> None:
     await node.run(hooked, container("c2"))
 
 
-@witness("START-02", "HOOK-08")
+@witness("START-02", "HOOK-08", undisturbed="it waits for what a fault lets pass unseen")
 async def test_http_hook_without_an_answer_fails(node: Node) -> None:
     """An httpGet hook without an answer fails, and its container is killed and made again."""
     node.runtime.answer_http("/begun", 0)
@@ -157,7 +157,7 @@ async def test_http_hook_finds_its_port_by_name(node: Node) -> None:
     await web.until_gone()
 
 
-@witness("HOOK-09")
+@witness("HOOK-09", undisturbed="it waits for what a fault lets pass unseen")
 async def test_https_hook_falls_back(node: Node) -> None:
     """An HTTPS hook of a server that knows no TLS is sent again without, and without its credentials."""
     node.runtime.answer_http("/begun", 200, plain=True)

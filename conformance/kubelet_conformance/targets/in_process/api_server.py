@@ -8,7 +8,14 @@ from typing import Any, TypeVar
 from lightkube.models.core_v1 import ConfigMap, Node, Pod, Secret
 from lightkube.models.node_v1 import RuntimeClass
 
-from kubelet_conformance.targets.controls import OF_THE_CLUSTER, ActiveFault, Fault, InjectedFault, ObjectKind
+from kubelet_conformance.targets.controls import (
+    OF_THE_CLUSTER,
+    ActiveCallFault,
+    ActiveFault,
+    Fault,
+    InjectedFault,
+    ObjectKind,
+)
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import Answer, ApiCore, ApiStatusError, Change, Connection, FrozenDict, Request
 from kubelet_fakes.api.errors import gone
@@ -299,7 +306,7 @@ class WorldApi:
         self._core.delete(_RESOURCES[kind], name, namespace)
         return stored
 
-    def inject(self, fault: Fault) -> ActiveFault:
+    def inject(self, fault: Fault) -> ActiveCallFault:
         """Let requests and watches of the kubelet fail or be late until healed."""
         return self._kubelet.faults.add(fault)
 

@@ -3,7 +3,7 @@
 from cri_api.v1 import api_pb2 as cri
 
 from kubelet_conformance.targets.controls import (
-    ActiveFault,
+    ActiveCallFault,
     Fault,
     NotPossibleError,
     RuntimeContainer,
@@ -93,7 +93,7 @@ class FakeRuntimeControl:
             raise NotPossibleError("pods with cgroups of their own")
         self._cgroups.remove(uid)
 
-    def inject(self, fault: Fault) -> ActiveFault:
+    def inject(self, fault: Fault) -> ActiveCallFault:
         """Let calls, probes or hooks fail or be late from now on."""
         return self._runtime.faults.add(fault)
 

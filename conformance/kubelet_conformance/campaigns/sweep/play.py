@@ -1,0 +1,200 @@
+"""Plays a scenario with one fault, waits for the node to settle, and judges what happened."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kubelet_conformance.campaigns.sweep.injection import Injection
+from kubelet_conformance.campaigns.sweep.kinds import Blow
+from kubelet_conformance.campaigns.sweep.points import Point, points_of
+from kubelet_conformance.campaigns.sweep.settling import not_settled
+from kubelet_conformance.contract.checking import judge_file
+from kubelet_conformance.contract.deferred_gc import deferred_gc
+from kubelet_conformance.contract.definition import Contract
+from kubelet_conformance.contract.verdicts import Outcome, Verdict
+from kubelet_conformance.node import Node, Scenario, scenario_of
+from kubelet_conformance.plugin.play import classify_failure
+from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
+from kubelet_conformance.targets.stage import Stage
+from kubelet_conformance.trace.format.recorder import RecordedCall, Seen
+
+Function = Callable[..., Awaitable[None]]
+_WAIT_SECONDS = 600.0
+"""What a fault and the longest back-off after it may add to a wait."""
+_REPEATS_MAX = 100_000
+"""A call that is made so often in one play is made for ever: hours of a scenario have some ten thousand."""
+SETTLES, SCENARIO, ENDS, JUDGED = "settling", "scenario", "kubelet", "judging"
+"""What may break beside contracts, by what is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undisturbed:
+    """A scenario as it is: the points at which a fault may come, and what had not settled in the end.
+
+    `failed` says why it has no end, if that is so.
+    """
+
+    scenario: str
+    points: tuple[Point, ...]
+    not_settled: frozenset[str] = frozenset()
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepBreak:
+    """What broke in one play: the id of a contract, or which of our own expectations; and how."""
+
+    what: str
+    expected: str
+    happened: str
+
+
+@dataclass(slots=True)
+class Swept:
+    """What came of one play with a fault.
+
+    Attributes:
+        scenario: the scenario's name.
+        blow: the fault.
+        breaks: what broke.
+        trace: what was recorded, if something broke.
+        records: how many records that were.
+        applied: the call came at which the fault was meant.
+    """
+
+    scenario: str
+    blow: str
+    breaks: list[SweepBreak] = field(default_factory=list[SweepBreak])
+    trace: bytes = b""
+    records: int = 0
+    applied: bool = False
+
+
+class _EndlessError(RuntimeError):
+    """The play would never end; the message says what repeats."""
+
+
+@deferred_gc()
+def undisturbed(function: Function, name: str, stage: Stage, version: str = "") -> Undisturbed:
+    """Play a scenario as it is, and let the node settle."""
+    declared = scenario_of(function)
+    played_as = version or declared.nearest()
+    points: list[Point] = []
+    left: list[str] = []
+
+    async def on(target: Target) -> None:
+        node = Node(target)
+        await function(node=node)
+        points.extend(points_of(target.recorder.records))
+        left.extend(await not_settled(node, played_as))
+
+    try:
+        _on_stage(on, name, stage, declared, played_as)
+    except ScenarioError as error:
+        return Undisturbed(name, tuple(points), failed=str(error.__cause__))
+    return Undisturbed(name, tuple(points), frozenset(left))
+
+
+@deferred_gc()
+def play(  # noqa: PLR0913, PLR0917 - a scenario, a fault, a stage and judges
+    function: Function,
+    base: Undisturbed,
+    blow: Blow,
+    stage: Stage,
+    contracts: Sequence[Contract],
+    version: str = "",
+) -> Swept:
+    """Play a scenario with that fault, and judge its trace."""
+    declared = scenario_of(function)
+    played_as = version or declared.nearest()
+    swept = Swept(base.scenario, str(blow))
+
+    async def on(target: Target) -> None:
+        await _until_it_repeats(_disturbed(function, target, base, blow, swept, played_as), target)
+
+    try:
+        swept.trace = _on_stage(on, base.scenario, stage, declared, played_as)
+    except ScenarioError as error:
+        swept.trace = error.trace
+        expected = "the play comes to its end, and the kubelet does not end by itself"
+        swept.breaks.append(SweepBreak(ENDS, expected, str(error.__cause__)))
+    swept.breaks += _judged(swept, contracts)
+    if not swept.breaks:
+        swept.trace = b""
+    return swept
+
+
+def _on_stage(
+    on: Callable[[Target], Awaitable[None]], name: str, stage: Stage, declared: Scenario, played_as: str
+) -> bytes:
+    """The trace of a life with what the scenario declares."""
+    settings, then = dict(declared.settings), declared.then_kubernetes
+    return stage.play(on, name, settings, played_as, declared.exempt, then=then)
+
+
+async def _disturbed(  # noqa: PLR0913, PLR0917 - see `play`
+    function: Function, target: Target, base: Undisturbed, blow: Blow, swept: Swept, played_as: str
+) -> None:
+    """The scenario with the fault, and what comes after it."""
+    target.is_disturbed, target.wait_seconds_min = True, _WAIT_SECONDS
+    node = Node(target)
+    injection = Injection(node, blow)
+    try:
+        await function(node=node)
+    except KubeletEndedError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the fault has done to it, the rest is looked at
+        if not scenario_of(function).undisturbed:
+            unmet = "".join(classify_failure(error, "", function)).strip()
+            expected = "the scenario comes to its end"
+            swept.breaks.append(SweepBreak(SCENARIO, expected, unmet.partition("\nthe trace ends")[0]))
+    await injection.close()
+    swept.applied = injection.applied
+    left = await not_settled(node, played_as, base.not_settled, doubles=blow.may_double)
+    if left:
+        expected = "what is desired runs or has ended, and nothing else is there"
+        swept.breaks.append(SweepBreak(SETTLES, expected, "; ".join(left)))
+
+
+async def _until_it_repeats(work: Awaitable[None], target: Target) -> None:
+    """Do it until a call has been made so often that the play would never end; raises _EndlessError then."""
+    counts: Counter[str] = Counter()
+    endless: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def count(seen: Seen) -> None:
+        if type(seen) is RecordedCall:
+            counts[seen.rpc] += 1
+            if counts[seen.rpc] == _REPEATS_MAX:
+                said = f"the play does not end: {seen.rpc} is called again and again, {_REPEATS_MAX} times"
+                endless.set_exception(_EndlessError(f"{said} by {seen.t:g} s"))
+
+    target.recorder.listeners.append(count)
+    task = asyncio.ensure_future(work)
+    await asyncio.wait([task, endless], return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task])
+    endless.cancel()
+    if not endless.cancelled():
+        endless.result()
+    task.result()
+
+
+def _judged(swept: Swept, contracts: Sequence[Contract]) -> Iterator[SweepBreak]:
+    try:
+        judged = judge_file(swept.scenario, contracts, content=swept.trace, patient=True)
+    except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
+        yield SweepBreak(JUDGED, "the trace can be judged", repr(error))
+        return
+    swept.records = judged.trace.records
+    by_id = {contract.id: contract for contract in contracts}
+    for contract, outcome in judged.outcomes.items():
+        if outcome.verdict in {Verdict.BROKEN, Verdict.ERROR}:
+            yield SweepBreak(contract, by_id[contract].rule, _happened(outcome))
+
+
+def _happened(outcome: Outcome) -> str:
+    texts = dict.fromkeys(re.sub(r"\s+", " ", each.text) for each in outcome.evidence)
+    return "; ".join(texts) or outcome.reason

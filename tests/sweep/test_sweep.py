@@ -1,0 +1,184 @@
+"""The fault sweep: one fault at one call of a scenario, and what must hold all the same."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import in_process
+
+from kubelet_conformance.campaigns.sweep.kinds import KINDS, blows_at
+from kubelet_conformance.campaigns.sweep.plan import FaultPattern, Plan, UnknownFaultError
+from kubelet_conformance.campaigns.sweep.play import SCENARIO, SETTLES, Undisturbed, play, undisturbed
+from kubelet_conformance.campaigns.sweep.points import Point, Role
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.node import Node, pod, witness
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+
+BUG = "K8S-53207"
+SCENARIO_NAME = "sandbox.killed_sandbox_is_replaced"
+STAGE = open_stage(Choice())
+CONTRACTS = tuple(every_contract().values())
+
+
+async def _one_pod(node: Node) -> None:
+    """A pod runs, and is deleted."""
+    web = await node.run()
+    web.delete()
+    await web.until_gone()
+
+
+async def _to_stay(node: Node) -> None:
+    """A pod runs on."""
+    node.want(pod())
+    await node.wait(5)
+
+
+async def _without_end(node: Node) -> None:
+    """The scenario waits for ever."""
+    while True:
+        await node.wait(3600)
+
+
+async def _in_haste(node: Node) -> None:
+    """The scenario asserts what holds only if no call fails."""
+    web = node.want(pod())
+    await node.wait(5)
+
+    assert web.phase == "Running"
+
+
+def test_points_are_the_calls_that_matter() -> None:
+    """Changes, writes and the reads after them are points, and one poll is."""
+    points = undisturbed(_one_pod, "one", STAGE).points
+    by_role = {role: [str(point) for point in points if point.role is role] for role in Role}
+
+    assert by_role[Role.CHANGE][:3] == ["RunPodSandbox#1", "CreateContainer#1", "StartContainer#1"]
+    assert "StopContainer#1" in by_role[Role.CHANGE]
+    assert by_role[Role.WRITE][0] == "patch pods/status#1"
+    assert by_role[Role.WRITE][-1] == "delete pods#1"
+    assert len(by_role[Role.POLL]) == 1
+    assert len(set(points)) == len(points)
+
+
+@pytest.mark.slow
+def test_every_fault_applies_and_costs_nothing() -> None:
+    """At every call of a plain scenario each fault applies, and the reference recovers from it."""
+    base = undisturbed(_one_pod, "one", STAGE)
+    played = [
+        play(_one_pod, base, blow, STAGE, CONTRACTS) for point in base.points for blow in blows_at(point)
+    ]
+
+    assert all(one.applied for one in played)
+    assert {one.blow.rpartition(" ")[2] for one in played} == set(KINDS)
+    assert [(one.blow, one.breaks) for one in played if one.breaks] == []
+
+
+@pytest.mark.slow
+def test_a_kubelet_that_does_not_recover_is_told() -> None:
+    """A change is never looked at again if its inspection fails: that shows only where one fails."""
+    stage = open_stage(Choice(kubelet=f"bug:{BUG}"))
+    base = undisturbed(_to_stay, "one", stage)
+    refused = blows_at(Point("ContainerStatus", 1, Role.READ))[0]
+
+    assert base.failed == ""
+    assert SETTLES in {one.what for one in play(_to_stay, base, refused, stage, CONTRACTS).breaks}
+
+
+def test_a_scenario_says_once_what_is_not_due() -> None:
+    """What a scenario asserts counts, unless it is marked as one to be left undisturbed."""
+    base = Undisturbed("haste", (Point("RunPodSandbox", 1, Role.CHANGE),))
+    blow = FaultPattern.parse("RunPodSandbox#1 lost")
+    lost = next(each for each in blows_at(base.points[0]) if blow.fits(each))
+    marked = witness(undisturbed="it gives the kubelet five seconds")(_marked_haste)
+
+    assert SCENARIO in {one.what for one in play(_in_haste, base, lost, STAGE, CONTRACTS).breaks}
+    assert play(marked, base, lost, STAGE, CONTRACTS).breaks == []
+
+
+async def _marked_haste(node: Node) -> None:
+    await _in_haste(node)
+
+
+@pytest.mark.slow
+def test_a_play_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A play that never ends is stopped by the call that repeats, and says which."""
+    monkeypatch.setattr("kubelet_conformance.campaigns.sweep.play._REPEATS_MAX", 5_000)
+    base = Undisturbed("endless", (Point("Status", 1, Role.POLL),))
+    played = play(_without_end, base, blows_at(base.points[0])[0], STAGE, ())
+
+    assert [one.what for one in played.breaks] == ["kubelet"]
+    assert "is called again and again, 5000 times" in played.breaks[0].happened
+
+
+@pytest.mark.parametrize("text", ["dead", "StopContainer#x lost", "StopContainer los", ""])
+def test_unknown_faults_are_refused(text: str) -> None:
+    """A fault that is none is refused, with those there are."""
+    with pytest.raises(UnknownFaultError, match=r"expected .* KIND one of refused, failed"):
+        FaultPattern.parse(text)
+
+
+def test_the_parts_of_a_sweep_are_the_sweep() -> None:
+    """Shards and a resumed rest leave nothing out, and a sample takes each scenario in turn."""
+    bases = [Undisturbed(name, (Point("StopContainer", 1, Role.CHANGE),)) for name in "abc"]
+    every = Plan().all_plays(bases)
+    parts = [Plan(shard=shard, shards=3).plays(every) for shard in (1, 2, 3)]
+    sample = Plan(sample=4, seed=5).plays(every)
+
+    assert sorted(str(one) for part in parts for one in part) == sorted(map(str, every))
+    assert Plan(skipped=20).plays(every) == every[20:]
+    assert sorted(base.scenario for base, _ in sample[:3]) == ["a", "b", "c"]
+    assert Plan(sample=4, seed=5).plays(every) == sample != Plan(sample=4, seed=6).plays(every)
+
+
+@pytest.mark.slow
+def test_command_plays_and_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`run --sweep` says how many plays there are, plays them, and ends with 0 where nothing breaks."""
+    counted = in_process(capsys, "run", "--sweep", "--scenario", SCENARIO_NAME, "--count")
+    options = ("--scenario", SCENARIO_NAME, "--fault", "StopPodSandbox* lost", "--record", str(tmp_path))
+    ended = in_process(capsys, "run", "--sweep", *options)
+    report = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
+
+    assert " plays at " in counted.out
+    assert ended.code == 0, ended.out
+    assert ended.out.startswith("OK: ")
+    assert (report["plays"], report["broken"]) == (report["played"], [])
+
+
+@pytest.mark.slow
+def test_a_break_is_told_with_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A break names scenario, call, fault, what was expected and what happened, and how to see it again."""
+    name, fault = "restart.crashed_container_is_run_again_alone", "ContainerStatus#2 refused"
+    given = ("--scenario", name, "--fault", fault, "--kubelet", f"bug:{BUG}")
+    ended = in_process(capsys, "run", "--sweep", *given)
+
+    assert ended.code == 1
+    assert f"BROKEN  {name}, {fault}: {SETTLES}" in ended.out
+    assert "    expected: " in ended.out
+    assert "    happened: " in ended.out
+    assert f"--kubelet=bug:{BUG} --scenario={name} '--fault={fault}'" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--fault", "StopContainer dead"], "no fault is 'StopContainer dead'"),
+        (["--scenario", SCENARIO_NAME, "--fault", "StopContainer#99 lost"], "no call of these scenarios"),
+        (["--scenario", "no.such"], "there is no scenario no.such"),
+        (["--shard", "3/2"], "is no part of a run"),
+        (["--kubelet", "reference-process"], "a sweep is played on virtual time"),
+        (["--format", "junit"], "--sweep reports in the terminal or as json"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], given: list[str], said: str) -> None:
+    """What cannot be swept ends with 2 and one line."""
+    ended = in_process(capsys, "run", "--sweep", *given)
+
+    assert ended.code == 2
+    assert said in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_settling_is_named() -> None:
+    """The names of our own expectations are no ids of contracts."""
+    assert not {SETTLES, SCENARIO} & set(every_contract())
