@@ -5,7 +5,8 @@ import click
 from kubelet_conformance.reports.forms import FORMS
 
 _WRITTEN = (
-    "terminal to read, json for programs, junit for CI, markdown and badge for pages, perfetto for times."
+    "terminal and html to read, json for programs, junit for CI, markdown and badge for pages, perfetto for "
+    "times."
 )
 FORM = click.option(
     "--format",

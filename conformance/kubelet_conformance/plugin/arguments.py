@@ -45,7 +45,7 @@ ARGUMENTS: Mapping[str, dict[str, Any]] = {
     "record": {"metavar": "DIR", "help": "keep a record of the run: a folder, or NAME.tar.gz"},
     "report": {"metavar": "FORMAT=FILE", "action": "append", "help": "write one more report"},
     "format": {
-        "choices": ("terminal", "markdown", "junit", "json", "badge", "perfetto"),
+        "choices": ("terminal", "markdown", "html", "junit", "json", "badge", "perfetto"),
         "default": "terminal",
         "help": "the report's form",
     },

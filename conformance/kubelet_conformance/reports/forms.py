@@ -18,8 +18,16 @@ def _as_run_json(record: Record) -> str:
     return as_json(msgspec.to_builtins(record.run))
 
 
+def _as_html(record: Record) -> str:
+    # Late: only this form needs the templates.
+    from kubelet_conformance.reports.html import page  # noqa: PLC0415
+
+    return page(record)
+
+
 _RENDERED: Mapping[str, Callable[[Record], str]] = {
     "markdown": as_markdown,
+    "html": _as_html,
     "junit": as_junit,
     "json": _as_run_json,
     "badge": as_badge,

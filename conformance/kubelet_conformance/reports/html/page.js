@@ -1,0 +1,125 @@
+"use strict";
+(() => {
+  const one = (id) => document.getElementById(id);
+  const contracts = [...document.querySelectorAll("#contract-list > details")].map((row) => ({
+    row,
+    text: row.textContent.toLowerCase(),
+  }));
+  const scenarios = [...document.querySelectorAll("#scenario-list > details")].map((row) => ({
+    row,
+    name: row.id.slice(2).toLowerCase(),
+    exercised: null,
+  }));
+  const fields = ["search", "verdict", "area", "level", "scenario"].map(one);
+  const [search, verdict, area, level, scenario] = fields;
+
+  function filter() {
+    const said = search.value.trim().toLowerCase();
+    const named = scenario.value.trim().toLowerCase();
+    const states = new Set(["kept", "broken", "known_deviation", "error"]);
+    let exercised = null;
+    let shownScenarios = 0;
+    for (const each of scenarios) {
+      const isNamed = named === "" || each.name.includes(named);
+      if (named !== "" && isNamed) {
+        exercised = (exercised || 0n) | BigInt("0x" + each.row.dataset.of);
+      }
+      const fits = verdict.value === "" || !states.has(verdict.value) || each.row.dataset.state === verdict.value;
+      const isShown = isNamed && fits && (said === "" || each.name.includes(said));
+      each.row.hidden = !isShown;
+      shownScenarios += isShown;
+    }
+    let shownContracts = 0;
+    for (const { row, text } of contracts) {
+      const of = row.dataset;
+      const isShown =
+        (verdict.value === "" || of.verdict === verdict.value) &&
+        (area.value === "" || of.area === area.value) &&
+        (level.value === "" || of.level === level.value) &&
+        (named === "" || (exercised !== null && ((exercised >> BigInt(of.n)) & 1n) === 1n)) &&
+        (said === "" || text.includes(said));
+      row.hidden = !isShown;
+      shownContracts += isShown;
+    }
+    one("shown").value = `${shownContracts} of ${contracts.length} contracts, ${shownScenarios} of ${scenarios.length} scenarios`;
+  }
+  for (const field of fields) field.addEventListener("input", filter);
+  const form = document.querySelector(".filters");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(filter));
+  document.querySelector(".matrix").addEventListener("click", (event) => {
+    const cell = event.target.closest("button");
+    if (cell === null) return;
+    area.value = cell.dataset.area;
+    verdict.value = cell.dataset.verdict;
+    filter();
+    form.scrollIntoView();
+  });
+
+  // A link to a contract or scenario opens it, even if a filter hides it.
+  function follow() {
+    let name = location.hash.slice(1);
+    try { name = decodeURIComponent(name); } catch { /* It is taken as it stands. */ }
+    const row = name && one(name);
+    if (!row || row.tagName !== "DETAILS") return;
+    row.hidden = false;
+    row.open = true;
+    row.scrollIntoView();
+  }
+  window.addEventListener("hashchange", follow);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash) follow();
+  });
+
+  function show(figure, item) {
+    const before = figure.querySelector(".on");
+    if (before) before.classList.remove("on");
+    item.classList.add("on");
+    const detail = figure.querySelector(".detail");
+    detail.classList.add("full");
+    detail.textContent = item.querySelector("title").textContent;
+    const bodies = figure.querySelector(".bodies");
+    if (bodies === null) return;
+    figure.bodies ||= JSON.parse(bodies.textContent);
+    for (const [name, text] of figure.bodies[item.dataset.n] || []) {
+      const body = document.createElement("pre");
+      let pretty = text;
+      try { pretty = JSON.stringify(JSON.parse(text), null, 2); } catch { /* It is cut off: shown as it is. */ }
+      body.textContent = `${name} ${pretty}`;
+      detail.append(body);
+    }
+  }
+  document.addEventListener("pointerover", (event) => {
+    const item = event.target.closest(".timeline .i");
+    if (item) show(item.closest(".timeline"), item);
+  });
+  const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  document.addEventListener("keydown", (event) => {
+    const box = event.target.closest(".timeline .scroll");
+    if (!box || !(event.key in steps || event.key === "Home" || event.key === "End")) return;
+    const items = [...box.querySelectorAll(".i")];
+    if (items.length === 0) return;
+    const marked = items.findIndex((each) => each.classList.contains("mark"));
+    const now = items.findIndex((each) => each.classList.contains("on"));
+    let next = now < 0 ? Math.max(marked, 0) : now + (steps[event.key] || 0);
+    if (event.key === "Home") next = 0;
+    if (event.key === "End") next = items.length - 1;
+    const item = items[Math.min(Math.max(next, 0), items.length - 1)];
+    show(box.closest(".timeline"), item);
+    item.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+    event.preventDefault();
+  });
+
+  // A timeline begins where its first break is.
+  function toBreak(figure) {
+    const box = figure.querySelector(".scroll");
+    box.scrollLeft = Math.max(Number(figure.dataset.break) - box.clientWidth / 3, 0);
+  }
+  document.addEventListener("toggle", (event) => {
+    const figure = event.target.open && event.target.querySelector(".timeline[data-break]");
+    if (figure) toBreak(figure);
+  }, true);
+  for (const figure of document.querySelectorAll(".hero .timeline[data-break]")) toBreak(figure);
+  follow();
+})();

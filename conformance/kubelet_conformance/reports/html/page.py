@@ -1,0 +1,66 @@
+"""The page of a record: everything in one file, as the template lays it out."""
+
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from kubelet_conformance.contract.checking import REPORTED
+from kubelet_conformance.reports.html.contracts import contract_views, first_breaks
+from kubelet_conformance.reports.html.facts import conclusion, facts, troubles
+from kubelet_conformance.reports.html.scenarios import Pictures, scenario_views
+from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.run_record.record import Record
+
+_TEXT_CHARS = 20_000
+
+
+def page(record: Record) -> str:
+    """The whole page."""
+    run = record.run
+    pictures = Pictures(record)
+    contracts = contract_views(record)
+    firsts = first_breaks(contracts)
+    scenarios = scenario_views(record, pictures, firsts)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            run=run,
+            conclusion=conclusion(run),
+            facts=facts(run),
+            troubles=troubles(run),
+            verdicts=REPORTED,
+            areas=run.by_area(),
+            levels=sorted({each.result.level for each in contracts}, key=("MUST", "SHOULD", "MAY").index),
+            contracts=contracts,
+            firsts=firsts,
+            scenarios=scenarios,
+            by_scenario={each.name: each for each in scenarios},
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__name__.rpartition(".")[0], "."),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["file"] = _file
+    return environment
+
+
+def _printable(value: object) -> object:
+    """Texts without characters that do not print; markup of our own as it is."""
+    return safe(value, _TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _file(name: str) -> Markup:
+    """The content of a file beside this module, as it is: it is our own."""
+    return Markup(resources.files(__package__ or "").joinpath(name).read_text("utf-8"))  # noqa: S704

@@ -1,0 +1,150 @@
+"""What a page says of each scenario, with its timeline."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from kubelet_conformance.contract.verdicts import Verdict
+from kubelet_conformance.reports.html.contracts import ContractView
+from kubelet_conformance.reports.html.picture import Picture, picture_of
+from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.timeline.model import Timeline
+from kubelet_conformance.reports.timeline.reading import timeline_of
+from kubelet_conformance.run_record.model import Proof, ScenarioResult, TraceResult
+from kubelet_conformance.run_record.record import Record
+
+_BODY_CHARS = 4000
+_BODIES_CHARS = 2_500_000
+"""So much of bodies is in one page; further ones are left out."""
+_ITEMS_SHOWN = 1500
+"""A longer timeline is shown around its breaks, or from its begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineView:
+    """A timeline as a picture.
+
+    Attributes:
+        bodies: as JSON, by the number of an item, what was asked and answered.
+        left_out: how many items are not shown.
+    """
+
+    timeline: Timeline
+    picture: Picture
+    bodies: Markup
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioView:
+    """One scenario, or a trace where there are no scenarios.
+
+    Attributes:
+        state: the verdict that colours it.
+        exercised: the contracts that it exercised, as bits by their numbers, in hexadecimal.
+    """
+
+    name: str
+    state: str
+    words: str
+    trace: TraceResult
+    played: ScenarioResult | None
+    shown: str
+    exercised: str
+    broken: tuple[str, ...]
+    view: TimelineView | None
+
+
+class Pictures:
+    """The timelines of a record; each is read once."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._room = _BODIES_CHARS
+        self._proofs: dict[str, list[tuple[str, Proof]]] = {}
+        for contract in record.run.contracts:
+            if contract.verdict in {Verdict.BROKEN, Verdict.KNOWN_DEVIATION}:
+                for proof in contract.evidence:
+                    self._proofs.setdefault(proof.trace, []).append((contract.id, proof))
+
+    def proofs(self, trace: str) -> Sequence[tuple[str, Proof]]:
+        """The breaks that a trace shows, each with its contract."""
+        return self._proofs.get(trace, ())
+
+    def view(self, trace: str) -> TimelineView | None:
+        """The timeline of a trace; None where the trace is not there any more."""
+        file = self._record.file(trace)
+        if not file.is_file():
+            return None
+        proofs = self.proofs(trace)
+        timeline = timeline_of(file, proofs, bodies=bool(proofs) and self._room > 0)
+        left_out = timeline.shorten(_ITEMS_SHOWN)
+        return TimelineView(timeline, picture_of(timeline), self._bodies(timeline), left_out)
+
+    def _bodies(self, timeline: Timeline) -> Markup:
+        texts = {
+            number: [[name, _text(bytes(body.raw))] for name, body in item.bodies.items()]
+            for number, item in enumerate(timeline.items)
+            if item.bodies
+        }
+        written = json.dumps(texts, separators=(",", ":")) if texts else ""
+        self._room -= len(written)
+        # Within a script nothing is markup but what begins with this sign.
+        return Markup(written.replace("<", "\\u003c"))  # noqa: S704
+
+
+def _text(raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace")
+    return text if len(text) <= _BODY_CHARS else f"{text[:_BODY_CHARS]}…"
+
+
+def scenario_views(record: Record, pictures: Pictures, firsts: Sequence[ContractView]) -> list[ScenarioView]:
+    """All scenarios, those that broke something first; and the traces that are of none."""
+    numbers = {each.id: number for number, each in enumerate(record.run.contracts)}
+    played = {each.trace: each for each in record.run.scenarios}
+    first = {each.breaks[0].proof.trace for each in firsts[:1] if each.breaks}
+    traces = sorted(
+        record.run.traces, key=lambda each: (each.path not in first, not pictures.proofs(each.path))
+    )
+    return [_view(record, pictures, trace, played.get(trace.path), numbers) for trace in traces]
+
+
+def _view(
+    record: Record,
+    pictures: Pictures,
+    trace: TraceResult,
+    played: ScenarioResult | None,
+    numbers: dict[str, int],
+) -> ScenarioView:
+    proofs = pictures.proofs(trace.path)
+    broken = tuple(dict.fromkeys(contract for contract, proof in proofs if not proof.deviation))
+    state, words = _state(broken, played, deviates=bool(proofs))
+    exercised = played.exercised if played is not None else ()
+    bits = sum(1 << numbers[each] for each in {*exercised, *broken} if each in numbers)
+    return ScenarioView(
+        safe(trace.scenario or trace.path),
+        state,
+        words,
+        trace,
+        played,
+        record.shown(trace.path),
+        f"{bits:x}",
+        broken,
+        pictures.view(trace.path),
+    )
+
+
+def _state(broken: Sequence[str], played: ScenarioResult | None, *, deviates: bool) -> tuple[str, str]:
+    if broken:
+        return "broken", f"breaks {len(broken)}"
+    if played is not None and played.failed:
+        return "error", "the suite failed"
+    if played is not None and played.died and not played.died_as_known:
+        return "broken", "the kubelet ended"
+    if played is not None and played.unmet:
+        return "error", "timed out"
+    if deviates:
+        return "known_deviation", "known deviation"
+    return "kept", "kept"
