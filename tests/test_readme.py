@@ -77,7 +77,7 @@ def test_ci_runs_containerd_afterwards(copy: Path) -> None:
     done = run_ci(copy)
 
     assert done.returncode == 5, done.stderr
-    commands = ["+ pwd", str(copy), "packages", "+ .venv/bin/tox -e containerd", "-e containerd"]
+    commands = ["+ pwd", str(copy), "packages", "+ .venv/bin/tox -e containerd,page", "-e containerd,page"]
     assert done.stdout.splitlines() == commands
 
 

@@ -7,7 +7,7 @@
   }));
   const scenarios = [...document.querySelectorAll("#scenario-list > details")].map((row) => ({
     row,
-    name: row.id.slice(2).toLowerCase(),
+    name: [row, ...row.querySelectorAll("bdi[id]")].map((each) => each.id.slice(2).toLowerCase()).join(" "),
     exercised: null,
   }));
   const fields = ["search", "verdict", "area", "level", "scenario"].map(one);
@@ -60,8 +60,8 @@
   function follow() {
     let name = location.hash.slice(1);
     try { name = decodeURIComponent(name); } catch { /* It is taken as it stands. */ }
-    const row = name && one(name);
-    if (!row || row.tagName !== "DETAILS") return;
+    const row = name && one(name)?.closest("details");
+    if (!row) return;
     row.hidden = false;
     row.open = true;
     row.scrollIntoView();

@@ -7,6 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kubelet_conformance.contract.checking import REPORTED
+from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.html.contracts import contract_views, first_breaks
 from kubelet_conformance.reports.html.facts import conclusion, facts, troubles
 from kubelet_conformance.reports.html.scenarios import Pictures, scenario_views
@@ -14,6 +15,8 @@ from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.run_record.record import Record
 
 _TEXT_CHARS = 20_000
+_ALWAYS = Verdict.KEPT, Verdict.BROKEN
+"""The verdicts that the table of areas shows even where no contract has them."""
 
 
 def page(record: Record) -> str:
@@ -32,12 +35,13 @@ def page(record: Record) -> str:
             facts=facts(run),
             troubles=troubles(run),
             verdicts=REPORTED,
+            shown_verdicts=[each for each in REPORTED if each in _ALWAYS or run.totals.get(each)],
             areas=run.by_area(),
             levels=sorted({each.result.level for each in contracts}, key=("MUST", "SHOULD", "MAY").index),
             contracts=contracts,
             firsts=firsts,
             scenarios=scenarios,
-            by_scenario={each.name: each for each in scenarios},
+            by_scenario={name: each for each in scenarios for name in (each.name, *each.shared_by)},
         )
     )
 

@@ -54,8 +54,8 @@ class Picture:
 
 
 def picture_of(timeline: Timeline) -> Picture:
-    """The picture of a timeline."""
-    return _Drawing(timeline, axis_of(timeline, _width)).picture()
+    """The picture of a timeline; where nothing is broken, reads have no titles."""
+    return _Drawing(timeline, axis_of(timeline, _width), is_whole=bool(timeline.findings)).picture()
 
 
 def _width(item: Item) -> float:
@@ -70,6 +70,7 @@ def _width(item: Item) -> float:
 class _Drawing:
     timeline: Timeline
     axis: Axis
+    is_whole: bool
     heights: dict[int, int] = field(default_factory=dict[int, int])
     tops: dict[int, int] = field(default_factory=dict[int, int])
     rows: list[int] = field(default_factory=list[int])
@@ -94,8 +95,8 @@ class _Drawing:
         self._lives()
         self._folds()
         self._slices(tags)
-        for number in range(len(self.timeline.items)):
-            self.out.append(self._item(number))
+        self._reads()
+        self.out += map(self._item, range(len(self.timeline.items)))
         marked = [
             self.axis.spans[number][0] for number, item in enumerate(self.timeline.items) if item.breaks
         ]
@@ -210,13 +211,30 @@ class _Drawing:
                 f'<path d="M{max(end, x + _GLYPH):.0f} {y + 1}v{height - 2}"/></g>'
             )
 
+    def _is_tick(self, item: Item) -> bool:
+        return item.what is What.READ and not item.breaks
+
+    def _reads(self) -> None:
+        """All reads of a timeline without breaks as one shape."""
+        if self.is_whole:
+            return
+        ticks: list[str] = []
+        for number, item in enumerate(self.timeline.items):
+            if self._is_tick(item):
+                y = self.tops[item.lane] + _PAD + _ROW * self.rows[number]
+                ticks.append(f"M{self.axis.spans[number][0] + 1:.0f} {y + 5}v10")
+        if ticks:
+            self.out.append(f'<path class="read" d="{"".join(ticks)}"/>')
+
     def _item(self, number: int) -> str:
         item, (begin, end) = self.timeline.items[number], self.axis.spans[number]
         y = self.tops[item.lane] + _PAD + _ROW * self.rows[number]
         bad, broken = " bad" if item.failed else "", " mark" if item.breaks else ""
-        if item.what is What.READ and not item.breaks:
+        if self._is_tick(item):
+            if not self.is_whole:
+                return ""
             tick = f'd="M{begin + 1:.0f} {y + 5}v10"'
-            return f'<path class="read{bad}" {tick}><title>{_title(item)}</title></path>'
+            return f'<path class="i read{bad}" data-n="{number}" {tick}><title>{_title(item)}</title></path>'
         said = _title(item)
         head = f'<g class="i {item.what.value}{bad}{broken}" data-n="{number}"><title>{said}</title>'
         if item.is_call or item.what is What.READ:

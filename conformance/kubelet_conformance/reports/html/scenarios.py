@@ -16,7 +16,7 @@ from kubelet_conformance.run_record.model import Proof, ScenarioResult, TraceRes
 from kubelet_conformance.run_record.record import Record
 
 _BODY_CHARS = 4000
-_BODIES_CHARS = 2_500_000
+_BODIES_CHARS = 2_000_000
 """So much of bodies is in one page; further ones are left out."""
 _ITEMS_SHOWN = 1500
 """A longer timeline is shown around its breaks, or from its begin."""
@@ -43,6 +43,8 @@ class ScenarioView:
 
     Attributes:
         state: the verdict that colours it.
+        troubles: what else went wrong in it.
+        shared_by: the scenarios of a trace that several share.
         exercised: the contracts that it exercised, as bits by their numbers, in hexadecimal.
     """
 
@@ -50,8 +52,9 @@ class ScenarioView:
     state: str
     words: str
     trace: TraceResult
-    played: ScenarioResult | None
+    troubles: list[str]
     shown: str
+    shared_by: list[str]
     exercised: str
     broken: tuple[str, ...]
     view: TimelineView | None
@@ -103,47 +106,51 @@ def _text(raw: bytes) -> str:
 def scenario_views(record: Record, pictures: Pictures, firsts: Sequence[ContractView]) -> list[ScenarioView]:
     """All scenarios, those that broke something first; and the traces that are of none."""
     numbers = {each.id: number for number, each in enumerate(record.run.contracts)}
-    played = {each.trace: each for each in record.run.scenarios}
+    played: dict[str, list[ScenarioResult]] = {}
+    for each in record.run.scenarios:
+        played.setdefault(each.trace, []).append(each)
     first = {each.breaks[0].proof.trace for each in firsts[:1] if each.breaks}
     traces = sorted(
         record.run.traces, key=lambda each: (each.path not in first, not pictures.proofs(each.path))
     )
-    return [_view(record, pictures, trace, played.get(trace.path), numbers) for trace in traces]
+    return [_view(record, pictures, trace, played.get(trace.path, []), numbers) for trace in traces]
 
 
 def _view(
     record: Record,
     pictures: Pictures,
     trace: TraceResult,
-    played: ScenarioResult | None,
+    of: Sequence[ScenarioResult],
     numbers: dict[str, int],
 ) -> ScenarioView:
     proofs = pictures.proofs(trace.path)
     broken = tuple(dict.fromkeys(contract for contract, proof in proofs if not proof.deviation))
-    state, words = _state(broken, played, deviates=bool(proofs))
-    exercised = played.exercised if played is not None else ()
-    bits = sum(1 << numbers[each] for each in {*exercised, *broken} if each in numbers)
+    state, words = _state(broken, of, deviates=bool(proofs))
+    exercised = {*broken, *(name for each in of for name in each.exercised)}
+    bits = sum(1 << numbers[each] for each in exercised if each in numbers)
+    shared_by = [safe(each.name) for each in of] if trace.scenario is None else []
     return ScenarioView(
         safe(trace.scenario or trace.path),
         state,
         words,
         trace,
-        played,
+        [text for each in of for text in (each.unmet, each.died, each.failed) if text],
         record.shown(trace.path),
+        shared_by,
         f"{bits:x}",
         broken,
         pictures.view(trace.path),
     )
 
 
-def _state(broken: Sequence[str], played: ScenarioResult | None, *, deviates: bool) -> tuple[str, str]:
+def _state(broken: Sequence[str], of: Sequence[ScenarioResult], *, deviates: bool) -> tuple[str, str]:
     if broken:
         return "broken", f"breaks {len(broken)}"
-    if played is not None and played.failed:
+    if any(each.failed for each in of):
         return "error", "the suite failed"
-    if played is not None and played.died and not played.died_as_known:
-        return "broken", "the kubelet ended"
-    if played is not None and played.unmet:
+    if any(each.died and not each.died_as_known for each in of):
+        return "broken", "kubelet ended"
+    if any(each.unmet for each in of):
         return "error", "timed out"
     if deviates:
         return "known_deviation", "known deviation"

@@ -126,6 +126,8 @@ class _Reading:
         """Calls that have no reply yet, by id."""
         self._said: dict[tuple[str, ...], str] = {}
         """What was last said of each kind that repeats itself."""
+        self._replied: dict[tuple[str, bytes], bytes] = {}
+        """What was last replied to each request."""
         self._is_quiet = False
 
     def take(self, moment: Moment) -> None:
@@ -173,8 +175,12 @@ class _Reading:
         return item
 
     def _is_old(self, reply: Reply) -> bool:
-        """Whether it says what the last reply to this request said."""
-        return reply.same and reply.error is None
+        """Whether it says what the last reply to this request said; not every recorder marks these."""
+        if reply.same or reply.response is None:
+            return reply.same
+        key, said = (reply.call.rpc, bytes(reply.call.request.raw)), bytes(reply.response.raw)
+        before, self._replied[key] = self._replied.get(key), said
+        return before == said
 
     def _is_wanted(self, reply: Reply) -> bool:
         return reply.seq in self._wanted or reply.call.seq in self._wanted
