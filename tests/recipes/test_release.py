@@ -59,6 +59,7 @@ SOURCES = ("pyproject.toml", "README.md", "LICENSE", "conformance", "fakes", "fi
 def test_wheel_is_the_same_whoever_builds_it(tmp_path: Path) -> None:
     """Two builds of the same sources in different folders, umasks and times of files have the same bytes."""
     digests: list[str] = []
+    years: set[int] = set()
     for number, mask in enumerate((0o022, 0o077)):
         before = os.umask(mask)
         try:
@@ -74,10 +75,10 @@ def test_wheel_is_the_same_whoever_builds_it(tmp_path: Path) -> None:
         [wheel] = out.glob("*.whl")
         digests.append(hashlib.sha256(wheel.read_bytes()).hexdigest())
         with zipfile.ZipFile(wheel) as packed:
-            times = {each.date_time[0] for each in packed.infolist()}
+            years |= {each.date_time[0] for each in packed.infolist()}
 
     assert digests[0] == digests[1]
-    assert times == {2026}
+    assert years == {2026}
 
 
 def steps() -> list[tuple[str, str]]:
