@@ -62,6 +62,12 @@ def owed(_: Moment) -> Findings:
     return answered(by=call("StopPodSandbox"), within=1, text="StopPodSandbox comes")
 
 
+@contract("SANDBOX-08", on=call("StatusOf"))
+def named(m: Moment) -> Findings:
+    """Nobody is asked for by name."""
+    return broken(f"{m.call.request.json()['name']} was asked for")
+
+
 CONTRACTS = [never_started, sandbox_runs, never_seen, later]
 
 
@@ -78,12 +84,12 @@ def checked(path: Path, s: TraceBuilder, *contracts: Contract, baseline: str = "
     return check
 
 
-def printed(check: Check, kubernetes: str = "", *, terminal: bool = False) -> str:
+def printed(check: Check, kubernetes: str = "", *, terminal: bool = False, verbose: bool = False) -> str:
     """The report as text."""
     colours: Literal["standard"] | None = "standard" if terminal else None
     console = Console(file=io.StringIO(), force_terminal=terminal, width=70, color_system=colours)
     record = Record(check_result(check, Scoring(), kubernetes=kubernetes), Path())
-    TerminalReport(record, console, debug=False).print()
+    TerminalReport(record, console, debug=False, verbose=verbose).print()
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -133,23 +139,29 @@ SANDBOX     1       -                -              1               1      -
 START       -       1                -              -               -      -
 
 BROKEN  START-01  MUST
-    No container is ever started, which is a rule long enough to be set on more than one single line.
+
+    in t.jsonl, scenario plain
+      expected: No container is ever started, which is a rule long enough to be set on more than one single
+        line.
+      happened: an image was asked for
+      when: 0.004 s, #4
+            +0.000 s  #4 ImageStatus img:1 -> absent (#5, 0.001 s later)
+      clause: images
+
+    in t.jsonl, scenario plain
+      expected: No container is ever started, which is a rule long enough to be set on more than one single
+        line.
+      happened: c1 was started
+      when: 0.008 s, #8
+            +0.000 s  #8 StartContainer c1#0 (fedcba987654) of default/web -> ok (#9, 0.001 s later)
+      clause: main
     source: @source@
-
-    in t.jsonl, scenario plain, clause images
-          +0.000 s  #4 ImageStatus img:1 -> absent (#5, 0.001 s later)
-      an image was asked for
-
-    in t.jsonl, scenario plain, clause main
-          +0.000 s  #8 StartContainer c1#0 (fedcba987654) of default/web -> ok (#9, 0.001 s later)
-      c1 was started
     again: kubelet-conformance check t.jsonl --contract START-01
 
-not exercised (1)
-    SANDBOX-02
+not exercised (1; -v names them)
 
-not applicable (1)
-    since 1.33: SANDBOX-05
+not applicable (1; -v names them)
+    since 1.33 (1)
 
 FAILED: 1 kept, 1 broken, 0 known deviation, 1 not exercised, 1 not applicable, 0 error in 1 trace
 """.replace("@source@", row("START-01").source)
@@ -183,15 +195,56 @@ def test_deadline_shows_what_owed_it(tmp_path: Path, s: TraceBuilder) -> None:
     assert "StopPodSandbox comes within 1 s" in report
 
 
-def test_many_breaks_are_cut(tmp_path: Path, s: TraceBuilder) -> None:
-    """Few breaks are shown in full, one of each clause first, and the rest counted."""
+def test_breaks_that_are_alike_are_told_once(tmp_path: Path, s: TraceBuilder) -> None:
+    """A break is told once, with how often it is there; one of each clause first."""
     for _ in range(20):
         s.call("ImageStatus", {"image": {"image": "x"}}, {})
     report = printed(checked(tmp_path / "t.jsonl", s, never_started))
 
+    assert report.count("scenario plain") == 2
+    assert report.count("an image was asked for") == report.count("c1 was started") == 1
+    assert re.search(r"count: \d+ times\n", report)
+
+
+def test_many_breaks_are_cut(tmp_path: Path, s: TraceBuilder) -> None:
+    """Few breaks are shown in full, and the rest counted."""
+    for name in "abcdefg":
+        s.call("StatusOf", {"name": name}, {})
+    report = printed(checked(tmp_path / "t.jsonl", s, named))
+
     assert report.count("scenario plain") == BREAKS_SHOWN
-    assert "c1 was started" in report
-    assert f"and {22 - BREAKS_SHOWN} more breaks" in report
+    assert f"and {7 - BREAKS_SHOWN} more breaks" in report
+
+
+def test_what_one_decision_broke_is_one_group(tmp_path: Path, s: TraceBuilder) -> None:
+    """Contracts that are broken in one scenario are one group: first what its first wrong record breaks."""
+    s.wait(30).record("event", reason="Scheduled", uid="u", message="late")
+    report = printed(checked(tmp_path / "t.jsonl", s, never_started, owed))
+    order = re.findall(r"^BROKEN  (\S+)", report, re.MULTILINE)
+
+    assert order == ["SANDBOX-07", "START-01"]
+    assert "2 contracts may be broken by one decision. The likeliest cause is SANDBOX-07;" in " ".join(
+        report.split()
+    )
+
+
+def test_expectation_is_no_fact(tmp_path: Path, s: TraceBuilder) -> None:
+    """What did not come is told as expected, and what happened instead as what happened."""
+    s.wait(30).record("event", reason="Scheduled", uid="u", message="late")
+    report = printed(checked(tmp_path / "t.jsonl", s, owed))
+
+    assert "      expected: StopPodSandbox comes within 1 s\n" in report
+    assert re.search(r"happened: RunPodSandbox default/web .*; that had not come by #\d+\n", report)
+    assert re.search(r"when: 1 s after [\d.]+ s, #\d+\n", report)
+
+
+def test_verbose_names_what_is_counted(tmp_path: Path, s: TraceBuilder) -> None:
+    """Lists of ids are printed only if they are wanted."""
+    check = checked(tmp_path / "t.jsonl", s)
+
+    assert "SANDBOX-02" not in printed(check)
+    assert "SANDBOX-02" in printed(check, verbose=True)
+    assert "since 1.33: SANDBOX-05" in printed(check, verbose=True)
 
 
 def test_known_and_stale(tmp_path: Path, s: TraceBuilder) -> None:

@@ -18,6 +18,7 @@ class Settings:
     """What holds for the whole process."""
 
     debug: bool = False
+    verbose: bool = False
     command: tuple[str, ...] = ()
     """The command as it was given, word by word."""
 
@@ -64,20 +65,28 @@ VERSION = _VersionType()
 PART = _Part()
 
 
-def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
-    """Remember that tracebacks are wanted."""
+def _remember(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+    """Remember an option that holds for the whole process."""
     if value:
-        ctx.ensure_object(Settings).debug = True
+        setattr(ctx.ensure_object(Settings), option.name or "", True)
 
 
 DEBUG = click.option(
     "--debug",
     is_flag=True,
     expose_value=False,
-    callback=_remember_debug,
+    callback=_remember,
     help="Show where an internal error happened.",
 )
 """The option that every command with work of its own has."""
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember,
+    help="Name in the terminal what is else only counted, and show more breaks.",
+)
 _ALWAYS = {
     2: "wrong usage or bad input",
     4: "internal error",

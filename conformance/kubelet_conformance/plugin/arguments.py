@@ -73,6 +73,7 @@ ARGUMENTS: Mapping[str, dict[str, Any]] = {
         **_FLAG,
         "help": "play on a runtime that has pods of others too; the kubelet KILLS them",
     },
+    "verbose": {**_FLAG, "help": "name in the report what it else only counts, and show more breaks"},
     "debug": {**_FLAG, "help": "show where an internal error happened"},
 }
 

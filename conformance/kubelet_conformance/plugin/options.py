@@ -74,7 +74,11 @@ class Options:
             ids=tuple(values["contract"] or ()),
             scenarios=tuple(values["scenario"] or ()),
             delivery=Delivery(
-                values["format"], values["output"], tuple(values["report"] or ()), values["debug"]
+                values["format"],
+                values["output"],
+                tuple(values["report"] or ()),
+                values["debug"],
+                values["verbose"],
             ),
             budget=values["budget"],
             concurrency=values["concurrency"],

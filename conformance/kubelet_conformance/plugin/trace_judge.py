@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kubelet_conformance.contract.catalogue import select
-from kubelet_conformance.contract.checking import Judged, judge_file
+from kubelet_conformance.contract.checking import Judged, Result, judge_file
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.reports.trace_text.breaks import shown
-from kubelet_conformance.run_record.results import proof_of
+from kubelet_conformance.reports.trace_text.breaks import in_lines, shown
+from kubelet_conformance.run_record.results import contract_result
 
 _BAD = frozenset({Verdict.BROKEN, Verdict.ERROR})
 _BREAKS_MAX = 1
@@ -38,8 +38,8 @@ def breaks_text(ids: Iterable[str], outcomes: Mapping[str, Outcome]) -> Iterator
     for each in ids:
         contract, outcome = every_contract()[each], outcomes[each]
         yield f"{each} ({contract.level}): {contract.rule}"
-        for one in shown([proof_of(evidence) for evidence in outcome.evidence])[:_BREAKS_MAX]:
-            yield from (f"    {line}" for line in one.slice())
-            yield f"    {one.proof.text}"
+        result = contract_result(Result(contract, outcome))
+        for one in shown(result.evidence)[:_BREAKS_MAX]:
+            yield from (f"    {line}" for line in in_lines(one.told(result)))
         if outcome.verdict is Verdict.ERROR:
             yield f"    {outcome.reason}"

@@ -20,12 +20,14 @@ class Delivery:
         form: that of the report for standard output, or for the file `output`.
         files: further reports, each as FORMAT=FILE.
         debug: whether tracebacks of the suite itself are shown.
+        verbose: whether a report for people names what it else only counts.
     """
 
     form: str = "terminal"
     output: str | None = None
     files: tuple[str, ...] = ()
     debug: bool = False
+    verbose: bool = False
 
     def check(self, *inputs: str) -> None:
         """Refuse forms that there are not and files that cannot be written, before the work."""
@@ -48,16 +50,19 @@ class Delivery:
 
     def deliver_first(self, record: Record) -> Exit:
         """Print the report, or write it to its file; printed if that cannot be written."""
-        text = in_form(self.form, record, to_file=self.output is not None, debug=self.debug)
+        text = self._text(self.form, record, to_file=self.output is not None)
         return _delivered(text, self.output)
 
     def deliver_files(self, record: Record) -> Exit:
         """Write the further reports."""
         ended = Exit.OK
         for form, file in self._files():
-            text = in_form(form, record, to_file=True, debug=self.debug)
+            text = self._text(form, record, to_file=True)
             ended = gravest(ended, _delivered(text, file, prints=False))
         return ended
+
+    def _text(self, form: str, record: Record, *, to_file: bool) -> str:
+        return in_form(form, record, to_file=to_file, debug=self.debug, verbose=self.verbose)
 
 
 def _delivered(text: str, output: str | None, *, prints: bool = True) -> Exit:

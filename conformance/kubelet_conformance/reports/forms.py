@@ -37,8 +37,11 @@ _RENDERED: Mapping[str, Callable[[Record], str]] = {
 FORMS = ("terminal", *_RENDERED)
 
 
-def in_form(form: str, record: Record, *, to_file: bool, debug: bool = False) -> str:
+def in_form(form: str, record: Record, *, to_file: bool, debug: bool = False, verbose: bool = False) -> str:
     """The report as text; in colours only where it goes to a terminal, with tracebacks only to `debug`."""
     if form == "terminal":
-        return drawn(lambda console: TerminalReport(record, console, debug=debug).print(), to_file=to_file)
+        return drawn(
+            lambda console: TerminalReport(record, console, debug=debug, verbose=verbose).print(),
+            to_file=to_file,
+        )
     return _RENDERED[form](record)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.playing import again
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, in_lines
 from kubelet_conformance.run_record.model import ContractResult, Ended, Run, ScenarioResult
 from kubelet_conformance.run_record.record import Record
 
@@ -105,9 +105,8 @@ def _proof(result: ContractResult, record: Record, breaks: list[Break]) -> str:
     """The breaks that are shown, each with its slice of the trace, and the commands that play them again."""
     parts = [f"source: {result.source}", *result.reasons]
     for each in breaks:
-        proof = each.proof
-        parts += [f"scenario {proof.scenario or record.shown(proof.trace)}", *each.slice(), proof.text]
-        parts += [f"  log: {line}" for line in proof.log]
+        parts.append(f"scenario {each.proof.scenario or record.shown(each.proof.trace)}")
+        parts += in_lines(each.told(result))
     commands = dict.fromkeys(again(record, result.id, each.proof) for each in breaks)
     return "\n".join([*parts, *(f"again: {each}" for each in commands if each)])
 

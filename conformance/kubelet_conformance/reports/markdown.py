@@ -7,7 +7,8 @@ from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.playing import again, amount
 from kubelet_conformance.reports.safe import counted, safe
-from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, in_lines, tells_rule
+from kubelet_conformance.reports.trace_text.causes import groups_of
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.model import ContractResult, Ended, Found, Kind, Run
 from kubelet_conformance.run_record.record import Record
@@ -42,12 +43,7 @@ def _parts(record: Record) -> Iterator[list[str]]:
     """The report in parts, each of which is whole without those that follow."""
     run = record.run
     yield [*_head(run)]
-    broken = run.having(Verdict.BROKEN)
-    if broken:
-        yield ["", "## Broken"]
-    breaks = breaks_of(broken, record)
-    for result in broken:
-        yield [*_broken(result, breaks[result.id], record, folded=len(broken) > _OPEN_MAX)]
+    yield from _all_broken(run.having(Verdict.BROKEN), record)
     for result in run.having(Verdict.ERROR):
         yield [
             "",
@@ -91,22 +87,35 @@ def _areas(run: Run) -> Iterator[str]:
         yield f"| {area} | " + " | ".join(str(count[verdict] or "") for verdict in REPORTED) + " |"
 
 
+def _all_broken(broken: list[ContractResult], record: Record) -> Iterator[list[str]]:
+    """What is broken, in groups that one decision may have broken; only likely causes are unfolded."""
+    if broken:
+        yield ["", "## Broken"]
+    breaks = breaks_of(broken, record)
+    for group in groups_of(broken, record.run):
+        if group.words:
+            yield ["", group.words]
+        for number, result in enumerate(group.contracts):
+            folded = number > 0 or len(broken) > _OPEN_MAX
+            yield [*_broken(result, breaks[result.id], record, folded=folded)]
+
+
 def _broken(result: ContractResult, breaks: list[Break], record: Record, *, folded: bool) -> Iterator[str]:
     yield ""
     if folded:
         yield f"<details><summary><b>{result.id}</b> ({result.level}) {_html(result.rule)}</summary>"
     else:
         yield f"### {result.id} ({result.level})"
-    yield ""
-    yield safe(result.rule, 2000)
-    yield ""
-    yield f"Source: {safe(result.source, 2000)}"
     for each in breaks:
         yield ""
         scenario, trace = each.proof.scenario, record.shown(each.proof.trace)
         yield f"In scenario {_inline(scenario)}:" if scenario else f"In {_inline(trace)}:"
-        log = (f"  log: {line}" for line in each.proof.log)
-        yield from _code([*each.slice(), *each.proof.text.splitlines(), *log])
+        yield from _code([*in_lines(each.told(result))])
+    if not tells_rule(result, breaks):
+        yield ""
+        yield f"Rule: {safe(result.rule, 2000)}"
+    yield ""
+    yield f"Source: {safe(result.source, 2000)}"
     for command in dict.fromkeys(again(record, result.id, each.proof) for each in breaks):
         if command:
             yield ""

@@ -1,6 +1,6 @@
 """The report to read, in a terminal with colours or in a log without."""
 
-from itertools import groupby
+from collections.abc import Sequence
 from textwrap import wrap
 
 from rich.console import Console
@@ -10,7 +10,8 @@ from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.playing import again, amount
 from kubelet_conformance.reports.safe import counted, safe
-from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, tells_rule
+from kubelet_conformance.reports.trace_text.causes import Group, groups_of
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.model import ContractResult, Ended, Found, Kind, Proof, ScenarioResult
 from kubelet_conformance.run_record.record import Record
@@ -25,6 +26,10 @@ _STYLES = {
     Verdict.NOT_APPLICABLE: "dim",
     Verdict.ERROR: "bold magenta",
 }
+_TOLD = {"expected": "green", "happened": _STYLES[Verdict.BROKEN], "log": "dim", "count": "dim"}
+_SENTENCES = frozenset({"expected", "clause"})
+"""What may be set on several lines; a record or a name that is cut could not be searched for."""
+_TITLE_CHARS = 16
 _CONCLUSIONS = {
     Exit.OK: ("OK", "bold green"),
     Exit.FAILED: ("FAILED", "bold red"),
@@ -36,13 +41,19 @@ _CONCLUSIONS = {
 
 
 class TerminalReport:
-    """Prints one record on a console, part by part; tracebacks of the suite itself only to `debug` it."""
+    """Prints one record on a console, part by part.
 
-    def __init__(self, record: Record, console: Console, *, debug: bool) -> None:
+    Args:
+        debug: whether tracebacks of the suite itself are shown.
+        verbose: whether what is only counted is named too.
+    """
+
+    def __init__(self, record: Record, console: Console, *, debug: bool, verbose: bool = False) -> None:
         self._record = record
         self._run = record.run
         self._console = console
         self._debug = debug
+        self._verbose = verbose
         self._width = min(console.width, WIDTH_MAX) if console.is_terminal else WIDTH_MAX
 
     def print(self) -> None:
@@ -68,11 +79,16 @@ class TerminalReport:
         for line in wrap(text, self._width - len(indent), break_long_words=False, break_on_hyphens=False):
             self._line(indent + line, style)
 
-    def _heading(self, title: str, count: int, style: str = "bold") -> None:
-        """The heading of a list, if anything is in it."""
+    def _named(self, names: Sequence[str], indent: str, *, shown: bool = False) -> None:
+        """Names under a heading that counts them, where they are wanted."""
+        if self._verbose or shown:
+            self._wrapped(" ".join(map(safe, names)), indent, "dim")
+
+    def _heading(self, title: str, count: int, style: str = "bold", *, more: bool = False) -> None:
+        """The heading of a list, if anything is in it; `more` says that names come only where wanted."""
         if count:
             self._line()
-            self._line(f"{title} ({count})", style)
+            self._line(f"{title} ({count}{'; -v names them' if more and not self._verbose else ''})", style)
 
     def _target(self) -> None:
         run = self._run
@@ -123,22 +139,32 @@ class TerminalReport:
     def _broken(self) -> None:
         broken = self._run.having(Verdict.BROKEN)
         shown = breaks_of(broken, self._record)
-        for result in broken:
-            self._line()
-            self._contract(result, "BROKEN")
-            breaks = shown[result.id]
-            for command, those in groupby(
-                breaks, key=lambda each: again(self._record, result.id, each.proof)
-            ):
-                for each in those:
-                    self._break(result, each)
-                if command:
-                    self._line(f"    again: {command}", "cyan")
-            more = result.breaks - len(breaks)
-            if more:
-                self._line(f"    and {counted(more, 'more break')}; --format json lists them", "dim")
+        for group in groups_of(broken, self._run):
+            self._group(group)
+            for number, result in enumerate(group.contracts):
+                breaks = shown[result.id]
+                # A consequence needs no more than an example.
+                self._broken_contract(result, breaks if number == 0 or self._verbose else breaks[:1])
 
-    def _contract(self, result: ContractResult, word: str) -> None:
+    def _group(self, group: Group) -> None:
+        if group.words:
+            self._line()
+            self._wrapped(group.words, "", "bold")
+
+    def _broken_contract(self, result: ContractResult, breaks: list[Break]) -> None:
+        self._line()
+        self._heading_of(result, "BROKEN")
+        for each in breaks:
+            self._break(result, each)
+        self._rule(result, told=tells_rule(result, breaks))
+        for command in dict.fromkeys(again(self._record, result.id, each.proof) for each in breaks):
+            if command:
+                self._line(f"    again: {command}", "cyan")
+        more = result.breaks - sum(len(each.alike) for each in breaks)
+        if more > 0:
+            self._line(f"    and {counted(more, 'more break')}; --format json lists them", "dim")
+
+    def _heading_of(self, result: ContractResult, word: str) -> None:
         verdict = result.verdict
         line = (
             Text().append(word, _STYLES[verdict]).append(f"  {result.id}", "bold").append(f"  {result.level}")
@@ -148,22 +174,22 @@ class TerminalReport:
         if verdict is Verdict.BROKEN and not result.scored:
             line.append("  (newer than the requirements of this release: does not fail)")
         self._line(line)
-        self._wrapped(result.rule, "    ")
+
+    def _rule(self, result: ContractResult, *, told: bool = False) -> None:
+        if not told:
+            self._wrapped(f"rule: {result.rule}", "    ")
         self._wrapped(f"source: {result.source}", "    ", "dim")
 
     def _break(self, result: ContractResult, at: Break) -> None:
-        proof = at.proof
-        where = self._place(proof)
-        if len(result.clauses) > 1:
-            where.append(f"clause {proof.clause}")
         self._line()
-        self._line(f"    in {', '.join(where)}")
-        for line in at.slice():
-            self._line(f"      {line}")
-        for line in proof.text.splitlines():
-            self._line(f"      {safe(line, WIDTH_MAX * 20)}", _STYLES[Verdict.BROKEN])
-        for line in proof.log:
-            self._line(f"        log: {safe(line, _LOG_CHARS_MAX)}", "dim")
+        self._line(f"    in {', '.join(self._place(at.proof))}")
+        for title, lines in at.told(result):
+            first, *others = (safe(line, WIDTH_MAX * 20) for line in lines)
+            if title in _SENTENCES:
+                first, *others = wrap(first, self._width - _TITLE_CHARS, break_on_hyphens=False)
+            self._line(f"      {title}: {first}", _TOLD.get(title, ""))
+            for line in others:
+                self._line(f"        {line}", _TOLD.get(title, ""))
 
     def _place(self, proof: Proof) -> list[str]:
         """Where a break was seen: the scenario, the trace and the log, as far as they are known."""
@@ -177,7 +203,8 @@ class TerminalReport:
     def _errors(self) -> None:
         for result in self._run.having(Verdict.ERROR):
             self._line()
-            self._contract(result, "ERROR")
+            self._heading_of(result, "ERROR")
+            self._rule(result)
             lines = result.reasons[0].splitlines() if result.reasons else [""]
             first, last = lines[0], lines[-1]
             for line in lines if self._debug else dict.fromkeys((first, last)):
@@ -242,17 +269,18 @@ class TerminalReport:
     def _not_exercised(self) -> None:
         idle = self._run.having(Verdict.NOT_EXERCISED)
         fails = ", and --require-exercised is given" if self._run.require_exercised else ""
-        self._heading(f"not exercised{fails}", len(idle))
-        self._wrapped(" ".join(result.id for result in idle), "    ")
+        self._heading(f"not exercised{fails}", len(idle), more=not fails)
+        self._named([result.id for result in idle], "    ", shown=self._run.require_exercised)
 
     def _not_applicable(self) -> None:
         without = self._run.having(Verdict.NOT_APPLICABLE)
         by_reason: dict[str, list[str]] = {}
         for result in without:
             by_reason.setdefault("; ".join(result.reasons) or "no trace was judged", []).append(result.id)
-        self._heading("not applicable", len(without))
+        self._heading("not applicable", len(without), more=True)
         for reason, ids in by_reason.items():
-            self._wrapped(f"{safe(reason)}: {' '.join(ids)}", "    ")
+            named = f": {' '.join(ids)}" if self._verbose else f" ({len(ids)})"
+            self._wrapped(f"{safe(reason)}{named}", "    ")
         self._scenarios_left_out()
 
     def _unreadable(self) -> None:
@@ -299,14 +327,16 @@ class TerminalReport:
         """The scenarios that were not played, by the reason."""
         rest = self._run.not_played
         if rest is not None:
-            self._heading(f"scenarios that were not played, because of {rest.option}", len(rest.scenarios))
-            self._wrapped(" ".join(map(safe, rest.scenarios)), "    ", "dim")
-            self._heading("contracts that only these exercise", len(rest.contracts))
-            self._wrapped(" ".join(rest.contracts), "    ")
-        self._heading("scenarios that are not applicable here", len(self._run.not_applicable))
+            title = f"scenarios that were not played, because of {rest.option}"
+            self._heading(title, len(rest.scenarios), more=True)
+            self._named(rest.scenarios, "    ")
+            self._heading("contracts that only these exercise", len(rest.contracts), more=True)
+            self._named(rest.contracts, "    ")
+        missing = self._run.not_applicable
+        self._heading("scenarios that are not applicable here", len(missing), more=True)
         for reason, scenarios in self._run.reasons().items():
             self._line(f"    {safe(reason)} ({len(scenarios)})", "dim")
-            self._wrapped(" ".join(map(safe, scenarios)), "      ", "dim")
+            self._named(scenarios, "      ")
 
     def _failure(self, played: ScenarioResult) -> str:
         """What went wrong; where in this program only with --debug."""

@@ -104,6 +104,7 @@ class ContractResult(Struct, frozen=True, kw_only=True):
         inconclusive: how often it seemed broken, and a stall of the machine may be why.
         scored: false where it is broken, but newer than the requirements of the releases that break it.
         clauses: the names of its clauses.
+        sentences: what a clause demands, by its name, where that is not the whole rule.
         reasons: why it is not applicable somewhere, or what failed in judging it.
         versions: the verdict by Kubernetes version.
     """
@@ -120,8 +121,13 @@ class ContractResult(Struct, frozen=True, kw_only=True):
     rule: str = ""
     source: str = ""
     clauses: tuple[str, ...] = ()
+    sentences: dict[str, str] = {}
     reasons: tuple[str, ...] = ()
     versions: dict[str, Verdict] = {}
+
+    def sentence(self, clause: str) -> str:
+        """What this clause demands."""
+        return self.sentences.get(clause, self.rule)
 
     def fails(self, *, strict: bool, require_exercised: bool) -> bool:
         """Whether its verdict makes the run fail."""

@@ -98,6 +98,11 @@ def contract_result(result: Result, again: Again = _never_again) -> ContractResu
         rule=contract.rule,
         source=contract.row.source,
         clauses=clause_names(contract),
+        sentences={
+            each.name: each.sentence
+            for each in contract.clauses
+            if each.name and each.sentence not in {"", contract.rule}
+        },
         reasons=reasons,
         versions=dict(result.versions),
     )

@@ -13,6 +13,7 @@ from kubelet_conformance.cli.options import (
     DEBUG,
     OUTPUT,
     RECORD,
+    VERBOSE,
     VERSION,
     Settings,
     judging,
@@ -57,6 +58,7 @@ from kubelet_conformance.trace.format.errors import TraceError
 @FORM
 @OUTPUT
 @REPORTS
+@VERBOSE
 @DEBUG
 @click.pass_context
 def check(  # noqa: PLR0913 - one parameter an option
@@ -83,7 +85,7 @@ def check(  # noqa: PLR0913 - one parameter an option
     known = known_deviations(baseline)
     files, errors = traces_of(paths)
     settings = ctx.ensure_object(Settings)
-    delivery = Delivery(form, output, reports, settings.debug)
+    delivery = Delivery(form, output, reports, settings.debug, settings.verbose)
     delivery.check(*files, *filter(None, [baseline]))
     done, version = Check(contracts, known), "" if kubernetes is None else version_text(kubernetes)
 

@@ -2,7 +2,7 @@
 
 import click
 
-from kubelet_conformance.cli.options import DEBUG, OUTPUT, Settings, judging
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, VERBOSE, Settings, judging
 from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.reports.delivery import Delivery
 from kubelet_conformance.run_record.conclusion import Exit, gravest
@@ -14,6 +14,7 @@ from kubelet_conformance.run_record.reader import opened
 @FORM
 @OUTPUT
 @REPORTS
+@VERBOSE
 @DEBUG
 @click.pass_context
 def report(
@@ -24,7 +25,8 @@ def report(
     RECORD is the folder that `run`, `check` or `runtime` kept with --record, or the same packed. The exit
     code is that of the run.
     """
-    delivery = Delivery(form, output, reports, ctx.ensure_object(Settings).debug)
+    settings = ctx.ensure_object(Settings)
+    delivery = Delivery(form, output, reports, settings.debug, settings.verbose)
     delivery.check()
     with opened(record) as found:
         return gravest(Exit(found.run.exit_code), delivery.deliver(found))

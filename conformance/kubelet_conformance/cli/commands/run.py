@@ -39,7 +39,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
         "repeat",
     ),
     "What is judged": ("level", "strict", "require_exercised", "fail_fast", "baseline"),
-    "What is written": ("form", "output", "reports", "record", "write_baseline", "debug"),
+    "What is written": ("form", "output", "reports", "record", "write_baseline", "verbose", "debug"),
     "On a real runtime": ("budget", "quick", "concurrency", "kill_foreign_pods"),
     "Generated histories": ("histories", "history", "histories_folder"),
     "One fault at each call": ("sweep", "fault", "sample", "count", "resume"),
@@ -186,6 +186,12 @@ _OF_CAMPAIGNS = frozenset(
 )
 @click.option(
     "--write-baseline", metavar="FILE", help="Write what is broken to FILE, as a baseline without reasons."
+)
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Name in the terminal what is else only counted, and show more breaks.",
 )
 @click.option("--debug", is_flag=True, help="Show where an internal error happened.")
 def run(

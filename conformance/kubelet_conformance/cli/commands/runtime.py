@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kubelet_conformance.cli.options import DEBUG, OUTPUT, RECORD, VERSION, Settings, judging, scored
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, RECORD, VERBOSE, VERSION, Settings, judging, scored
 from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.cli.selection import chosen, known_deviations
 from kubelet_conformance.contract.applicability import version_text
@@ -63,6 +63,7 @@ _CONCURRENCY_MAX = 64
 @FORM
 @OUTPUT
 @REPORTS
+@VERBOSE
 @DEBUG
 @click.pass_context
 def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - what click has parsed
@@ -71,8 +72,9 @@ def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - wha
     Short scenarios create sandboxes and containers there and remove them again. Stop the kubelet of that node
     first: it kills pods that it does not know.
     """
+    settings = ctx.ensure_object(Settings)
     wanted = (options.pop("form"), options.pop("output"), options.pop("reports"))
-    asked = _Asked(delivery=Delivery(*wanted, ctx.ensure_object(Settings).debug), **options)
+    asked = _Asked(delivery=Delivery(*wanted, settings.debug, settings.verbose), **options)
     asked.delivery.check(*filter(None, [asked.baseline]))
     return _run(asked, _chosen(asked.contract))
 

@@ -4,12 +4,14 @@ A slice is the shortest part of a trace that shows a break: a second reading kee
 names.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from kubelet_conformance.reports.trace_text.expectations import allowed, expected, happened, offending
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.model import ContractResult, Proof
 from kubelet_conformance.run_record.record import Record as RunRecord
@@ -32,6 +34,7 @@ BREAKS_SHOWN = 3
 """How many breaks of one contract a report shows in full."""
 LINES_SHOWN = 40
 """How many lines of one slice are shown."""
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +127,19 @@ def last_lines(reader: Reader, count: int, reads: frozenset[str]) -> list[Line]:
     return list(lines.values())[-count:]
 
 
-def chosen(proofs: Sequence[Proof]) -> list[Proof]:
-    """The breaks to show: those the baseline does not know, one of each clause before a second of any."""
-    unknown = [each for each in proofs if not each.deviation]
-    first = {each.clause: number for number, each in reversed(list(enumerate(unknown)))}
-    by_worth = sorted(
-        range(len(unknown)), key=lambda number: (first[unknown[number].clause] != number, number)
-    )
-    return [unknown[number] for number in sorted(by_worth[:BREAKS_SHOWN])]
+def chosen(proofs: Iterable[Proof], length: Callable[[Proof], int] = lambda _: 0) -> list[list[Proof]]:
+    """The breaks to show, each with those that are alike, the one with the shortest way to it first.
+
+    Those that the baseline knows are left out. One of each clause comes before a second of any.
+    """
+    alike: dict[tuple[str, str], list[Proof]] = {}
+    for each in proofs:
+        if not each.deviation:
+            alike.setdefault((each.clause, _NUMBER.sub("0", each.text)), []).append(each)
+    kinds = list(alike)
+    first = {clause: number for number, (clause, _) in reversed(list(enumerate(kinds)))}
+    by_worth = sorted(range(len(kinds)), key=lambda number: (first[kinds[number][0]] != number, number))
+    return [sorted(alike[kinds[number]], key=length) for number in sorted(by_worth[:BREAKS_SHOWN])]
 
 
 def lines_of(proofs: Iterable[Proof], file: Callable[[str], Path]) -> _Lines:
@@ -144,10 +152,41 @@ def lines_of(proofs: Iterable[Proof], file: Callable[[str], Path]) -> _Lines:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One break with the lines of its trace."""
+    """One break with the lines of its trace.
+
+    Attributes:
+        alike: all breaks that are told by it, itself included.
+    """
 
     proof: Proof
     lines: _Lines
+    alike: Sequence[Proof] = ()
+
+    def told(self, result: ContractResult) -> Iterator[tuple[str, list[str]]]:
+        """What was expected, what happened, when, and by which clause: titles, each with its lines."""
+        proof = self.proof
+        yield "expected", [expected(result, proof)]
+        line = self.lines.get(proof.trace, {}).get(offending(proof))
+        yield "happened", happened(proof, "" if line is None else line.text).splitlines()
+        yield "when", [self._when(), *self.slice()]
+        if len(result.clauses) > 1:
+            own = result.sentences.get(proof.clause, "")
+            yield "clause", [f"{proof.clause}: {own}" if own else proof.clause]
+        if proof.log:
+            yield "log", list(proof.log)
+        if len(self.alike) > 1:
+            places = {each.scenario or each.trace for each in self.alike}
+            word = "scenarios" if all(each.scenario for each in self.alike) else "traces"
+            where = f", in {len(places)} {word}; this is the shortest" if len(places) > 1 else ""
+            yield "count", [f"{len(self.alike)} times{where}"]
+
+    def _when(self) -> str:
+        """The moment at which it went wrong."""
+        seq = offending(self.proof)
+        line = self.lines.get(self.proof.trace, {}).get(seq)
+        moment = f"#{seq}" if line is None else f"{line.t:.3f} s, #{seq}"
+        seconds = allowed(self.proof)
+        return moment if seconds is None else f"{seconds:g} s after {moment}"
 
     def slice(self) -> Iterator[str]:
         """Its records, one a line, with the time since the first of them."""
@@ -167,15 +206,33 @@ class Break:
             yield f"... and {len(in_order) - LINES_SHOWN} more records"
 
 
+def tells_rule(result: ContractResult, breaks: Iterable[Break]) -> bool:
+    """Whether these breaks name the whole rule as what was expected."""
+    return any(expected(result, each.proof) == result.rule for each in breaks)
+
+
+def in_lines(told: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    """What is told of a break, a line each: titles before their first lines, the rest indented."""
+    for title, (first, *others) in told:
+        yield f"{title}: {first}"
+        yield from (f"  {line}" for line in others)
+
+
 def breaks_of(contracts: Iterable[ContractResult], record: RunRecord) -> dict[str, list[Break]]:
     """The breaks of these contracts that are shown, by id, each with its lines."""
-    shown = {each.id: chosen(each.evidence) for each in contracts}
-    lines = lines_of((proof for proofs in shown.values() for proof in proofs), record.file)
-    return {name: [Break(each, lines) for each in proofs] for name, proofs in shown.items()}
+    lengths = {each.path: each.records for each in record.run.traces}
+    own = {each.name: each.records for each in record.run.scenarios if each.records}
+
+    def length(proof: Proof) -> int:
+        return own.get(proof.scenario or "") or lengths.get(proof.trace, 0)
+
+    shown = {each.id: chosen(each.evidence, length) for each in contracts}
+    lines = lines_of((alike[0] for kinds in shown.values() for alike in kinds), record.file)
+    return {name: [Break(alike[0], lines, alike) for alike in kinds] for name, kinds in shown.items()}
 
 
 def shown(proofs: Sequence[Proof]) -> list[Break]:
     """The breaks of one contract that are shown, where traces go by the names of their files."""
-    breaks = chosen(proofs)
-    lines = lines_of(breaks, Path)
-    return [Break(each, lines) for each in breaks]
+    kinds = chosen(proofs)
+    lines = lines_of((alike[0] for alike in kinds), Path)
+    return [Break(alike[0], lines, alike) for alike in kinds]
