@@ -8,8 +8,8 @@ from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.playing import again
 from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.reports.timeline.reading import is_expectation
 from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of
+from kubelet_conformance.reports.trace_text.expectations import is_expectation
 from kubelet_conformance.run_record.model import ContractResult, Proof, ScenarioResult
 from kubelet_conformance.run_record.record import Record
 
@@ -90,7 +90,7 @@ def _worth(view: ContractView) -> tuple[int, int]:
 def _view(record: Record, contract: str, shown: Break) -> BreakView:
     proof = shown.proof
     place, command = safe(proof.scenario or proof.trace), again(record, contract, proof)
-    return BreakView(proof, [*shown.slice()], place, command, is_expectation(proof.text))
+    return BreakView(proof, [*shown.slice()], place, command, is_expectation(proof))
 
 
 def _witnesses(scenarios: Iterable[ScenarioResult]) -> dict[str, list[ScenarioResult]]:

@@ -1,12 +1,12 @@
 """Reads the timeline of a trace."""
 
-import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.timeline.lanes import Lanes, Lives
 from kubelet_conformance.reports.timeline.model import Finding, Item, LaneKind, Quiet, Timeline, What
+from kubelet_conformance.reports.trace_text.expectations import allowed
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.model import Proof
 from kubelet_conformance.trace.format.bodies import RunPodSandboxReply, RunPodSandboxRequest
@@ -65,7 +65,6 @@ _EVENTS: dict[type, What] = {
 }
 """The records in which something happens; further ones are shown only as evidence."""
 _ACCEPTED = range(200, 300)
-_WITHIN = re.compile(r"within ([\d.]+) s$")
 _LABEL_CHARS = 24
 
 
@@ -88,11 +87,6 @@ def timeline_of(path: Path, proofs: Sequence[tuple[str, Proof]] = (), *, bodies:
     return found
 
 
-def is_expectation(text: str) -> bool:
-    """Whether the sentence of a break says what was expected and did not come; it says what came else."""
-    return _WITHIN.search(text) is not None or text.endswith(" before this")
-
-
 def _mark(timeline: Timeline, contract: str, proof: Proof) -> None:
     """Add a break to the timeline, and say at its records what they are evidence against."""
     items = timeline.having(proof.seq)
@@ -100,9 +94,9 @@ def _mark(timeline: Timeline, contract: str, proof: Proof) -> None:
         return
     for each in items:
         each.breaks = tuple(dict.fromkeys((*each.breaks, contract)))
-    within = _WITHIN.search(proof.text)
+    within = allowed(proof)
     begin = items[0].t
-    by = begin + float(within[1]) if within is not None else None
+    by = begin + within if within is not None else None
     lane = items[0].lane if by is not None else items[-1].lane
     timeline.findings.append(Finding(contract, proof.text, proof.seq, lane, begin, by))
 
