@@ -38,7 +38,7 @@ from kubelet_conformance.contracts.facts.pod import (
     stop_asked,
     was_seen_started,
 )
-from kubelet_conformance.contracts.facts.probe import PROBES, probe_at
+from kubelet_conformance.contracts.facts.probe import PROBES, has_other_probes, probe_at
 from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
 from kubelet_conformance.contracts.tables.container import INITS, InitSeen
 from kubelet_conformance.trace.format.bodies import ExecSyncReply
@@ -188,7 +188,8 @@ def _apps_go(pod: Pod) -> bool:
 
 def _fails_itself(m: Moment) -> bool:
     """A probe or hook of its own, or what else the trace shows, is reason enough to stop the container."""
-    return bool(reasons(m))
+    is_probed_unseen = m.container is not None and has_other_probes(m.container, "liveness", "startup")
+    return is_probed_unseen or bool(reasons(m))
 
 
 @contract("SIDECAR-06", on=done("StopContainer"), needs=(CRI, PODS), versions=_ON)
@@ -229,8 +230,8 @@ def _(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=stop_of(container),
         within=REACTION,
-        unless=CALLED_OFF.either(exited(), pod_set()),
-        not_before=_STOP_OF_AN_APP,
+        unless=CALLED_OFF.either(exited(), pod_set(), _STOP_OF_AN_APP.where(_fails_itself)),
+        not_before=_STOP_OF_AN_APP.where(lambda now: not _fails_itself(now)),
         text=f"sidecar {container.name} is stopped, alone, after its liveness probe failed",
     )
 

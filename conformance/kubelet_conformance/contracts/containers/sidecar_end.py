@@ -192,9 +192,9 @@ def _(_: Moment, pod: Pod, container: Container) -> Findings:
 
 
 @contract("SIDECAR-13", on=call("StopContainer"), needs=(CRI, PODS), versions=_ON)
-def hooks_do_not_wait(_: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
+def hooks_do_not_wait(m: Moment, pod: Pod, container: Container) -> Iterator[Finding]:
     """When a pod is terminated, the preStop hooks of its sidecars begin at once; only the stop waits."""
-    if container.kind != "app" or not pod.termination:
+    if container.kind != "app" or not pod.termination or pods.may_be_unknown(pod, m.node):
         return
     for spec in containers.sidecars(pod):
         waiting = running_one(pod, spec.name)

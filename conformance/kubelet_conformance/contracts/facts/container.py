@@ -26,7 +26,7 @@ from kubelet_conformance.contracts.facts.pod import (
 )
 from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
-from kubelet_conformance.contracts.tables.container import APPS, AppSeen
+from kubelet_conformance.contracts.tables.container import APPS, INITS, AppSeen, InitSeen
 from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.format.labels import Annotation
 from kubelet_conformance.trace.format.manifests import ContainerSpec, Kind, PodStatus
@@ -233,6 +233,14 @@ def recorded(pod: Pod, name: str) -> Container | None:
     """The newest instance of that name, if the runtime still has its record."""
     newest = pod.newest(name)
     return newest if newest is not None and newest.state != "removed" else None
+
+
+def has_failed_init(pod: Pod) -> bool:
+    """An init container has failed, and by the restart policy it is not run again: the pod ends."""
+    act = INITS.decide(InitSeen("exited", pod.restart_policy, failed=True))
+    return act == "end the pod" and any(
+        failed_run(one) for one in pod.of_kind("init") if one is recorded(pod, one.name)
+    )
 
 
 def failed_run(container: Container) -> bool:

@@ -231,6 +231,8 @@ def stopped_for_itself(m: Moment, pod: Pod, container: Container) -> bool:
         return False
     changed_t, created_t = pod.spec_changed_t, container.created_t
     is_changed = changed_t is not None and created_t is not None and changed_t > created_t
+    if container.spec is not None and image_origin(container) not in {"", container.spec.image}:
+        is_changed = True  # It was made by the manifest before the last.
     was_stopping = min(begun) < end.t - API_POLL
     if was_stopping or is_changed or failing_probe(pod, container):
         return True

@@ -39,7 +39,7 @@ def _crashed(m: Moment, *kinds: Kind) -> Container | None:
         return None
     if not containers.in_place(container) or _is_left(m, container):
         return None
-    if containers.waits_for_sidecars(container):
+    if containers.waits_for_sidecars(container) or containers.has_failed_init(m.pod):
         return None
     return None if at_its_end(m.pod, container, m.exit.code) else container
 

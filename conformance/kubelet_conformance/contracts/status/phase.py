@@ -221,7 +221,8 @@ def terminal_phase_is_final(m: Moment) -> Findings:
         return KEPT
     if not pod.finished and statuses.is_written_back(pod, m.status):
         return None
-    was_forgotten = pod.static and pod.status is not None and pod.status.phase != finished
+    was_removed = pod.termination is not None and not pod.wanted
+    was_forgotten = pod.static and (was_removed or (pod.status is not None and pod.status.phase != finished))
     if was_forgotten or pods.end_is_forgotten(pod, m.node) or _reaches_its_deadline(m, pod):
         return None
     return broken(f"phase goes from {finished} to {m.status.phase}", pod.status_seq)

@@ -20,6 +20,8 @@ _EVENT_FAULT = "a container event is "
 """The prefix of a fault text that says that an event is lost, late or held back."""
 _RELIST = 300.0
 """How often such a kubelet lists everything, and finds what it received no event of (evented.go)."""
+_RELIST_TAKES = 1.0
+"""How long it may read pods in the relist that it makes when its stream breaks, before anything is missed."""
 _TRIES = 5
 """How often its stream may break before it is given up."""
 _SYNC = 30.0
@@ -50,7 +52,8 @@ class _MissedUpdates:
         self.until: dict[str, float] = {}
         self.stream_down_until = -math.inf
         """Until when that is so of every pod: the stream is broken."""
-        self.breaks = 0
+        self.breaks, self.broken_t = 0, -math.inf
+        """How often it broke since the kubelet started, and when last."""
         self.withheld = set[str]()
         """The pods of which an event was ever lost or late, by UID."""
 
@@ -107,16 +110,17 @@ def relisted(moment: Moment) -> None:
 def stream_breaks(moment: Moment) -> None:
     """The event stream broke: changes are not sent until it is opened again or given up."""
     known = moment.node.note(_MissedUpdates)
-    known.breaks += 1
+    known.breaks, known.broken_t = known.breaks + 1, moment.t
     known.stream_down_until = math.inf if known.breaks < _TRIES else moment.t + _SYNC
     _put_off(moment, _SYNC, min)
 
 
 def stream_opens(moment: Moment) -> None:
-    """Everything was listed before."""
+    """Everything was listed before; what changed since that list is found by the next one (evented.go)."""
     known = moment.node.note(_MissedUpdates)
     if known.breaks:
-        known.stream_down_until = moment.t + _SYNC
+        is_list_old = moment.t - known.broken_t > _RELIST_TAKES
+        known.stream_down_until = moment.t + (_RELIST if is_list_old else 0.0) + _SYNC
 
 
 def relist_fails(moment: Moment) -> None:
