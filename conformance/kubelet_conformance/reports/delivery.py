@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from kubelet_conformance.reports.forms import FORMS, in_form
 from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.run_record.conclusion import Exit, gravest
+from kubelet_conformance.run_record.files import write_whole
 from kubelet_conformance.run_record.record import Record
 from kubelet_conformance.trace.format.errors import BadInputError
 
@@ -21,6 +23,7 @@ class Delivery:
         files: further reports, each as FORMAT=FILE.
         debug: whether tracebacks of the suite itself are shown.
         verbose: whether a report for people names what it else only counts.
+        all_timelines: whether pages beside that of `html` show each timeline whole.
     """
 
     form: str = "terminal"
@@ -28,6 +31,7 @@ class Delivery:
     files: tuple[str, ...] = ()
     debug: bool = False
     verbose: bool = False
+    all_timelines: bool = False
 
     def check(self, *inputs: str) -> None:
         """Refuse forms that there are not and files that cannot be written, before the work."""
@@ -50,22 +54,41 @@ class Delivery:
 
     def deliver_first(self, record: Record) -> Exit:
         """Print the report, or write it to its file; printed if that cannot be written."""
-        text = self._text(self.form, record, to_file=self.output is not None)
-        return _delivered(text, self.output)
+        return self._delivered(record, self.form, self.output)
 
     def deliver_files(self, record: Record) -> Exit:
         """Write the further reports."""
         ended = Exit.OK
         for form, file in self._files():
-            text = self._text(form, record, to_file=True)
-            ended = gravest(ended, _delivered(text, file, prints=False))
+            ended = gravest(ended, self._delivered(record, form, file, prints=False))
         return ended
 
-    def _text(self, form: str, record: Record, *, to_file: bool) -> str:
-        return in_form(form, record, to_file=to_file, debug=self.debug, verbose=self.verbose)
+    def _delivered(self, record: Record, form: str, file: str | None, *, prints: bool = True) -> Exit:
+        if form == "html" and self.all_timelines and file is not None:
+            return _with_timelines(record, Path(file), prints=prints)
+        to_file = file is not None
+        text = in_form(form, record, to_file=to_file, debug=self.debug, verbose=self.verbose)
+        return _written(text, file, prints=prints)
 
 
-def _delivered(text: str, output: str | None, *, prints: bool = True) -> Exit:
+def _with_timelines(record: Record, file: Path, *, prints: bool) -> Exit:
+    """Write the page, and beside it a folder with a page for each timeline."""
+    # Late, as in `forms`: only this form needs the templates.
+    from kubelet_conformance.reports.html import page, timeline_pages  # noqa: PLC0415
+
+    folder = file.with_name(f"{file.stem}-timelines")
+    ended = _written(page(record, beside=folder.name), str(file), prints=prints)
+    try:
+        folder.mkdir(exist_ok=True)
+        for name, text in timeline_pages(record, back=file.name):
+            write_whole(folder / name, text)
+    except OSError as error:
+        complain(f"{folder}: cannot be written: {error.strerror or error}")
+        return Exit.BAD_INPUT
+    return ended
+
+
+def _written(text: str, output: str | None, *, prints: bool) -> Exit:
     try:
         deliver(text, output, prints=prints)
     except click.ClickException as error:

@@ -14,19 +14,23 @@ from kubelet_conformance.run_record.reader import opened
 @FORM
 @OUTPUT
 @REPORTS
+@click.option(
+    "--timelines",
+    type=click.Choice(("broken", "all")),
+    default="broken",
+    show_default=True,
+    help="Which timelines of html show requests and replies; all: each on a page of its own beside the file.",
+)
 @VERBOSE
 @DEBUG
-@click.pass_context
-def report(
-    ctx: click.Context, *, record: str, form: str, output: str | None, reports: tuple[str, ...]
-) -> int:
+def report(*, record: str, form: str, output: str | None, reports: tuple[str, ...], timelines: str) -> int:
     """Report on the record of a run, without playing or judging again.
 
     RECORD is the folder that `run`, `check` or `runtime` kept with --record, or the same packed. The exit
     code is that of the run.
     """
-    settings = ctx.ensure_object(Settings)
-    delivery = Delivery(form, output, reports, settings.debug, settings.verbose)
+    settings = click.get_current_context().ensure_object(Settings)
+    delivery = Delivery(form, output, reports, settings.debug, settings.verbose, timelines == "all")
     delivery.check()
     with opened(record) as found:
         return gravest(Exit(found.run.exit_code), delivery.deliver(found))

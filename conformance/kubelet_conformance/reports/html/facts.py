@@ -48,10 +48,8 @@ def facts(run: Run) -> Iterator[tuple[str, str]]:
         ("Judged", counted(len(run.traces), "trace") if run.kind is Kind.CHECK else amount(run)),
         ("Records", f"{sum(each.records for each in run.traces):,}"),
         ("Suite", run.suite),
-        (
-            "Started",
-            f"{run.started[:16].replace('T', ' ')} UTC, took {run.seconds:.0f} s" if run.started else "",
-        ),
+        ("Started", f"{run.started[:16].replace('T', ' ')} UTC" if run.started else ""),
+        ("Took", f"{run.seconds:.0f} s" if run.started else ""),
     ]
     for name, value in pairs:
         if value:

@@ -1,5 +1,6 @@
 """The page of a record: everything in one file, as the template lays it out."""
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
@@ -10,7 +11,7 @@ from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.html.contracts import contract_views, first_breaks
 from kubelet_conformance.reports.html.facts import conclusion, facts, troubles
-from kubelet_conformance.reports.html.scenarios import Pictures, scenario_views
+from kubelet_conformance.reports.html.scenarios import Pictures, scenario_views, stem_of
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.run_record.record import Record
 
@@ -19,8 +20,8 @@ _ALWAYS = Verdict.KEPT, Verdict.BROKEN
 """The verdicts that the table of areas shows even where no contract has them."""
 
 
-def page(record: Record) -> str:
-    """The whole page."""
+def page(record: Record, beside: str = "") -> str:
+    """The whole page; `beside` is the folder of the pages that show one timeline each, if there are any."""
     run = record.run
     pictures = Pictures(record)
     contracts = contract_views(record)
@@ -31,6 +32,7 @@ def page(record: Record) -> str:
         .get_template("page.html.j2")
         .render(
             run=run,
+            beside=beside,
             conclusion=conclusion(run),
             facts=facts(run),
             troubles=troubles(run),
@@ -44,6 +46,17 @@ def page(record: Record) -> str:
             by_scenario={name: each for each in scenarios for name in (each.name, *each.shared_by)},
         )
     )
+
+
+def timeline_pages(record: Record, back: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of pages that show one whole timeline each; `back` is the page that they belong to."""
+    pictures, template = Pictures(record), _environment().get_template("whole_timeline.html.j2")
+    for trace in record.run.traces:
+        view = pictures.whole(trace.path)
+        if view is not None:
+            name, shown = safe(trace.scenario or trace.path), record.shown(trace.path)
+            text = template.render(name=name, trace=trace, shown=shown, view=view, back=back)
+            yield f"{stem_of(trace)}.html", text
 
 
 @cache

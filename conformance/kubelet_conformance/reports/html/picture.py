@@ -53,9 +53,9 @@ class Picture:
     first_break: int | None
 
 
-def picture_of(timeline: Timeline) -> Picture:
-    """The picture of a timeline; where nothing is broken, reads have no titles."""
-    return _Drawing(timeline, axis_of(timeline, _width), is_whole=bool(timeline.findings)).picture()
+def picture_of(timeline: Timeline, *, reads: bool) -> Picture:
+    """The picture of a timeline; without `reads` these are seen and cannot be pointed at."""
+    return _Drawing(timeline, axis_of(timeline, _width), names_reads=reads).picture()
 
 
 def _width(item: Item) -> float:
@@ -70,7 +70,7 @@ def _width(item: Item) -> float:
 class _Drawing:
     timeline: Timeline
     axis: Axis
-    is_whole: bool
+    names_reads: bool
     heights: dict[int, int] = field(default_factory=dict[int, int])
     tops: dict[int, int] = field(default_factory=dict[int, int])
     rows: list[int] = field(default_factory=list[int])
@@ -215,8 +215,8 @@ class _Drawing:
         return item.what is What.READ and not item.breaks
 
     def _reads(self) -> None:
-        """All reads of a timeline without breaks as one shape."""
-        if self.is_whole:
+        """All reads as one shape, where none has a title."""
+        if self.names_reads:
             return
         ticks: list[str] = []
         for number, item in enumerate(self.timeline.items):
@@ -231,7 +231,7 @@ class _Drawing:
         y = self.tops[item.lane] + _PAD + _ROW * self.rows[number]
         bad, broken = " bad" if item.failed else "", " mark" if item.breaks else ""
         if self._is_tick(item):
-            if not self.is_whole:
+            if not self.names_reads:
                 return ""
             tick = f'd="M{begin + 1:.0f} {y + 5}v10"'
             return f'<path class="i read{bad}" data-n="{number}" {tick}><title>{_title(item)}</title></path>'

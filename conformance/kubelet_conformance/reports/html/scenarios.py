@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -59,6 +60,16 @@ class ScenarioView:
     broken: tuple[str, ...]
     view: TimelineView | None
 
+    @property
+    def stem(self) -> str:
+        """The name of its file beside the page."""
+        return stem_of(self.trace)
+
+
+def stem_of(trace: TraceResult) -> str:
+    """The name of the page that shows only this trace, without its ending."""
+    return Path(trace.path).stem
+
 
 class Pictures:
     """The timelines of a record; each is read once."""
@@ -84,18 +95,30 @@ class Pictures:
         proofs = self.proofs(trace)
         timeline = timeline_of(file, proofs, bodies=bool(proofs) and self._room > 0)
         left_out = timeline.shorten(_ITEMS_SHOWN)
-        return TimelineView(timeline, picture_of(timeline), self._bodies(timeline), left_out)
+        bodies = _bodies(timeline)
+        self._room -= len(bodies)
+        picture = picture_of(timeline, reads=bool(timeline.findings))
+        return TimelineView(timeline, picture, bodies, left_out)
 
-    def _bodies(self, timeline: Timeline) -> Markup:
-        texts = {
-            number: [[name, _text(bytes(body.raw))] for name, body in item.bodies.items()]
-            for number, item in enumerate(timeline.items)
-            if item.bodies
-        }
-        written = json.dumps(texts, separators=(",", ":")) if texts else ""
-        self._room -= len(written)
-        # Within a script nothing is markup but what begins with this sign.
-        return Markup(written.replace("<", "\\u003c"))  # noqa: S704
+    def whole(self, trace: str) -> TimelineView | None:
+        """The timeline of a trace with every call and every body."""
+        file = self._record.file(trace)
+        if not file.is_file():
+            return None
+        timeline = timeline_of(file, self.proofs(trace), bodies=True)
+        return TimelineView(timeline, picture_of(timeline, reads=True), _bodies(timeline), 0)
+
+
+def _bodies(timeline: Timeline) -> Markup:
+    """By the number of an item, as JSON, what was asked and answered."""
+    texts = {
+        number: [[name, _text(bytes(body.raw))] for name, body in item.bodies.items()]
+        for number, item in enumerate(timeline.items)
+        if item.bodies
+    }
+    written = json.dumps(texts, separators=(",", ":")) if texts else ""
+    # Within a script nothing is markup but what begins with this sign.
+    return Markup(written.replace("<", "\\u003c"))  # noqa: S704
 
 
 def _text(raw: bytes) -> str:

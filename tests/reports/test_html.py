@@ -1,0 +1,60 @@
+"""The page of a record, and the pages of timelines beside it; how it looks is tested in a browser."""
+
+from pathlib import Path
+
+import pytest
+from command import in_process
+from trace_builder import TraceBuilder
+
+
+@pytest.fixture
+def kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The record of a check of a trace in which a second sandbox is run while the first stands."""
+    s = TraceBuilder(scenario="two sandboxes")
+    web = s.pod("web")
+    s.run_sandbox(web)
+    s.wait(1).run_sandbox(web, attempt=1)
+    trace = tmp_path / "two.jsonl"
+    trace.write_bytes(s.text())
+    in_process(capsys, "check", trace, "--record", tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def test_whole_timelines_are_pages_beside_the_file(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page links to each, and each has the requests and replies of its trace."""
+    file = kept.with_name("a page.html")
+
+    done = in_process(capsys, "report", kept, "--format=html", "--output", file, "--timelines=all")
+
+    assert done.code == 1, done.err
+    beside = file.with_name("a page-timelines")
+    assert [each.name for each in beside.iterdir()] == ["two.html"]
+    assert 'href="a%20page-timelines/two.html"' in file.read_text("utf-8")
+    whole = (beside / "two.html").read_text("utf-8")
+    assert 'href="../a%20page.html"' in whole
+    assert "pod_sandbox_id" in whole
+
+
+def test_pages_that_cannot_be_written_do_not_lose_the_page(
+    kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is written, what is missing is complained of, and the exit code says so."""
+    file = kept.with_name("page.html")
+    file.with_name("page-timelines").write_text("in the way")
+
+    done = in_process(capsys, "report", kept, "--format=html", "--output", file, "--timelines=all")
+
+    assert done.code == 2
+    assert "page-timelines: cannot be written" in done.err
+    assert "SANDBOX-04" in file.read_text("utf-8")
+
+
+def test_a_trace_that_is_gone_leaves_the_verdicts(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page says that the trace is not there any more."""
+    for each in (kept / "traces").iterdir():
+        each.unlink()
+
+    done = in_process(capsys, "report", kept, "--format=html")
+
+    assert done.code == 1, done.err
+    assert "The trace is not there any more" in done.out
