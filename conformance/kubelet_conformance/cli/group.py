@@ -27,6 +27,7 @@ _COMMANDS = {
     "runtime": "Call a container runtime directly and judge it.",
     "serve-api": "Serve the fake API server on loopback.",
     "serve-fake": "Serve the fake container runtime on a unix socket.",
+    "show": "Show a trace as a timeline in characters.",
     "slice": "Cut pods or a span of time out of a trace, without secrets.",
     "snapshot": "Write what a kubelet does in each scenario as texts to review and compare.",
     "zoo": "Check that seeded bugs of kubelets and runtimes are caught.",
@@ -34,7 +35,7 @@ _COMMANDS = {
 """Each command's line in the help; empty for one that only the program itself starts."""
 _NAMES = {"compare": "compare_command", "list": "list_contracts", "slice": "slice_command"}
 """What a command is called in its module, where that is not its name."""
-_MODULES = {"serve-api": "serve", "serve-fake": "serve"}
+_MODULES = {"serve-api": "serve", "serve-fake": "serve", "show": "slice"}
 """The module of a command, where that is not its name."""
 
 

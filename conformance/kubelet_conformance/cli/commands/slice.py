@@ -1,22 +1,32 @@
-"""`slice`: cut pods or a span of time out of a trace, without secrets."""
+"""`slice` and `show`: cut pods or a span of time out of a trace, or show them as a timeline."""
 
 import contextlib
 import math
 import os
 from collections.abc import Generator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO
 
 import click
 
-from kubelet_conformance.cli.options import DEBUG, REDACTS, ending
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, REDACTS, ending
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.timeline.drawing import Extract, drawn_lines
+from kubelet_conformance.reports.timeline.reading import timeline_of
+from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.system_clock import fresh_key
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 
 _OTHERS_SHOWN = 10
+_FROM = click.option(
+    "--from", "begin", type=float, metavar="SECONDS", help="Begin at this time, in seconds of the trace."
+)
+_TO = click.option(
+    "--to", "end", type=float, metavar="SECONDS", help="End at this time, in seconds of the trace."
+)
 
 
 @click.command(
@@ -31,10 +41,8 @@ _OTHERS_SHOWN = 10
     multiple=True,
     help="Keep only the records of this pod; may be repeated.",
 )
-@click.option(
-    "--from", "begin", type=float, metavar="SECONDS", help="Begin at this time, in seconds of the trace."
-)
-@click.option("--to", "end", type=float, metavar="SECONDS", help="End at this time, in seconds of the trace.")
+@_FROM
+@_TO
 @REDACTS
 @click.option("-o", "--output", metavar="FILE", required=True, help="The file to write.")
 @DEBUG
@@ -77,6 +85,51 @@ def slice_command(  # noqa: PLR0913 - one parameter an option
     kept = " and ".join(safe(pod) for pod in pods) or "all pods"
     state = "without secrets; names, images and commands are in the open" if redacts else "with every secret"
     deliver(f"{output}: {count} records of {kept}, {state}\n", None)
+
+
+@click.command(epilog=ending("show trace.jsonl --pod default/web --changes", code_0="the trace was shown"))
+@click.argument("path", metavar="TRACE")
+@click.option(
+    "--pod",
+    "pods",
+    metavar="NAMESPACE/NAME",
+    multiple=True,
+    help="Show only this pod, beside the node; may be repeated.",
+)
+@_FROM
+@_TO
+@click.option(
+    "--changes", is_flag=True, help="Show only what changes something: no reads, probes and events."
+)
+@OUTPUT
+@DEBUG
+def show(  # noqa: PLR0913 - one parameter an option
+    *,
+    path: str,
+    pods: tuple[str, ...],
+    begin: float | None,
+    end: float | None,
+    changes: bool,
+    output: str | None,
+) -> int:
+    """Show TRACE as a timeline: a row for each call or event, a column for each pod, sandbox and container.
+
+    What is asked again and again with the same answer is left out.
+    """
+    _check_span(begin, end)
+    check_writable(output, path)
+    timeline = timeline_of(Path(path))
+    known = sorted({lane.pod for lane in timeline.lanes if lane.pod})
+    for pod in pods:
+        if pod not in known:
+            near = get_close_matches(pod, known, n=1) or known[:_OTHERS_SHOWN]
+            others = f"; the trace has {', '.join(near)}" if near else ""
+            raise click.ClickException(f"{path}: knows no pod {safe(pod)}: name it as NAMESPACE/NAME{others}")
+    if timeline.problem and not timeline.items:
+        raise click.ClickException(timeline.problem)
+    lines = drawn_lines(timeline, Extract(pods, begin, end, changes))
+    deliver("".join(f"{line}\n" for line in lines), output)
+    return Exit.BAD_INPUT if timeline.problem else Exit.OK
 
 
 def _check_span(begin: float | None, end: float | None) -> None:
