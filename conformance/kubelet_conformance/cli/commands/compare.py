@@ -14,13 +14,15 @@ from kubelet_conformance.campaigns.comparison.known import Known, read_known
 from kubelet_conformance.campaigns.comparison.lives import Life
 from kubelet_conformance.campaigns.comparison.report import as_report, compare, lines
 from kubelet_conformance.campaigns.comparison.sides import is_record, play_in_process, play_live, read_record
+from kubelet_conformance.campaigns.comparison.verdicts import changes_of, markdown_of, report_of, text_of
 from kubelet_conformance.campaigns.snapshots.taking import scenarios_for
-from kubelet_conformance.cli.options import PLAYED_AS, SEED, ending, reported
+from kubelet_conformance.cli.options import DEBUG, OUTPUT, PLAYED_AS, SEED, ending
 from kubelet_conformance.contract.applicability import parse_version, version_text
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.files import as_json
+from kubelet_conformance.run_record.reader import opened
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_live_stage, open_stage
 
@@ -54,7 +56,7 @@ class _Side:
     epilog=ending(
         "compare reference runs/kubernetes-1.36",
         code_0="both are equal, but for what is known",
-        code_1="they part in a scenario, or an entry of --known is stale",
+        code_1="they part in a scenario, an entry of --known is stale, or B has worse --verdicts",
         code_3="they have no scenario in common",
     ),
 )
@@ -64,15 +66,30 @@ class _Side:
     "--scenario", "patterns", metavar="NAME|GLOB", multiple=True, help="Compare these; may be repeated."
 )
 @click.option("--known", metavar="FILE", help="Accept the differences that this TOML file explains.")
+@click.option(
+    "--verdicts",
+    is_flag=True,
+    help="Compare the verdicts of two records of whole runs, and not their steps: what is worse in B.",
+)
 @PLAYED_AS
 @SEED
-@reported
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "json", "markdown"]),
+    default="terminal",
+    show_default=True,
+    help="How the report is written: terminal to read, json for programs, markdown for --verdicts.",
+)
+@OUTPUT
+@DEBUG
 def compare_command(  # noqa: PLR0913 - one parameter an option
     *,
     one: str,
     other: str,
     patterns: tuple[str, ...],
     known: str | None,
+    verdicts: bool,
     kubernetes: tuple[int, int] | None,
     seed: int,
     form: str,
@@ -83,6 +100,12 @@ def compare_command(  # noqa: PLR0913 - one parameter an option
     A and B are records (a folder of `run --record`, or a trace) or kubelets as `run --kubelet` takes them,
     which are played. The reference is played as the Kubernetes version of the other.
     """
+    if verdicts:
+        if patterns or known:
+            raise click.UsageError("--verdicts compares whole records: leave out --scenario and --known")
+        return _compare_verdicts(one, other, form, output)
+    if form == "markdown":
+        raise click.UsageError("--format markdown is for --verdicts")
     # What a kubelet logs about the faults of a scenario is of no interest here.
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
     check_writable(output)
@@ -100,6 +123,19 @@ def compare_command(  # noqa: PLR0913 - one parameter an option
     if not comparison.equal and not comparison.differences:
         return Exit.INCONCLUSIVE
     return Exit.OK if comparison.is_equal else Exit.FAILED
+
+
+def _compare_verdicts(one: str, other: str, form: str, output: str | None) -> int:
+    """Report what is worse, better and otherwise in the second record."""
+    check_writable(output)
+    with opened(one) as before, opened(other) as after:
+        changes = changes_of(before, after)
+    if form == "json":
+        text = as_json(report_of(changes))
+    else:
+        text = "".join(markdown_of(changes) if form == "markdown" else text_of(changes))
+    deliver(text, output)
+    return Exit.FAILED if changes.worse else Exit.OK
 
 
 def _side(name: str, version: str, seed: int) -> _Side:
