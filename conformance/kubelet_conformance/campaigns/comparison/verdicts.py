@@ -100,7 +100,7 @@ def _shifted(one: Run, other: Run) -> list[Change]:
     before = {each.scenario: each.seconds for each in one.traces if each.scenario}
     found: list[tuple[float, Change]] = []
     for each in other.traces:
-        was = before.get(each.scenario)
+        was = before.get(each.scenario or "")
         if each.scenario and was is not None:
             shift = abs(each.seconds - was)
             if shift > max(_SHIFT_SECONDS, _SHIFT_SHARE * was):
