@@ -8,10 +8,10 @@ import sys
 import time
 from dataclasses import dataclass
 
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.play import PlayedHistory, play
+from kubelet_conformance.campaigns.histories.search import chunks, seek
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.play import PlayedHistory, play
-from kubelet_conformance.histories.search import chunks, seek
 from kubelet_conformance.targets.choice import Choice
 
 PER_SECOND_TARGET = 10

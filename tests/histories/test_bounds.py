@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kubelet_conformance.histories.bounds import bounded
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.search import chunks, drawn
-from kubelet_conformance.histories.steps import (
+from kubelet_conformance.campaigns.histories.bounds import bounded
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.search import chunks, drawn
+from kubelet_conformance.campaigns.histories.steps import (
     DelayWatch,
     Delete,
     DeleteMirror,

@@ -9,14 +9,14 @@ import pytest
 from command import in_process
 from jsonschema import Draft202012Validator
 
+from kubelet_conformance.campaigns.histories import campaign
+from kubelet_conformance.campaigns.histories.campaign import Campaign, HistoriesRequest
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.play import PlayedHistory, as_words, play
+from kubelet_conformance.campaigns.histories.search import CHUNK, chunks, seek
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.histories import campaign
-from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.play import PlayedHistory, as_words, play
-from kubelet_conformance.histories.search import CHUNK, chunks, seek
 from kubelet_conformance.targets.choice import Choice
 
 BUG = "bug:K8S-9649"

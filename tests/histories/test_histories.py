@@ -5,8 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.histories.history import (
+from kubelet_conformance.campaigns.histories.history import (
     SCHEMA,
     History,
     HistoryError,
@@ -17,9 +16,9 @@ from kubelet_conformance.histories.history import (
     kept_in,
     name_of,
 )
-from kubelet_conformance.histories.play import PlayedHistory, as_scenario, as_words, play
-from kubelet_conformance.histories.search import chunks, seek
-from kubelet_conformance.histories.steps import (
+from kubelet_conformance.campaigns.histories.play import PlayedHistory, as_scenario, as_words, play
+from kubelet_conformance.campaigns.histories.search import chunks, seek
+from kubelet_conformance.campaigns.histories.steps import (
     AddAgain,
     Delete,
     DeleteMirror,
@@ -38,6 +37,7 @@ from kubelet_conformance.histories.steps import (
     Wait,
     Want,
 )
+from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import Effect, Target

@@ -10,14 +10,14 @@ import pytest
 from command import in_process
 
 from kubelet_conformance.campaigns import live_histories
+from kubelet_conformance.campaigns.histories.campaign import HistoriesRequest
+from kubelet_conformance.campaigns.histories.history import History, KeptHistory, as_json, kept_in
+from kubelet_conformance.campaigns.histories.play import play
+from kubelet_conformance.campaigns.histories.steps import Step, Wait, Want
 from kubelet_conformance.campaigns.live_histories import LiveCampaign
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.histories.campaign import HistoriesRequest
-from kubelet_conformance.histories.history import History, KeptHistory, as_json, kept_in
-from kubelet_conformance.histories.play import play
-from kubelet_conformance.histories.steps import Step, Wait, Want
 from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.node.manifests import exec_probe
 from kubelet_conformance.plugin.live_run import LiveScenario

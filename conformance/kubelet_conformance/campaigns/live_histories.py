@@ -7,13 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kubelet_conformance.contract.applicability import parse_version
-from kubelet_conformance.contract.checking import Check, judge_file
-from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.histories.bounds import bounded
-from kubelet_conformance.histories.campaign import FINDS_MAX, HistoriesRequest, drawn_for
-from kubelet_conformance.histories.history import History, as_json, keep, name_of
-from kubelet_conformance.histories.play import (
+from kubelet_conformance.campaigns.histories.bounds import bounded
+from kubelet_conformance.campaigns.histories.campaign import FINDS_MAX, HistoriesRequest, drawn_for
+from kubelet_conformance.campaigns.histories.history import History, as_json, keep, name_of
+from kubelet_conformance.campaigns.histories.play import (
     NOT_CONVERGED,
     PlayedHistory,
     as_scenario,
@@ -23,8 +20,11 @@ from kubelet_conformance.histories.play import (
     play,
     settings_of,
 )
-from kubelet_conformance.histories.search import shrunk
-from kubelet_conformance.histories.steps import Progress
+from kubelet_conformance.campaigns.histories.search import shrunk
+from kubelet_conformance.campaigns.histories.steps import Progress
+from kubelet_conformance.contract.applicability import parse_version
+from kubelet_conformance.contract.checking import Check, judge_file
+from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, witness
 from kubelet_conformance.plugin.live_run import LiveScenario
 from kubelet_conformance.plugin.naming import Named

@@ -10,15 +10,15 @@ from typing import Any
 
 import click
 
+from kubelet_conformance.campaigns.histories.campaign import Campaign, HistoriesRequest
+from kubelet_conformance.campaigns.histories.history import kept_in, read
+from kubelet_conformance.campaigns.histories.play import NOT_CONVERGED
+from kubelet_conformance.campaigns.histories.search import CHUNK
 from kubelet_conformance.campaigns.live_histories import LiveCampaign
 from kubelet_conformance.cli.selection import known_deviations
 from kubelet_conformance.contract.applicability import USUAL_VERSION, is_required
 from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.histories.campaign import Campaign, HistoriesRequest
-from kubelet_conformance.histories.history import kept_in, read
-from kubelet_conformance.histories.play import NOT_CONVERGED
-from kubelet_conformance.histories.search import CHUNK
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.output import complain

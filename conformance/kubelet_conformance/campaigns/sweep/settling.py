@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kubelet_conformance.campaigns.histories.convergence import Convergence
 from kubelet_conformance.contract.applicability import parse_version
-from kubelet_conformance.histories.convergence import Convergence
 from kubelet_conformance.node import Node, PodHandle
 from kubelet_conformance.trace.format.recorder import Item
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from kubelet_conformance.histories.steps import Step
+from kubelet_conformance.campaigns.histories.steps import Step
 from kubelet_conformance.trace.format.errors import BadInputError
 
 SCHEMA = 1

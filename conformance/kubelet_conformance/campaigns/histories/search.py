@@ -16,10 +16,10 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 from hypothesis.stateful import run_state_machine_as_test
 
-from kubelet_conformance.histories.generator import STEPS, Machine
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.play import PlayedHistory
-from kubelet_conformance.histories.shrinking import WAYS, places
+from kubelet_conformance.campaigns.histories.generator import STEPS, Machine
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.play import PlayedHistory
+from kubelet_conformance.campaigns.histories.shrinking import WAYS, places
 
 CHUNK = 50
 """So many histories are drawn from one seed."""

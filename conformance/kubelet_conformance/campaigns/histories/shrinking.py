@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.steps import Step, Wait, Want
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.steps import Step, Wait, Want
 
 Json = dict[str, Any]
 _SEVERAL = 4

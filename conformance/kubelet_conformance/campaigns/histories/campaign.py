@@ -5,12 +5,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from kubelet_conformance.campaigns.histories.history import History, KeptHistory, keep, name_of
+from kubelet_conformance.campaigns.histories.play import (
+    NOT_CONVERGED,
+    PlayedHistory,
+    as_scenario,
+    as_words,
+    play,
+)
+from kubelet_conformance.campaigns.histories.search import chunks, drawn, seek
 from kubelet_conformance.contract.checking import Check, Trace
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
-from kubelet_conformance.histories.history import History, KeptHistory, keep, name_of
-from kubelet_conformance.histories.play import NOT_CONVERGED, PlayedHistory, as_scenario, as_words, play
-from kubelet_conformance.histories.search import chunks, drawn, seek
 from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.run_record.played_run import HistoryFound, Played
 from kubelet_conformance.targets.choice import Choice

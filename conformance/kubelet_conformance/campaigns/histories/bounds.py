@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.steps import (
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.steps import (
     DelayWatch,
     Delete,
     DeleteMirror,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from msgspec.structs import replace
 
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.pod_strategies import IMAGES, PATHS, pods
-from kubelet_conformance.histories.steps import (
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.pod_strategies import IMAGES, PATHS, pods
+from kubelet_conformance.campaigns.histories.steps import (
     AddAgain,
     DelayWatch,
     Delete,

@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from kubelet_conformance.campaigns.histories.convergence import Convergence
+from kubelet_conformance.campaigns.histories.history import History
+from kubelet_conformance.campaigns.histories.steps import LiveHistory, Progress, Step, Want
 from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.checking import Judged, Trace, judge_file
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.histories.convergence import Convergence
-from kubelet_conformance.histories.history import History
-from kubelet_conformance.histories.steps import LiveHistory, Progress, Step, Want
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import ScenarioError, Target
