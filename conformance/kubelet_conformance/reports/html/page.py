@@ -9,10 +9,11 @@ from markupsafe import Markup
 
 from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.html.contracts import contract_views, first_breaks
+from kubelet_conformance.reports.html.contracts import contract_views
 from kubelet_conformance.reports.html.facts import conclusion, facts, troubles
 from kubelet_conformance.reports.html.scenarios import Pictures, scenario_views, stem_of
 from kubelet_conformance.reports.safe import safe
+from kubelet_conformance.reports.trace_text.causes import groups_of
 from kubelet_conformance.run_record.record import Record
 
 _TEXT_CHARS = 20_000
@@ -24,13 +25,14 @@ def page(record: Record, beside: str = "") -> str:
     """The whole page; `beside` is the folder of the pages that show one timeline each, if there are any."""
     run = record.run
     pictures = Pictures(record)
-    contracts = contract_views(record)
-    firsts = first_breaks(contracts)
-    scenarios = scenario_views(record, pictures, firsts)
+    groups = groups_of(run.having(Verdict.BROKEN), run)
+    contracts = contract_views(record, groups)
+    scenarios = scenario_views(record, pictures, contracts)
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
+            file=_file,
             run=run,
             beside=beside,
             conclusion=conclusion(run),
@@ -41,7 +43,7 @@ def page(record: Record, beside: str = "") -> str:
             areas=run.by_area(),
             levels=sorted({each.result.level for each in contracts}, key=("MUST", "SHOULD", "MAY").index),
             contracts=contracts,
-            firsts=firsts,
+            groups=groups,
             scenarios=scenarios,
             by_scenario={name: each for each in scenarios for name in (each.name, *each.shared_by)},
         )
@@ -55,13 +57,13 @@ def timeline_pages(record: Record, back: str) -> Iterator[tuple[str, str]]:
         view = pictures.whole(trace.path)
         if view is not None:
             name, shown = safe(trace.scenario or trace.path), record.shown(trace.path)
-            text = template.render(name=name, trace=trace, shown=shown, view=view, back=back)
+            text = template.render(file=_file, name=name, trace=trace, shown=shown, view=view, back=back)
             yield f"{stem_of(trace)}.html", text
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
+    return Environment(
         loader=PackageLoader(__name__.rpartition(".")[0], "."),
         autoescape=True,
         finalize=_printable,
@@ -69,8 +71,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["file"] = _file
-    return environment
 
 
 def _printable(value: object) -> object:

@@ -126,13 +126,15 @@ def _text(raw: bytes) -> str:
     return text if len(text) <= _BODY_CHARS else f"{text[:_BODY_CHARS]}…"
 
 
-def scenario_views(record: Record, pictures: Pictures, firsts: Sequence[ContractView]) -> list[ScenarioView]:
+def scenario_views(
+    record: Record, pictures: Pictures, contracts: Sequence[ContractView]
+) -> list[ScenarioView]:
     """All scenarios, those that broke something first; and the traces that are of none."""
     numbers = {each.id: number for number, each in enumerate(record.run.contracts)}
     played: dict[str, list[ScenarioResult]] = {}
     for each in record.run.scenarios:
         played.setdefault(each.trace, []).append(each)
-    first = {each.breaks[0].proof.trace for each in firsts[:1] if each.breaks}
+    first = {each.breaks[0].proof.trace for each in contracts[:1] if each.breaks}
     traces = sorted(
         record.run.traces, key=lambda each: (each.path not in first, not pictures.proofs(each.path))
     )

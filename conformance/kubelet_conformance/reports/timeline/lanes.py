@@ -20,7 +20,7 @@ from kubelet_conformance.trace.format.records import (
 from kubelet_conformance.trace.world.moment import Moment
 from kubelet_conformance.trace.world.resolve import full_name
 
-_OF_THE_NODE = {
+_OF_THE_NODE: dict[type, LaneKind] = {
     Fault: LaneKind.SCENARIO,
     Expect: LaneKind.SCENARIO,
     Stall: LaneKind.SCENARIO,
