@@ -15,7 +15,7 @@ from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.run_record.played_run import Played
-from kubelet_conformance.system_clock import monotonic_ns
+from kubelet_conformance.run_record.system_clock import monotonic_ns
 from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 

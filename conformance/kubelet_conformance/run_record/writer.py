@@ -18,7 +18,7 @@ from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.files import as_json, write_whole
 from kubelet_conformance.run_record.model import ContractResult, Ended, Run, ScenarioResult
 from kubelet_conformance.run_record.record import JOURNAL, LOGS, PACKED, RUN, TRACES, Record
-from kubelet_conformance.system_clock import monotonic_ns, system_time_ns
+from kubelet_conformance.run_record.system_clock import monotonic_ns, system_time_ns
 from kubelet_conformance.trace.format.errors import BadInputError
 from kubelet_conformance.trace.format.header import rfc3339
 

@@ -19,7 +19,7 @@ from kubelet_conformance.recording.writer_process import source_of
 from kubelet_conformance.reports.output import check_writable, complain, deliver
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.run_record.conclusion import Exit
-from kubelet_conformance.system_clock import monotonic_ns, system_time_ns
+from kubelet_conformance.run_record.system_clock import monotonic_ns, system_time_ns
 from kubelet_conformance.tap.address import connection_error, socket_path
 from kubelet_conformance.targets.choice import TargetError
 from kubelet_conformance.targets.cri_endpoint import check_speaks_cri

@@ -21,7 +21,7 @@ from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.files import as_json
 from kubelet_conformance.run_record.record import Record
 from kubelet_conformance.run_record.results import Scoring, check_result
-from kubelet_conformance.system_clock import fresh_key, monotonic_ns
+from kubelet_conformance.run_record.system_clock import fresh_key, monotonic_ns
 from kubelet_conformance.tap.pipeline import give_way, observations
 
 SCHEMA = 1

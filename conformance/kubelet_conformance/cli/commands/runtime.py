@@ -20,12 +20,12 @@ from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.model import Kind, Target
 from kubelet_conformance.run_record.played_run import Played, PlayedRun
 from kubelet_conformance.run_record.results import Scoring
+from kubelet_conformance.run_record.system_clock import system_time_ns
 from kubelet_conformance.run_record.writer import RecordWriter
 from kubelet_conformance.runtime_checks import baselines
 from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
 from kubelet_conformance.runtime_checks.running import left_behind, run_scenarios
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
-from kubelet_conformance.system_clock import system_time_ns
 from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 from kubelet_conformance.targets.runtime import Wanted
 

@@ -6,7 +6,7 @@ import click
 
 from kubelet_conformance.cli.options import DEBUG, ending
 from kubelet_conformance.reports.output import deliver
-from kubelet_conformance.system_clock import system_time_ns
+from kubelet_conformance.run_record.system_clock import system_time_ns
 from kubelet_conformance.targets import fake_server
 
 

@@ -16,7 +16,7 @@ from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.timeline.drawing import Extract, drawn_lines
 from kubelet_conformance.reports.timeline.reading import timeline_of
 from kubelet_conformance.run_record.conclusion import Exit
-from kubelet_conformance.system_clock import fresh_key
+from kubelet_conformance.run_record.system_clock import fresh_key
 from kubelet_conformance.trace.redaction.redactor import Redactor
 from kubelet_conformance.trace.redaction.slicing import Cut, UnknownPodsError, slice_trace
 
