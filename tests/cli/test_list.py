@@ -264,3 +264,26 @@ def test_help_ends_with_an_example_and_the_exit_codes(
     assert example.startswith(f"    kubelet-conformance {command} ")
     assert {"0", "2", "4", "130"} <= {line.split()[0] for line in codes.splitlines()}
     assert not re.search(r"^  -[^ ]*(, --?[^ ]+)?( [A-Z|/]+)?\n  -", options, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (("explian",), "nearest: explain"),
+        (("list", "--area", "SANBOX"), "nearest: SANDBOX"),
+        (
+            ("list", "--scenarios", "hooks.pre_stop_goes_before_evry_kill"),
+            "hooks.pre_stop_goes_before_every_kill",
+        ),
+        (("explain", "SANBOX-04"), "nearest: SANDBOX-04"),
+        (("zoo", "K8S-964"), "K8S-9649"),
+    ],
+)
+def test_wrong_name_is_answered_by_the_nearest(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], near: str
+) -> None:
+    """A name that there is not is answered with those like it, and exit code 2."""
+    ended = in_process(capsys, *arguments)
+
+    assert ended.code == 2
+    assert near in ended.err

@@ -10,6 +10,7 @@ from click.exceptions import NoArgsIsHelpError
 from kubelet_conformance.cli.interrupts import terminable
 from kubelet_conformance.cli.options import Settings
 from kubelet_conformance.reports.output import complain, report_internal_error
+from kubelet_conformance.reports.safe import nearest, safe
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.trace.format.errors import BadInputError
 
@@ -56,6 +57,15 @@ class LazyGroup(click.Group):
         module = import_module(f"kubelet_conformance.cli.commands.{_MODULES.get(cmd_name, name)}")
         command: click.Command = getattr(module, _NAMES.get(name, name))
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with; an unknown name is answered by those like it."""
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            near = nearest(args[0], (name for name, line in _COMMANDS.items() if line))
+            raise click.UsageError(f"there is no command {safe(args[0])}{near}; --help shows them all")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One line for each command, and none of them imported."""

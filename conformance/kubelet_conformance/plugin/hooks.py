@@ -3,7 +3,6 @@
 import inspect
 import shutil
 from collections.abc import Awaitable, Callable, Generator, Iterable
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NoReturn
@@ -24,6 +23,7 @@ from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.plugin.worker_pool import Ahead, ProcessDiedError
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.run_record.played_run import Played
@@ -127,10 +127,8 @@ class Scenarios:
         names = [each.name for each in self._named.values()]
         for pattern in patterns:
             if not any(_fits(name, pattern) for name in names):
-                near = get_close_matches(pattern, names)
-                hint = f"; nearest: {', '.join(near)}" if near else ""
                 shown = "`kubelet-conformance list --scenarios` shows them all"
-                self._refuse(f"there is no scenario {pattern}{hint}; {shown}")
+                self._refuse(f"there is no scenario {pattern}{nearest(pattern, names)}; {shown}")
 
     def _refuse_unknown_contracts(self, scenarios: Iterable[pytest.Function]) -> None:
         """A scenario that is to exercise what is not in the catalogue is a mistake."""

@@ -3,6 +3,8 @@
 import os
 import shlex
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 TEXT_CHARS_MAX = 400
 """A longer text is cut in a report for people."""
@@ -35,6 +37,12 @@ def in_shell(word: str) -> str:
         return shlex.quote(word)
     plain = set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._- ")
     return "$'" + "".join(chr(b) if b in plain else f"\\x{b:02x}" for b in os.fsencode(word)) + "'"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """What may have been meant by a name that there is not, to be added to a message; empty if nothing."""
+    near = get_close_matches(name, list(names))
+    return f"; nearest: {', '.join(near)}" if near else ""
 
 
 def counted(number: int, word: str, words: str = "") -> str:

@@ -20,6 +20,7 @@ from kubelet_conformance.cli.options import DEBUG, OUTPUT, PLAYED_AS, SEED, endi
 from kubelet_conformance.contract.applicability import parse_version, version_text
 from kubelet_conformance.reports.output import check_writable, deliver
 from kubelet_conformance.reports.progress import Steps
+from kubelet_conformance.reports.safe import nearest
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.files import as_json
 from kubelet_conformance.run_record.reader import opened
@@ -178,7 +179,8 @@ def _names(done: Sequence[_Side], version: str, patterns: Sequence[str]) -> list
     for pattern in patterns:
         if not any(fnmatchcase(each, pattern) for each in every):
             raise click.UsageError(
-                f"there is no scenario {pattern}; `kubelet-conformance list --scenarios` shows them all"
+                f"there is no scenario {pattern}{nearest(pattern, every)}; "
+                "`kubelet-conformance list --scenarios` shows them all"
             )
     return [name for name in every if not done or name in done[0].lives]
 

@@ -12,7 +12,7 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.reports.catalogue import Fate, entries, list_report, mentions, print_list
 from kubelet_conformance.reports.output import check_writable, deliver_as
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.safe import counted
+from kubelet_conformance.reports.safe import counted, nearest
 
 
 @click.command("list", epilog=ending("list --area SANDBOX", code_0="the contracts were listed"))
@@ -57,7 +57,8 @@ def list_contracts(  # noqa: PLR0913 - one parameter an option
     check_writable(output)
     every = entries(every_contract())
     if area is not None and area.upper() not in areas():
-        raise click.ClickException(f"area {area} is not one of {', '.join(areas())}")
+        near = nearest(area.upper(), areas())
+        raise click.ClickException(f"area {area} is not one of {', '.join(areas())}{near}")
     listed = [
         each
         for each in every
@@ -87,7 +88,8 @@ def _list_scenarios(pattern: str, ids: set[str] | None, form: str, output: str |
         if fnmatchcase(name, pattern)
     }
     if not found:
-        raise click.ClickException(f"there is no scenario {pattern}; leave out the name to see them all")
+        hint = f"{nearest(pattern, every_scenario())}; leave out the name to see them all"
+        raise click.ClickException(f"there is no scenario {pattern}{hint}")
     shown = [
         {"name": name, "about": about.partition("\n\n")[0].replace("\n", " "), "exercises": list(exercised)}
         for name, (exercised, about) in found.items()

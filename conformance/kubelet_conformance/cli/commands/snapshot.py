@@ -12,7 +12,7 @@ from kubelet_conformance.cli.options import DEBUG, KUBELET, PLAYED_AS, SEED, end
 from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.safe import counted
+from kubelet_conformance.reports.safe import counted, nearest
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.targets.choice import Choice
 
@@ -82,7 +82,8 @@ def _chosen(scenarios: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
     for name in names:
         if not any(fnmatchcase(each, name) for each in scenarios):
             raise click.UsageError(
-                f"there is no scenario {name}; `kubelet-conformance list --scenarios` shows them all"
+                f"there is no scenario {name}{nearest(name, scenarios)}; "
+                "`kubelet-conformance list --scenarios` shows them all"
             )
     return [each for each in scenarios if not names or any(fnmatchcase(each, name) for name in names)]
 
