@@ -63,18 +63,26 @@ class NewSandbox(ActionRules):
 
     def in_same_sandbox(self, now: SyncInput) -> PodActions:
         actions = super().in_same_sandbox(now)
-        if not actions.restart_all:
+        if not actions.to_reset:
             return actions
         first = (*pods.init_containers(now.pod), *pods.containers(now.pod))[0]
         return structs.replace(
             actions,
-            restart_all=False,
+            to_reset=(),
             kill_pod=True,
             create_sandbox=True,
             sandbox_id="",
             attempt=actions.attempt + 1,
             inits=(first,),
         )
+
+
+@bug("MUT-RESTART-22-B", breaks="RESTART-22", kubernetes="1.36")
+class ForgetsTheRestart(ActionRules):
+    """The container whose end restarts its pod is removed first: nothing else says that the pod restarts."""
+
+    def all_instances(self, now: SyncInput) -> tuple[ContainerRecord, ...]:
+        return super().all_instances(now)[::-1]
 
 
 class _TriesInitsAgain(ActionRules):

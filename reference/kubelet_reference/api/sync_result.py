@@ -16,6 +16,7 @@ class Action(StrEnum):
     CONFIG_SANDBOX = "ConfigPodSandbox"
     KILL_SANDBOX = "KillPodSandbox"
     RESIZE = "ResizePodInPlace"
+    REMOVE_CONTAINER = "RemoveContainer"
 
 
 class Failure(StrEnum):
@@ -30,6 +31,7 @@ class Failure(StrEnum):
     CREATE_SANDBOX = "CreatePodSandboxError"
     KILL_SANDBOX = "KillPodSandboxError"
     RESIZE = "ResizePodInPlaceError"
+    REMOVE_CONTAINER = "RemoveContainerError"
     ERR_IMAGE_PULL = "ErrImagePull"
     IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
     ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"

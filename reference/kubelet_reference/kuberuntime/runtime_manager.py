@@ -31,7 +31,7 @@ from kubelet_reference.api import pods
 from kubelet_reference.api.events import Reason
 from kubelet_reference.api.go_text import pod_text
 from kubelet_reference.api.pods import AnyContainer
-from kubelet_reference.api.records import ContainerState, ListedPod, PodRecords
+from kubelet_reference.api.records import ContainerRecord, ContainerState, ListedPod, PodRecords
 from kubelet_reference.api.results import ProbeOutcome
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure, StartError, SyncResult
 from kubelet_reference.cri.labels import runtime_pod
@@ -121,8 +121,8 @@ class RuntimeManager:
 
     async def _run_steps(self, now: PodSync) -> None:
         actions = self.decide(now.pod, now.records)  # 1
-        if actions.restart_all:
-            await self._clear_sandbox(now)
+        if actions.to_reset:
+            await self._reset(now, actions.to_reset)
             actions = self.decide(now.pod, now.records)
         if actions.kill_pod:
             await self._kill_whole_pod(now, actions)  # 2
@@ -173,20 +173,17 @@ class RuntimeManager:
             now.note([await self.components.container_killer.kill_container(_as_kill(now.pod, kill))])
         await self.components.remover.prune_init_containers(now.pod, now.records)
 
-    async def _clear_sandbox(self, now: PodSync) -> None:
-        """Stop all containers at once and remove their records: the pod restarts (RESTART-22).
+    async def _reset(self, now: PodSync, records: Sequence[ContainerRecord]) -> None:
+        """Stop and remove one instance after another: the pod restarts. A failure ends the sync (RESTART-22).
 
         Neither hooks nor a grace period are for what comes back, and the logs stay: they count the instances.
         """
-        ephemeral = {one.name for one in pods.ephemeral_containers(now.pod)}
-        records = [record for record in now.records.containers if record.name not in ephemeral]
         for record in records:
-            if record.is_running:
-                now.note([await self.components.container_killer.stop_at_once(record.id, record.name)])
-        for record in records:
-            await self.components.remover.remove_record(record.id)
-        gone = {record.id for record in records}
-        kept = tuple(record for record in now.records.containers if record.id not in gone)
+            if not record.has_exited:
+                kill = ContainerKill(now.pod, record.id, record.name, message="killing", grace_override=0)
+                now.note([await self.components.container_killer.kill_container(kill)])
+            now.note([await self.components.remover.remove_record(record.id, record.name)])
+        kept = tuple(record for record in now.records.containers if record not in records)
         now.records = replace(now.records, containers=kept)
 
     # Step 4

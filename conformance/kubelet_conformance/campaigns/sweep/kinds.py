@@ -110,9 +110,9 @@ class Blow:
         return f"{self.point} {self.kind.name}"
 
     @property
-    def may_double(self) -> bool:
-        """A container may come to be, or to run, long after the kubelet has made another in its place."""
-        return self.kind.is_late and self.point.call in {"CreateContainer", "StartContainer"}
+    def late_call(self) -> str:
+        """The call that takes place after its caller has left, "" if none does."""
+        return self.point.call if self.kind.is_late else ""
 
 
 def blows_at(point: Point) -> list[Blow]:

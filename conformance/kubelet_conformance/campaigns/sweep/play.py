@@ -152,7 +152,7 @@ async def _disturbed(  # noqa: PLR0913, PLR0917 - see `play`
             swept.breaks.append(SweepBreak(SCENARIO, expected, unmet.partition("\nthe trace ends")[0]))
     await injection.close()
     swept.applied = injection.applied
-    left = await not_settled(node, played_as, base.not_settled, doubles=blow.may_double)
+    left = await not_settled(node, played_as, base.not_settled, late_call=blow.late_call)
     if left:
         expected = "what is desired runs or has ended, and nothing else is there"
         swept.breaks.append(SweepBreak(SETTLES, expected, "; ".join(left)))

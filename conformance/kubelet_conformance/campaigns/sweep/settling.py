@@ -28,17 +28,20 @@ class _Desired:
 
 
 async def not_settled(
-    node: Node, kubernetes: str, excused: Collection[str] = (), *, doubles: bool = False
+    node: Node, kubernetes: str, excused: Collection[str] = (), *, late_call: str = ""
 ) -> list[str]:
     """Wait until the node has settled, but for what is excused; what has not, in words.
 
-    With `doubles` a container may run twice: what came to be long after the kubelet had given up on it is not
-    the newest instance for it, or is so in the place of another, and only the newest is looked after
-    (kuberuntime_manager.go computePodActions).
+    A container may run twice where its `late_call` made or started it long after the kubelet had given up on
+    it: only the newest instance is looked after (kuberuntime_manager.go computePodActions). A sandbox that
+    comes late may come after the end of its pod, and then stays until the pod is deleted: a worker that has
+    finished takes nothing up (pod_workers.go UpdatePod).
     """
+    doubles = late_call in {"CreateContainer", "StartContainer"}
     if not node.kubelet.running:
         await node.kubelet.start()
-    convergence = Convergence(node, list(_desired(node)), parse_version(kubernetes))
+    is_missed = late_call == "RunPodSandbox"
+    convergence = Convergence(node, list(_desired(node)), parse_version(kubernetes), missed=is_missed)
     left: list[str] = []
 
     def settled() -> bool:

@@ -102,7 +102,7 @@ def end_was_read_before_next(m: Moment, pod: Pod, sandbox: Sandbox) -> Findings:
 @contract("INIT-03", on=exited(), needs=(CRI, PODS))
 def nothing_else_meanwhile(_: Moment, pod: Pod, container: Container) -> Findings:
     """While an init container runs, only ephemeral containers and sidecars before it may be created."""
-    if container.kind != "init" or container.start is None:
+    if container.kind != "init" or container.start is None or container.started_t is None:
         return None
     if containers.sees_stale_init_record(pod, container.sandbox):
         return None

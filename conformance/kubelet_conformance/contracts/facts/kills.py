@@ -397,20 +397,20 @@ def explained(m: Moment, *, probes: bool = True) -> bool:
         return True
     if any(probes or "probe" not in reason.cause for reason in reasons(m)):
         return True
-    return _another_ended(pod, container) or fails_as_a_whole(pod) or _begins_anew(m, pod)
+    return _another_ended(pod, container) or fails_as_a_whole(pod) or begins_anew(m, pod)
 
 
-def _begins_anew(m: Moment, pod: Pod) -> bool:
+def begins_anew(m: Moment, pod: Pod) -> bool:
     """A container has ended with a code for which its rule restarts the whole pod."""
     if not is_on(RESTART_ALL_GATE, m.header.feature_gates, m.kubernetes):
         return False
-    return any(
-        one.spec is not None
-        and one.exit is not None
-        and one.exit.code is not None
-        and one.spec.rule_for(one.exit.code) == RESTART_ALL
-        for one in pod.every_container()
-    )
+    return any(asks_for_all(one) for one in pod.every_container())
+
+
+def asks_for_all(one: Container) -> bool:
+    """The container has ended with a code for which a rule of its own restarts the whole pod (RESTART-22)."""
+    code = one.exit.code if one.exit is not None else None
+    return one.spec is not None and code is not None and one.spec.rule_for(code) == RESTART_ALL
 
 
 def _another_ended(pod: Pod, container: Container) -> bool:

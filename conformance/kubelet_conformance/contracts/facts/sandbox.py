@@ -1,5 +1,7 @@
 """Sandboxes of a pod: which ones stand, why the newest is replaced, and what keeps a kubelet from it."""
 
+from functools import lru_cache
+from ipaddress import ip_address
 from typing import Literal, NamedTuple
 
 from kubelet_conformance.contract import Metadata, Moment, Node, Pattern, Pod, Sandbox
@@ -54,6 +56,16 @@ def run_of(names: tuple[tuple[str, str], ...]) -> Pattern:
 def standing(pod: Pod) -> list[Sandbox]:
     """The sandboxes that the runtime still has, oldest first."""
     return [sandbox for sandbox in pod.sandboxes if sandbox.state != "removed"]
+
+
+@lru_cache(maxsize=1024)
+def is_address(text: str) -> bool:
+    """The text is a valid IP address: a kubelet shows no other (kuberuntime_sandbox.go)."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def reported_ips(record: bodies.SandboxRecord | None) -> list[str]:

@@ -229,7 +229,7 @@ def status_may_be_forgotten(m: Moment, pod: Pod) -> bool:
     if not pod.static or pod.status_t is None:
         return False
     began_t = m.node.started_t or 0.0
-    if began_t > pod.status_t and (
+    if m.node.started_seq > pod.status_seq and (
         pod.note(_Life).mirror_gone_t >= pod.status_t or kubelet_view(m).api_was_away(began_t)
     ):
         return True
@@ -244,10 +244,9 @@ def is_forgotten(m: Moment, pod: Pod) -> bool:
 
     A static pod whose file is back starts without one.
     """
-    started_t = m.node.started_t
     if pod.wanted and status_may_be_forgotten(m, pod):
         return True
-    return pod.static and started_t is not None and (pod.status_t or 0.0) < started_t
+    return pod.static and pod.status_seq < m.node.started_seq
 
 
 Json = dict[str, Any]

@@ -16,6 +16,7 @@ from kubelet_conformance.contract.patterns import (
     pod_unset,
     read_as,
 )
+from kubelet_conformance.contracts.facts.kills import begins_anew
 from kubelet_conformance.contracts.facts.node_pressure import node_pressure, setting
 from kubelet_conformance.contracts.facts.pod import FAULT, TERMINATION_ASKED, about, of
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
@@ -47,7 +48,7 @@ def oldest_record_goes_first(m: Moment, pod: Pod, container: Container) -> Findi
     if container.kind in {"init", "sidecar", "unknown"}:
         return None
     records = [c for c in pod.containers.get(container.name, []) if c.state != "removed"]
-    if len(records) < 2:  # noqa: PLR2004 - there is an order only among several
+    if len(records) < 2 or begins_anew(m, pod):  # noqa: PLR2004 - there is an order only among several
         return None
     if records[0] is not container and not _made_due_by_a_death(m, container, records):
         text = f"attempt {container.attempt} of {container.name} is removed before {records[0].attempt}"

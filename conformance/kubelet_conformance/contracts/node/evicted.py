@@ -11,7 +11,7 @@ from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END
 from kubelet_conformance.contracts.facts.timing import GC_PERIOD, REACTION
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
-from kubelet_conformance.trace.world.disruption import disruption_of, shutdown_of
+from kubelet_conformance.trace.world.disruption import Disruption, disruption_of, shutdown_of
 
 _RESOURCES = ("memory", "ephemeral-storage", "inodes", "pids", "EmptyDir")
 _DISRUPTED = frozenset({"Evicted", "Preempting", "Terminated"})
@@ -29,7 +29,7 @@ class _Ran(Note):
 def _was_evicted(m: Moment) -> Pod | None:
     """The moment's pod, if this terminal status ends its eviction: it ran and was not deleted."""
     pod = m.pod
-    disruption = disruption_of(pod) if pod is not None else None
+    disruption = _disruption_of(pod) if pod is not None else None
     if pod is None or disruption is None or disruption.reason != "Evicted" or not pod.born:
         return None
     if pod.finished or pod.termination is not None or pod.note(_Ran).seq != disruption.seq:
@@ -37,9 +37,17 @@ def _was_evicted(m: Moment) -> Pod | None:
     return pod
 
 
-_KILLS = event("Evicted", "Preempting")
 _REFUSED_UNDER_PRESSURE = "The node had condition: "
 """A kubelet that starts under pressure refuses the pod, which is no eviction (eviction_manager.go Admit)."""
+
+
+def _disruption_of(pod: Pod) -> Disruption | None:
+    """Why the kubelet has killed the pod, and has not refused it at its own start."""
+    found = disruption_of(pod)
+    return None if found is None or found.message.startswith(_REFUSED_UNDER_PRESSURE) else found
+
+
+_KILLS = event("Evicted", "Preempting")
 
 
 @observer(on=_KILLS)
@@ -152,10 +160,7 @@ def _is_evicted_before(m: Moment, pod: Pod) -> bool:
 def _is_disrupted(m: Moment, pod: Pod, now: PodStatus) -> bool:
     if now.reason not in _DISRUPTED or not pod.sandboxes or not pod.born:
         return False
-    disruption = disruption_of(pod)
-    if disruption is not None and disruption.message.startswith(_REFUSED_UNDER_PRESSURE):
-        return False
-    return disruption is not None or shutdown_of(m.node) is not None
+    return _disruption_of(pod) is not None or (disruption_of(pod) is None and shutdown_of(m.node) is not None)
 
 
 @contract("COND-08", on=FINISHED, needs=(CRI, PODS, STATUS), versions=since("1.26"), clause="set")

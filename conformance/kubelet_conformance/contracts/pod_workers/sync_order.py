@@ -143,7 +143,7 @@ def deleted_pod_goes_on_terminating(m: Moment, pod: Pod) -> Findings:
     """
     if not _was_to_go(m) or (pod.spec is not None and pod.spec.volumes):
         return None
-    if pod.static and not pod.mirror_uid:
+    if (pod.static and not pod.mirror_uid) or pod.deleted_t is not None:
         return None  # Nothing of it shows its end.
     return answered(
         by=_OVER,

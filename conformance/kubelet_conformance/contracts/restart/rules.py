@@ -29,6 +29,7 @@ from kubelet_conformance.contracts.facts.container import (
     stop_of,
     to_watch,
 )
+from kubelet_conformance.contracts.facts.kills import asks_for_all
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, about, of, runs_pre_stop
 from kubelet_conformance.contracts.facts.timing import REACTION, RELIST
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
@@ -176,6 +177,31 @@ def all_are_stopped(m: Moment, pod: Pod) -> Iterator[Finding]:
                 not_before=call("ExecSync").where(about(other)).where(runs_pre_stop),
                 text=f"{other.name} is stopped with the others",
             )
+
+
+@pod_begins_anew.clause("asks-last", on=call("RemoveContainer"))
+def what_asks_is_removed_last(_: Moment, pod: Pod, container: Container) -> Findings:
+    """The container whose end restarts the pod is removed after the others: as long as one of them is there
+    the kubelet still knows that the pod restarts.
+    """
+    if not to_restart_as_a_whole(pod) or not asks_for_all(container):
+        return None
+    if container is not pod.newest(container.name) or container.sandbox is not pod.sandbox:
+        return None
+    left = [
+        one.name
+        for one in pod.every_container()
+        if one.state != "removed" and one.kind in {"app", "init", "sidecar"} and not asks_for_all(one)
+    ]
+    text = f"{container.name}, which restarts its pod, is removed before {', '.join(left)}"
+    return broken(text, container.exit) if left else KEPT
+
+
+def to_restart_as_a_whole(pod: Pod) -> bool:
+    """The pod was to begin anew in its sandbox, which is still there, and is not to end."""
+    is_there = pod.sandbox is not None and pod.sandbox.state == "ready" and not pod.sandbox.stops
+    is_to_run = pod.wanted and pod.termination is None and not pod.finished
+    return bool(pod.note(_Anew).seq) and is_there and is_to_run
 
 
 @contract("RESTART-23", on=exited(), needs=(CRI, PODS, STATUS), versions=since("1.35"), gate=RESTART_ALL_GATE)

@@ -1,15 +1,18 @@
 """SANDBOX: how a whole pod is killed, and what happens to its address."""
 
-from functools import lru_cache
-from ipaddress import ip_address
-
 from kubelet_conformance.contract import Answered, Container, Moment, Note, Pattern, Pod, PodStatus, Sandbox
 from kubelet_conformance.contract.applicability import CRI, STATUS
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import call, done, failed, pod_set, status
 from kubelet_conformance.contracts.facts.kills import stops_of_its_pod
 from kubelet_conformance.contracts.facts.pod import goes_on_in, may_be_unknown
-from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan, reported_ips, standing
+from kubelet_conformance.contracts.facts.sandbox import (
+    FINISHED,
+    is_address,
+    is_dead_orphan,
+    reported_ips,
+    standing,
+)
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION, RETRY, RETRY_SLACK, TOGETHER
 
@@ -233,22 +236,13 @@ def _addresses(sandboxes: list[Sandbox]) -> set[str]:
     return {ip for one in sandboxes for ip in (one.ip, *reported_ips(one.record)) if ip}
 
 
-@lru_cache(maxsize=1024)
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 @contract("SANDBOX-21", on=status(), needs=(CRI, STATUS))
 def invalid_address_is_not_shown(m: Moment, status: PodStatus) -> Findings:
     """Where the runtime reports an IP that is no valid address, no IP is shown."""
     pod = m.pod
     sandbox = pod.sandbox if pod is not None else None
     reported = sandbox.ip if sandbox is not None else ""
-    if not reported or _is_address(reported):
+    if not reported or is_address(reported):
         return None
     shown = {status.pod_ip, *(one.ip for one in status.pod_ips or ())}
     return broken(f"podIP is {reported}, which is no address") if reported in shown else KEPT

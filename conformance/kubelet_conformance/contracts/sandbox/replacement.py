@@ -41,9 +41,8 @@ def last_init_record_stays_until_the_kill(
         return None
     if container.kind not in {"init", "sidecar"} or pod.newest(container.name) is not container:
         return None
-    return kept_if(
-        bool(sandbox.stopped), f"the record of {container.name} is removed, and its sandbox stands"
-    )
+    has_gone = sandbox.stopped or any(stop.not_found for stop in sandbox.stops)
+    return kept_if(has_gone, f"the record of {container.name} is removed, and its sandbox stands")
 
 
 @replacement_begins_with_initialization.clause("first", on=call("CreateContainer"))

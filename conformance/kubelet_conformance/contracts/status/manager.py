@@ -12,7 +12,7 @@ from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
 from kubelet_conformance.contract.patterns import done, exited, status
 from kubelet_conformance.contracts.facts import pod as pods
-from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, reported_ips
+from kubelet_conformance.contracts.facts.sandbox import CONTAINER_EVENT, is_address, reported_ips
 from kubelet_conformance.contracts.facts.static_pod import is_forgotten, status_may_be_forgotten
 from kubelet_conformance.contracts.facts.status import AGAIN, END_SHOWN, Reads, are_sampled, being_read
 from kubelet_conformance.contracts.facts.timing import REACTION
@@ -282,7 +282,7 @@ def _wrong_address(m: Moment, pod: Pod, now: PodStatus) -> Finding | None:
         return broken(f"podIP is {now.pod_ip!r}, podIPs begins otherwise")
     if now.pod_ip and pod.born and now.pod_ip not in given:
         return broken(f"podIP {now.pod_ip} is of no sandbox of the pod")
-    if now.pod_ip or newest is None or not newest.ip or newest.state != "ready":
+    if now.pod_ip or newest is None or not is_address(newest.ip) or newest.state != "ready":
         return None
     if _may_be_unknown(m, pod, given.get(newest.ip, m.t)):
         return None

@@ -309,6 +309,8 @@ def dead_sandbox_is_replaced_after_a_reboot(m: Moment) -> Iterator[Finding]:
             continue
         if sandbox.died_t < node.down_t or (pod.spec and pod.spec.active_deadline_seconds is not None):
             continue
+        if pod.manifest is not None and pod.manifest.status is not None and pod.manifest.status.terminal:
+            continue  # Another client has ended it meanwhile.
         run = call("RunPodSandbox").where(pods.of(pod))
         yield answered(
             by=run.where(_is_attempt(sandbox.attempt + 1)),

@@ -9,7 +9,7 @@ from kubelet_conformance.contract.patterns import deleted, happened, status
 from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
-from kubelet_conformance.contracts.facts.status import AGAIN, is_lost
+from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END, is_lost
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
@@ -177,13 +177,22 @@ def _lost_count(
             continue
         if kept is not None and _is_counted_anew(m, pod, kept, old):
             continue
-        if kept is None or kept.restart_count < old.restart_count - is_lost(old):
+        if kept is None or kept.restart_count < old.restart_count - _is_made_up(kept, old):
             return broken(f"the restart count of {name} was {old.restart_count}, is lost", pod.status_seq)
         forgotten = kept.last_state.terminated is None and kept.state.terminated is None
         is_gone = name in pod.note(_TakenAway).names or _is_alone(m, pod, kept, old)
         if old.last_state.terminated and forgotten and not is_gone:
             return broken(f"the last state of {name} is lost", pod.status_seq)
     return None
+
+
+def _is_made_up(kept: ContainerStatus, old: ContainerStatus) -> bool:
+    """An instance whose record could not be read was shown as ended and counted as restarted; that it had
+    ended became its last state where it could not be started.
+    """
+    last = old.last_state.terminated
+    is_last = last is not None and last.reason == UNKNOWN_END and kept.runtime_id == old.runtime_id
+    return is_lost(old) or is_last
 
 
 class _TakenAway(Note):

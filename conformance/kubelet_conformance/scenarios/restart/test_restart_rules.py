@@ -74,6 +74,20 @@ async def test_exit_code_restarts_the_whole_pod(node: Node) -> None:
     await node.wait(15)
 
 
+@witness("RESTART-22", kubernetes=ALL)
+async def test_restart_of_all_goes_on_after_a_failure(node: Node) -> None:
+    """A record that cannot be removed delays the restart of the whole pod, which is not forgotten."""
+    web = await node.run(
+        container("c1", **own("Never", ("RestartAllContainers", 42))), init=(container("i1", "exit 0 1"),)
+    )
+    await node.wait(5)
+    with node.fault("RemoveContainer", times=1):
+        web.exit("c1", 42)
+        await web.until_called("RemoveContainer")
+    await web.until_running("c1", attempt=1, within=60)
+    await node.wait(5)
+
+
 @witness("RESTART-23", kubernetes=ALL, undisturbed="it waits for what a fault lets pass unseen")
 async def test_init_that_fails_after_it_ends_the_pod(node: Node) -> None:
     """After a restart of all, a failed init container is the end of a pod that runs once."""

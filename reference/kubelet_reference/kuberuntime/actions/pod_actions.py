@@ -9,6 +9,7 @@ stopped; where no row fits it is kept.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from operator import itemgetter
 
 import msgspec
 from lightkube.models.core_v1 import Container, EphemeralContainer
@@ -139,8 +140,8 @@ class PodActions(msgspec.Struct, frozen=True):
     inits: tuple[Container, ...] = ()
     to_start: tuple[Container, ...] = ()
     resizes: tuple[ResourceChange, ...] = ()
-    restart_all: bool = False
-    """Every container of the pod is removed, with its records, and the pod restarts in its sandbox."""
+    to_reset: tuple[ContainerRecord, ...] = ()
+    """All instances of a pod that restarts in its sandbox, in the order in which they are removed."""
 
 
 class ContainerDecision(msgspec.Struct, frozen=True):
@@ -204,7 +205,7 @@ class ActionRules:
         change, ephemeral = now.sandbox, self.ephemeral_to_start(now)
         found = PodActions(change.attempt, change.old_id, change.old_id, ephemeral=ephemeral)
         if self.asks_for_all(now):
-            return replace(found, restart_all=True)
+            return replace(found, to_reset=self.all_instances(now))
         if pods.has_sidecars(now.pod):
             return self.with_sidecars(now, found)
         progress = self.init_progress(now)
@@ -216,10 +217,28 @@ class ActionRules:
             return False
         containers = (*pods.init_containers(now.pod), *pods.containers(now.pod))
         return any(
-            rule_for(now.pod, one, record.exit_code, now.behaviour) == RESTART_ALL
+            self.asks(now, one, record)
             for one in containers
-            if (record := now.records.newest(one.name)) is not None and record.has_exited
+            if (record := now.records.newest(one.name)) is not None
         )
+
+    def asks(self, now: SyncInput, container: Container, record: ContainerRecord) -> bool:
+        """Whether a rule of the container says for the end of this instance that all restart."""
+        rule = rule_for(now.pod, container, record.exit_code, now.behaviour)
+        return record.has_exited and rule == RESTART_ALL
+
+    def all_instances(self, now: SyncInput) -> tuple[ContainerRecord, ...]:
+        """All instances of a pod's containers, those that ask for the restart last (RESTART-22).
+
+        Where one that comes before them cannot be removed, the next sync still knows that the pod restarts.
+        """
+        found = [
+            (self.asks(now, one, record), record)
+            for one in (*pods.containers(now.pod), *pods.init_containers(now.pod))
+            for record in now.records.containers
+            if record.name == one.name
+        ]
+        return tuple(record for _, record in sorted(found, key=itemgetter(0)))
 
     def ephemeral_to_start(self, now: SyncInput) -> tuple[EphemeralContainer, ...]:
         """An ephemeral container is started once: when nothing is known of it (EPH-01, EPH-02)."""

@@ -26,12 +26,7 @@ from kubelet_reference.api.results import KillReason
 from kubelet_reference.api.sync_result import Action, ActionResult, Failure
 from kubelet_reference.cri.errors import is_not_found, wrapped_text
 from kubelet_reference.kuberuntime.container.hooks import HookError, Hooks
-from kubelet_reference.kuberuntime.container.stop_timeout import (
-    MINIMUM_SECONDS,
-    base_grace,
-    hook_grace,
-    stop_timeout,
-)
+from kubelet_reference.kuberuntime.container.stop_timeout import base_grace, hook_grace, stop_timeout
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 from kubelet_reference.util.versions import Behaviour
 
@@ -127,15 +122,6 @@ class ContainerKiller:
         if order is not None:
             order.ended(kill.name)
         return ActionResult(Action.KILL_CONTAINER, kill.name)
-
-    async def stop_at_once(self, container_id: str, name: str) -> ActionResult:
-        """Stop a container without its hook, with the least time that every stop gets (RESTART-22)."""
-        try:
-            await self.tools.client.stop_container(container_id, MINIMUM_SECONDS)
-        except grpc.RpcError as error:
-            if not self.is_gone(error):
-                return ActionResult(Action.KILL_CONTAINER, name, Failure.KILL_CONTAINER, wrapped_text(error))
-        return ActionResult(Action.KILL_CONTAINER, name)
 
     async def prepare(
         self, kill: ContainerKill, container: AnyContainer, grace: int, order: TerminationOrder | None

@@ -14,6 +14,7 @@ from lightkube.models.core_v1 import Pod
 
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import ContainerRecord, ContainerState, PodRecords
+from kubelet_reference.api.sync_result import Action, ActionResult, Failure
 from kubelet_reference.cri.errors import is_not_found, wrapped_text
 from kubelet_reference.kuberuntime.runtime_tools import RuntimeTools
 
@@ -42,13 +43,13 @@ class RecordRemover:
             return False
         return True
 
-    async def remove_record(self, container_id: str) -> None:
+    async def remove_record(self, container_id: str, name: str) -> ActionResult:
         """Remove one container and leave its logs, which go on counting its instances (RESTART-22)."""
         try:
             await self._client.remove_container(container_id)
         except grpc.RpcError as error:
-            if not is_not_found(error):
-                _log.warning("container %s was not removed: %s", container_id, wrapped_text(error))
+            return ActionResult(Action.REMOVE_CONTAINER, name, Failure.REMOVE_CONTAINER, wrapped_text(error))
+        return ActionResult(Action.REMOVE_CONTAINER, name)
 
     async def prune_init_containers(self, pod: Pod, records: PodRecords) -> None:
         """Keep the newest dead instance of each init container, and remove the older ones (INIT-14)."""
