@@ -99,12 +99,29 @@ def test_a_known_difference_is_accepted_and_a_stale_one_told(
 
 
 @pytest.mark.parametrize(
+    ("versions", "codes"), [('"1.32"', (0, 1)), ('"1.26", "1.32"', (0, 1)), ('"1.26"', (1, 0))]
+)
+def test_a_difference_is_known_in_the_versions_that_it_names(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, versions: str, codes: tuple[int, int]
+) -> None:
+    """An entry of another version neither explains a difference nor is stale."""
+    known = tmp_path / "known.toml"
+    known.write_text(KNOWN.format(NAME) + f"kubernetes = [{versions}]\n")
+    arguments = ("--scenario", NAME, "--known", known, "--kubernetes", "1.32")
+    differs = in_process(capsys, "compare", "reference", BUG, *arguments)
+    equals = in_process(capsys, "compare", "reference", "reference", *arguments)
+
+    assert (differs.code, equals.code) == codes
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("", "no [[difference]]"),
         (KNOWN.format("no.scenario"), "there is no scenario no.scenario"),
         (KNOWN.format(NAME).replace("version", "chance"), "cause is one of"),
         (KNOWN.format(NAME) + "other = 1\n", "an entry has the fields"),
+        (KNOWN.format(NAME) + 'kubernetes = "1.36"\n', "kubernetes is a list of versions"),
         ("[[", "cannot be read"),
     ],
 )

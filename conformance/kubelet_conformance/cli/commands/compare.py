@@ -111,14 +111,19 @@ def compare_command(  # noqa: PLR0913 - one parameter an option
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
     check_writable(output)
     version = "" if kubernetes is None else version_text(kubernetes)
-    entries: dict[str, Known] = {} if known is None else read_known(known)
+    entries: list[Known] = [] if known is None else read_known(known)
     sides = [_side(each, version, seed) for each in (one, other)]
     _fill(sides, version, patterns)
+    versions = {each.version for each in sides}
     comparison = compare(
         (sides[0].title, sides[1].title),
         sides[0].lives,
         sides[1].lives,
-        {name: each for name, each in entries.items() if _is_chosen(name, patterns)},
+        {
+            each.scenario: each
+            for each in entries
+            if _is_chosen(each.scenario, patterns) and each.is_of(versions)
+        },
     )
     deliver(as_json(as_report(comparison)) if form == "json" else "".join(lines(comparison)), output)
     if not comparison.equal and not comparison.differences:
