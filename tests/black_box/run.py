@@ -48,11 +48,13 @@ def showing(caught: Caught) -> dict[str, list[str]]:
 
 
 def target_file(bug: str, version: str, folder: Path) -> Path:
-    """A target file for the reference of this version with this bug."""
+    """A target file for the reference of this version with this bug, "" for none."""
     usual = resources.files("kubelet_conformance.targets.kubelet_target").joinpath("reference.toml")
     module = '"-m", "kubelet_reference.server"'
-    text = usual.read_text(encoding="utf-8").replace(module, f'"{BUGGY_KUBELET}", "{bug}"')
-    path = folder / f"{bug}-{version}.toml"
+    text = usual.read_text(encoding="utf-8")
+    if bug:
+        text = text.replace(module, f'"{BUGGY_KUBELET}", "{bug}"')
+    path = folder / f"{bug or 'right'}-{version}.toml"
     path.write_text(text.replace('"1.32"', f'"{version}"'), encoding="utf-8")
     return path
 
@@ -81,7 +83,7 @@ def seen(bug: str, folder: Path, budget: str) -> Seen:
         broken = [key for key, verdict in verdicts.items() if verdict == "broken"]
         if broken:
             return Seen(bug, CAUGHT, " ".join(broken))
-        right = run("reference-process", version, scenarios, budget)
+        right = run(str(target_file("", version, folder)), version, scenarios, budget)
         kept += [key for key in caught.bug.breaks if right.get(key) == "kept"]
     return Seen(bug, MISSED if kept else BEYOND, " ".join(kept))
 
