@@ -366,7 +366,7 @@ def test_baseline_knows_deviations(run: Runs, tmp_path: Path, entry: str, code: 
 def test_stale_baseline_is_one(run: Runs, tmp_path: Path) -> None:
     """An entry that was exercised and kept fails the run, in every form of the report."""
     (tmp_path / "known.toml").write_text(
-        '[[deviation]]\nid = "SANDBOX-02"\nclause = "main"\nreason = "once"\n'
+        f'[[deviation]]\nid = "SANDBOX-02"\nclause = "main"\nscenario = "{KEPT[2]}"\nreason = "once"\n'
     )
     reported = {
         form: run(*KEPT, "--baseline", "known.toml", "--format", form)

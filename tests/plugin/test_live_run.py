@@ -251,7 +251,7 @@ def test_interrupt_reports_what_was_played(play: Any) -> None:
 
     assert ended.ret == Exit.INTERRUPTED
     assert (found["ended"], found["not_played"]["option"]) == ("interrupted", "the interrupt")
-    assert {each["trace"] for each in found["scenarios"]} == {"kept/traces/node.jsonl"}
+    assert {each["trace"] for each in found["scenarios"]} == {"traces/node.jsonl"}
     assert over == {"mine.quick", "mine.interrupts", "mine.beside"}
     assert "mine.interrupts" not in found["not_played"]["scenarios"]
     assert "INCOMPLETE, interrupted: " in ended.stdout.str()
@@ -290,7 +290,7 @@ def write_target(command: list[str], **keys: object) -> None:
 UNFIT = [
     (["/bin/echo", "no kubelet"], "ended with code 0 before it was ready; it wrote:\n  no kubelet"),
     (["sh", "-c", "echo need root; exit 1"], "ended with code 1 before it was ready; it wrote:\n  need root"),
-    (["sh", "-c", "echo hello; exec sleep 60"], "did not say ok; it wrote:\n  hello"),
+    (["sh", "-c", "echo hello; exec sleep 60"], "name its URL in `healthz`; it wrote:\n  hello"),
 ]
 """Commands that are no kubelet, and what is said of them."""
 
