@@ -272,7 +272,7 @@ def test_workers_of_xdist_are_merged(pytester: pytest.Pytester) -> None:
     for ended in (serial, spread):
         assert ended.ret == 4
         ended.assert_outcomes(passed=2, failed=3)
-    assert " ".join(commands[1]).startswith("python -m pytest -p kubelet_conformance.plugin -p no:asyncio -n 2")
+    assert " ".join(commands[1]).startswith("python -m pytest -p kubelet_conformance.plugin -p no:asyncio")
     assert [each["name"] for each in found[0]["scenarios"]] == [
         "mine.times_out",
         "mine.good",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import pytest
 
@@ -45,7 +45,7 @@ class _NoNodeYet:
 @pytest.fixture
 def node(request: pytest.FixtureRequest) -> object:
     """The node that a scenario plays on; it is made on the scenario's own loop, when the scenario runs."""
-    return _NoNodeYet(str(cast("Any", request.node).name).partition("[")[0])
+    return _NoNodeYet(str(request.node.name).partition("[")[0])
 
 
 @pytest.fixture
