@@ -20,8 +20,8 @@ from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node, container, pod
 from kubelet_conformance.node.manifests import exec_probe
-from kubelet_conformance.plugin.live_run import LiveScenario
-from kubelet_conformance.plugin.plan import Plan
+from kubelet_conformance.plugin.live.live_run import LiveScenario
+from kubelet_conformance.plugin.live.plan import Plan
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.run_record.model import LeftOut
 from kubelet_conformance.run_record.played_run import Played

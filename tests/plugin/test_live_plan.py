@@ -3,7 +3,7 @@
 import pytest
 
 from kubelet_conformance.node import Node, Scenario, container, pod, scenario_of, witness
-from kubelet_conformance.plugin.dry_run import DryRun, Place, dry_run, placed
+from kubelet_conformance.plugin.live.dry_run import DryRun, Place, dry_run, placed
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from scenario_files import GOOD, scenario_file
 
-from kubelet_conformance.plugin import culprits, forecast, live_run
+from kubelet_conformance.plugin.live import culprits, forecast, live_run
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.targets.live.stage import WallStage
 

@@ -2,7 +2,7 @@
 
 from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
-from kubelet_conformance.plugin.lives import shared_out
+from kubelet_conformance.plugin.live.lives import shared_out
 
 OWNERS = (None, "a", "b", None, "b")
 TRACE = Trace("node.jsonl", (1, 32), "1.32", "fake", None, 6)

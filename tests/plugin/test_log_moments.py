@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kubelet_conformance.contract.checking import Judged, Trace
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
-from kubelet_conformance.plugin.log_moments import with_log
+from kubelet_conformance.plugin.live.log_moments import with_log
 
 STARTED = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 

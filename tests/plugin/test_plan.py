@@ -1,8 +1,8 @@
 """In which order the scenarios of a run on wall time begin, how long they take, and what --quick leaves."""
 
-from kubelet_conformance.plugin.dry_run import Place, Placement
-from kubelet_conformance.plugin.forecast import Forecast, duration
-from kubelet_conformance.plugin.plan import Plan
+from kubelet_conformance.plugin.live.dry_run import Place, Placement
+from kubelet_conformance.plugin.live.forecast import Forecast, duration
+from kubelet_conformance.plugin.live.plan import Plan
 
 
 def planned(*, cheapest_first: bool = False) -> Plan:

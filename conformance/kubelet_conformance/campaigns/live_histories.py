@@ -26,7 +26,7 @@ from kubelet_conformance.contract.applicability import parse_version
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, witness
-from kubelet_conformance.plugin.live_run import LiveScenario
+from kubelet_conformance.plugin.live.live_run import LiveScenario
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.session import Session
 from kubelet_conformance.reports.progress import Steps

@@ -15,7 +15,7 @@ from kubelet_conformance.contract.catalogue import UnknownContract, row
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.arguments import PLAYED
 from kubelet_conformance.plugin.fixtures import is_scenario
-from kubelet_conformance.plugin.live_run import LiveRun, LiveScenario
+from kubelet_conformance.plugin.live.live_run import LiveRun, LiveScenario
 from kubelet_conformance.plugin.naming import Named, in_order, named
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import TraceNotWrittenError, packed, unpacked

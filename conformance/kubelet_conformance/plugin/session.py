@@ -11,7 +11,7 @@ from kubelet_conformance.contract.checking import Check, Judged, Trace
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
 from kubelet_conformance.contracts import every_contract
-from kubelet_conformance.plugin.live_run import LiveRun
+from kubelet_conformance.plugin.live.live_run import LiveRun
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.plugin.play import play

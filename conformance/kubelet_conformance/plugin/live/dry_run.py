@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from kubelet_conformance.node import Node, Scenario, scenario_of
-from kubelet_conformance.plugin.forecast import duration
+from kubelet_conformance.plugin.live.forecast import duration
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.controls import PLUGIN_USE, THEN_USE, ApiControl, ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage

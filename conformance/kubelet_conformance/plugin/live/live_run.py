@@ -18,15 +18,15 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.judge import Judge
 from kubelet_conformance.contract.verdicts import Evidence
 from kubelet_conformance.node import Node, scenario_of
-from kubelet_conformance.plugin.culprits import Manifest, alive, manifests_before, smallest, written
-from kubelet_conformance.plugin.dry_run import Place, Placement, dry_run, placed
-from kubelet_conformance.plugin.first_break import FirstBreak
-from kubelet_conformance.plugin.forecast import Forecast
-from kubelet_conformance.plugin.lives import Life, shared_out
-from kubelet_conformance.plugin.log_moments import with_log
+from kubelet_conformance.plugin.live.culprits import Manifest, alive, manifests_before, smallest, written
+from kubelet_conformance.plugin.live.dry_run import Place, Placement, dry_run, placed
+from kubelet_conformance.plugin.live.first_break import FirstBreak
+from kubelet_conformance.plugin.live.forecast import Forecast
+from kubelet_conformance.plugin.live.lives import Life, shared_out
+from kubelet_conformance.plugin.live.log_moments import with_log
+from kubelet_conformance.plugin.live.plan import Plan
 from kubelet_conformance.plugin.naming import Named
 from kubelet_conformance.plugin.options import Options
-from kubelet_conformance.plugin.plan import Plan
 from kubelet_conformance.plugin.play import TraceNotWrittenError, classify_failure, judge, write_trace
 from kubelet_conformance.reports.output import complain
 from kubelet_conformance.reports.progress import Steps

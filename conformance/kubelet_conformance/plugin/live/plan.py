@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from kubelet_conformance.plugin.dry_run import Place, Placement
-from kubelet_conformance.plugin.forecast import Forecast, duration
+from kubelet_conformance.plugin.live.dry_run import Place, Placement
+from kubelet_conformance.plugin.live.forecast import Forecast, duration
 from kubelet_conformance.reports.safe import counted
 
 QUICK_SECONDS = 60.0
