@@ -203,6 +203,22 @@ def test_kubelet_that_ends_by_itself_has_failed(play: Any, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_shared_node")
+def test_end_of_a_kubelet_is_a_first_break(play: Any) -> None:
+    """With --kc-fail-fast the run ends with it, and reports it; nothing is played again."""
+    mortal_kubelet()
+    ended = play(
+        (DEADLY, BESIDE),
+        *("--kc-kubelet=k.toml", "--kc-record=kept", "--kc-fail-fast", "--kc-concurrency=2"),
+    )
+    found = json.loads(Path("kept", "run.json").read_text(encoding="utf-8"))
+
+    assert ended.ret == 1
+    assert "mine.deadly" in {each["name"] for each in found["scenarios"] if each["died"]}
+    assert len(evidence(found, "LOOP-22")) == 1
+
+
+@pytest.mark.slow
 def test_first_break_ends_the_run(play: Any, fake: str) -> None:
     """With --kc-fail-fast a scenario is not waited for that a break was seen in, and no other begins."""
     waits = QUICK.replace("await node.run()", "await node.run(); await node.wait(60)")

@@ -333,7 +333,7 @@ class Scenarios:
         session = self._session
         if session is None or session.played:
             return session is not None
-        return session.live is not None and bool(session.live.left_out) and not session.interrupted
+        return session.live is not None and not session.interrupted
 
     def _written(self, ours: Session) -> Exit:
         """Write the record, the baseline and the reports, save what goes below pytest's own output.

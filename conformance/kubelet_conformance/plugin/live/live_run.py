@@ -238,12 +238,13 @@ class LiveRun:
     async def _live_and_go_on(self, life: Life, lives: list[Life], ended: Callable[[str], None]) -> None:
         """Play a life of a node, and where its kubelet ended by itself what is left, on new nodes.
 
-        What was being played then is played again alone, so that it is known which scenario ends the kubelet.
+        What was being played then is played again alone, so that it is known which scenario ends the kubelet;
+        not where the run ends with this.
         """
         await self._live_one(life, ended)
         if life.died and not life.shared:
             await self._show_manifests(life)
-        if not (life.shared and life.died):
+        if not (life.shared and life.died) or self._stop.is_set():
             return
         life.again = [Life([act]) for act in life.acts if act.number in life.alive]
         rest = [act for act in life.acts if act.number not in life.ended]
