@@ -9,7 +9,7 @@ import pytest
 from trace_builder import TraceBuilder
 
 from kubelet_conformance.contract.checking import Check, judge_file
-from kubelet_conformance.reports.perfetto import as_perfetto
+from kubelet_conformance.reports.formats.perfetto import as_perfetto
 from kubelet_conformance.run_record.record import Record
 from kubelet_conformance.run_record.results import Scoring, check_result
 from kubelet_fixtures import traces

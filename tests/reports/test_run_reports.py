@@ -14,8 +14,8 @@ from kubelet_conformance.contract.baseline import Baseline, Deviation, clause_na
 from kubelet_conformance.contract.checking import Check, judge_file
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.reports.formats.markdown import BYTES_MAX
 from kubelet_conformance.reports.forms import FORMS, in_form
-from kubelet_conformance.reports.markdown import BYTES_MAX
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.model import Target
 from kubelet_conformance.run_record.played_run import Played, PlayedRun

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from kubelet_conformance.reports.badge import as_badge
-from kubelet_conformance.reports.junit import as_junit
-from kubelet_conformance.reports.markdown import as_markdown
+from kubelet_conformance.reports.formats.badge import as_badge
+from kubelet_conformance.reports.formats.junit import as_junit
+from kubelet_conformance.reports.formats.markdown import as_markdown
+from kubelet_conformance.reports.formats.perfetto import as_perfetto
 from kubelet_conformance.reports.output import drawn
-from kubelet_conformance.reports.perfetto import as_perfetto
 from kubelet_conformance.reports.terminal import TerminalReport
 from kubelet_conformance.run_record.files import as_json
 from kubelet_conformance.run_record.record import Record

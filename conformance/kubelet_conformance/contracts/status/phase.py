@@ -205,11 +205,16 @@ def init_that_waits_after_success_is_done(m: Moment) -> Findings:
     return _judged(m, waits_after_success)
 
 
+_READY_NO_MORE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
+"""Why a pod that has ended with a phase is not ready."""
+
+
 @contract("PHASE-11", on=status(), needs=NEEDS)
 def terminal_phase_is_final(m: Moment) -> Findings:
     """Once Succeeded or Failed was written for a pod, no other phase is.
 
-    Over a phase that another client has written, the kubelet may write its last status once more.
+    Over a phase that another client has written, the kubelet may write its last status once more. That phase
+    is held back then, until all is stopped, in statuses whose conditions say that the pod has ended.
     """
     pod, sent = m.pod, m.pod.manifest.status if m.pod is not None and m.pod.manifest is not None else None
     finished = pod.finished if pod is not None else ""
@@ -219,7 +224,8 @@ def terminal_phase_is_final(m: Moment) -> Findings:
         return None
     if m.status.phase == finished:
         return KEPT
-    if not pod.finished and statuses.is_written_back(pod, m.status):
+    is_held_back = any(one.reason == _READY_NO_MORE[finished] for one in m.status.conditions or ())
+    if not pod.finished and (is_held_back or statuses.is_written_back(pod, m.status)):
         return None
     was_removed = pod.termination is not None and not pod.wanted
     was_forgotten = pod.static and (was_removed or (pod.status is not None and pod.status.phase != finished))
