@@ -3,12 +3,21 @@
 import pytest
 
 from kubelet_conformance.campaigns.sweep.campaign import Sweep
-from kubelet_conformance.campaigns.sweep.plan import Plan
+from kubelet_conformance.campaigns.sweep.plan import FaultPattern, Plan
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 
 PLAYS = 1_000
+ONCE_BROKEN = (
+    ("eviction.ends_are_told_before_records_go", "StartContainer#1 runtime-killed"),
+    ("phase.init_that_cannot_run_again_counts_as_done", "RemoveContainer#1 refused"),
+    ("restart.unknown_container_is_stopped_and_replaced", "CreateContainer#3 refused"),
+    ("restart_rules.exit_code_restarts_the_whole_pod", "StartContainer#1 refused"),
+    ("runtime_bugs.late_sandboxes_keep_no_addresses", "RunPodSandbox#7 refused"),
+    ("termination_ways.new_kubelet_gives_the_whole_grace_again", "ExecSync#2 runtime-killed"),
+)
+"""Plays beyond the sample that broke a judge."""
 
 
 @pytest.mark.slow
@@ -22,3 +31,16 @@ def test_sample_breaks_nothing_new() -> None:
 
     assert (sweep.failed, sweep.played) == ([], PLAYS)
     assert sorted(broken) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scenario", "fault"), ONCE_BROKEN)
+def test_what_broke_once_is_kept(scenario: str, fault: str) -> None:
+    """A play that broke a judge before breaks nothing."""
+    scenarios = {scenario: every_scenario()[scenario]}
+    plan = Plan((FaultPattern.parse(fault),))
+    sweep = Sweep(Choice(), tuple(every_contract().values()), scenarios, plan)
+    sweep.prepare(lambda _: None)
+    sweep.run(lambda _: None)
+
+    assert (sweep.played, sweep.found) == (1, [])

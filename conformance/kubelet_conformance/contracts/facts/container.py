@@ -398,16 +398,19 @@ def stop_to_remake(container: Container) -> Pattern:
 
 
 class _Stop(Note):
-    """Whether its definition had changed when the container was stopped, or its pod was being terminated."""
+    """Whether its definition had changed when it was stopped, its pod was to go, or its state was unknown."""
 
     changed: bool = False
     going: bool = False
+    unknown: bool = False
 
 
 @observer(on=call("StopContainer"))
 def take_in_stop(m: Moment) -> None:
-    """Record what `was_changed` and `was_going` return."""
+    """Record what `was_changed`, `was_going` and `was_unknown` return."""
     container, pod = m.container, m.pod
+    if container is not None and last_read_as(container, "UNKNOWN"):
+        container.note(_Stop).unknown = True
     if container is not None and changed(container):
         container.note(_Stop).changed = True
     if container is not None and pod is not None and pod.termination is not None:
@@ -422,6 +425,11 @@ def was_changed(container: Container) -> bool:
 def was_going(container: Container) -> bool:
     """The container was stopped as its pod was terminated; the file of a static pod may be back since."""
     return container.note(_Stop).going
+
+
+def was_unknown(container: Container) -> bool:
+    """The runtime did not know the state of the container when it was stopped; it may know it since."""
+    return container.note(_Stop).unknown
 
 
 PURGES: Pattern = failed("RemoveContainer", "ContainerStatus").either(call("RunPodSandbox"))

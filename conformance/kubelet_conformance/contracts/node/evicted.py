@@ -98,6 +98,8 @@ def ends_are_reported_before(m: Moment, status: PodStatus) -> Iterator[Finding]:
         return
     for one in status.lasting_containers:
         container, reported = pod.newest(one.name), one.state.terminated
+        if one.state.waiting is not None:
+            reported = one.last_state.terminated  # Its start had failed by what the kubelet knows of it.
         if container is None or container.exit is None or container.vanished or one.state.running is not None:
             continue
         lost = reported is None or reported.reason == UNKNOWN_END

@@ -85,7 +85,7 @@ def running_one_is_left(m: Moment, pod: Pod) -> Findings:
 
 
 def _reason_to_replace(container: Container, config: ContainerConfig) -> bool:
-    spec, unknown = container.spec, containers.last_read_as(container, "UNKNOWN")
+    spec, unknown = container.spec, containers.was_unknown(container)
     hook = spec is None or spec.lifecycle.post_start is not None
     dead = container.sandbox is not None and container.sandbox.state != "ready"
     resized = spec is not None and bool(spec.resize_policy)

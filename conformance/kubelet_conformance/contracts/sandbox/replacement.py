@@ -5,7 +5,14 @@ from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, kept_if
 from kubelet_conformance.contract.patterns import call, done, exited, failed, pod_unset, sandbox_died
 from kubelet_conformance.contracts.facts import sandbox as sandboxes
-from kubelet_conformance.contracts.facts.container import asked, put_off, recorded, stop_to_remake, was_tried
+from kubelet_conformance.contracts.facts.container import (
+    asked,
+    put_off,
+    recorded,
+    sees_stale_init_record,
+    stop_to_remake,
+    was_tried,
+)
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, of, to_run
 from kubelet_conformance.contracts.facts.timing import REACTION, TOGETHER
 from kubelet_conformance.contracts.pod_workers.kill_pod import REVIVES_A_SIDECAR, revives_a_sidecar
@@ -48,7 +55,7 @@ def last_init_record_stays_until_the_kill(
 @replacement_begins_with_initialization.clause("first", on=call("CreateContainer"))
 def first_init_comes_first(m: Moment, pod: Pod, spec: PodSpec, sandbox: Sandbox) -> Findings:
     """The first container of a replacement is the first init container."""
-    if not spec.init_containers:
+    if not spec.init_containers or sees_stale_init_record(pod, sandbox):
         return None
     if not pod.born or sandbox.attempt == 0 or sandbox.ready_t is None:
         return None

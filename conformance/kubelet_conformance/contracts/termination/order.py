@@ -334,6 +334,7 @@ def exit_in_the_grace_is_final(m: Moment, pod: Pod, container: Container) -> Fin
     if pod.termination is None or not pod.born:
         return None
     siblings = [one for one in _others(pod, container) if one.state == "running" and one.stopping]
+    siblings = [one for one in siblings if not one.stops[-1].failed]
     return _graces_kept(m, container, siblings) if siblings else None
 
 

@@ -72,7 +72,7 @@ async def test_init_that_fails_decides_by_policy(node: Node) -> None:
     await again.until_phase("Running")
 
 
-@witness("PHASE-10", "SANDBOX-05")
+@witness("PHASE-10", "SANDBOX-05", undisturbed="an old record of i1 that a fault leaves counts for it")
 async def test_init_that_cannot_run_again_counts_as_done(node: Node) -> None:
     """An init container that ended with 0 and cannot be started again counts as done."""
     init = container("i1", "exit 0 1", image="registry/init:1", imagePullPolicy="Always")
