@@ -83,7 +83,8 @@ def _probe(seen: Item) -> str:
     handler, fields = seen.fields["handler"], seen.fields
     match handler:
         case "httpGet":
-            return f"httpGet {urlsplit(fields['url']).path}"
+            url: str = fields["url"]
+            return f"httpGet {urlsplit(url).path}"
         case "tcpSocket":
             return f"tcpSocket {fields['port']}"
         case _:

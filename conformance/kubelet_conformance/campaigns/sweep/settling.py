@@ -72,7 +72,7 @@ def _desired(node: Node) -> Iterator[_Desired]:
             if key in latest:
                 latest[key] = latest[key][0], False
     for (source, namespace, name), (manifest, there) in latest.items():
-        spec = {"restartPolicy": "Always", "containers": [], **manifest["spec"]}
+        spec: Json = {"restartPolicy": "Always", "containers": [], **manifest["spec"]}
         static = source != "api"
         uid = "" if static else manifest["metadata"]["uid"]
         handle = (

@@ -17,7 +17,7 @@ async def test_sandboxes_are_counted(node: Node) -> None:
     await node.scrape()
 
 
-@witness("METRIC-02")
+@witness("METRIC-02", undisturbed="an ephemeral container that was made without an answer never starts")
 async def test_starts_are_counted(node: Node) -> None:
     """Each start is counted by the kind of container, each failure by its reason, and no refusal."""
     node.runtime.publish_image("registry/absent:1", there=False)

@@ -3,7 +3,7 @@
 from kubelet_conformance.node import Node, container, pod, witness
 
 
-@witness("WORK-02")
+@witness("WORK-02", undisturbed="a fault may have c1 made only after its last image was given")
 async def test_only_the_newest_update_is_carried_out(node: Node) -> None:
     """Of the images that a container is given during one slow step only the last is run."""
     for image in ("img:2", "img:3", "img:4"):
