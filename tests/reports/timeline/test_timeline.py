@@ -7,7 +7,7 @@ import pytest
 from trace_builder import TraceBuilder
 
 from kubelet_conformance.reports.timeline.axis import FOLDED_SECONDS, axis_of
-from kubelet_conformance.reports.timeline.model import Item, LaneKind, Timeline, What
+from kubelet_conformance.reports.timeline.model import Item, Lane, LaneKind, Life, Timeline, What
 from kubelet_conformance.reports.timeline.reading import timeline_of
 from kubelet_conformance.run_record.model import Proof
 
@@ -134,8 +134,25 @@ def test_a_long_timeline_is_shortened_around_its_breaks() -> None:
     items[700].breaks = ("A-01",)
     timeline = Timeline(items=items)
 
-    assert timeline.shorten(100) == 900
+    timeline.shorten(100)
+
     assert [each.seq for each in timeline.items] == list(range(675, 775))
+
+
+def test_a_timeline_is_narrowed_to_the_pods_of_its_breaks() -> None:
+    """Pods in other namespaces go, with their lives; what the node does stays."""
+    of_pods = [Lane(LaneKind.POD, name, f"{name}/web") for name in ("broken", "other")]
+    items = [Item(lane, float(lane), lane, What.EVENT, "e", "e") for lane in range(3)]
+    items[1].breaks = ("A-01",)
+    timeline = Timeline(
+        [Lane(LaneKind.KUBELET, "kubelet"), *of_pods],
+        items,
+        [Life(lane, "#0", (0.0, lane)) for lane in (1, 2)],
+    )
+    timeline.narrow()
+
+    assert [each.lane for each in timeline.items] == [0, 1]
+    assert [each.lane for each in timeline.lives] == [1]
 
 
 def test_a_damaged_trace_shows_what_can_be_read(tmp_path: Path) -> None:

@@ -87,18 +87,21 @@ class Pictures:
         """The breaks that a trace shows, each with its contract."""
         return self._proofs.get(trace, ())
 
-    def view(self, trace: str) -> TimelineView | None:
-        """The timeline of a trace; None where the trace is not there any more."""
+    def view(self, trace: str, *, is_shared: bool) -> TimelineView | None:
+        """The timeline of a trace, of a shared one around its breaks; None where it is not there any more."""
         file = self._record.file(trace)
         if not file.is_file():
             return None
         proofs = self.proofs(trace)
         timeline = timeline_of(file, proofs, bodies=bool(proofs) and self._room > 0)
-        left_out = timeline.shorten(_ITEMS_SHOWN)
+        count = len(timeline.items)
+        if is_shared:
+            timeline.narrow()
+        timeline.shorten(_ITEMS_SHOWN)
         bodies = _bodies(timeline)
         self._room -= len(bodies)
         picture = picture_of(timeline, reads=bool(timeline.findings))
-        return TimelineView(timeline, picture, bodies, left_out)
+        return TimelineView(timeline, picture, bodies, count - len(timeline.items))
 
     def whole(self, trace: str) -> TimelineView | None:
         """The timeline of a trace with every call and every body."""
@@ -164,7 +167,7 @@ def _view(
         shared_by,
         f"{bits:x}",
         broken,
-        pictures.view(trace.path),
+        pictures.view(trace.path, is_shared=trace.scenario is None),
     )
 
 

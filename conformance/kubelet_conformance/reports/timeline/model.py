@@ -136,18 +136,29 @@ class Timeline:
         wanted = set(seqs)
         return [each for each in self.items if each.seq in wanted or each.end_seq in wanted]
 
-    def shorten(self, most: int) -> int:
-        """Keep at most so many items: those about the breaks, or the first; how many were dropped."""
+    def narrow(self) -> None:
+        """Keep of the pods those in the namespaces of the breaks; the others just share the node."""
+        spaces = {self._namespace(each.lane) for each in self.items if each.breaks} - {""}
+        if spaces:
+            shown = {"", *spaces}
+            self.items = [each for each in self.items if self._namespace(each.lane) in shown]
+            self.lives = [each for each in self.lives if self._namespace(each.lane) in shown]
+
+    def _namespace(self, lane: int) -> str:
+        """The namespace of a lane's pod, "" for a lane of the node."""
+        return self.lanes[lane].pod.partition("/")[0]
+
+    def shorten(self, most: int) -> None:
+        """Keep at most so many items: those about the breaks, or the first."""
         count = len(self.items)
         if count <= most:
-            return 0
+            return
         marked = [number for number, each in enumerate(self.items) if each.breaks]
         begin = min(max(marked[0] - most // 4, 0), count - most) if marked else 0
         kept = {*marked[:most], *range(begin, begin + most)}
         self.items = [each for number, each in enumerate(self.items) if number in kept]
         shown = {each.lane for each in self.items}
         self.lives = [each for each in self.lives if each.lane in shown]
-        return count - len(self.items)
 
     def lane_order(self) -> list[int]:
         """The numbers of the lanes in the order to draw them: the node's, then pod after pod."""
