@@ -112,7 +112,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "baseline": (("--baseline", "nope.toml"), "nope.toml: cannot be read"),
     "record": (("--record", "/dev/null/x"), "/dev/null/x: cannot hold a record"),
     "output": (("--output", "nope/report.txt"), "nope/report.txt: its folder does not exist"),
-    "format": (("--format", "html"), "'html' is not one of"),
+    "format": (("--format", "pdf"), "'pdf' is not one of"),
     "option": (("--nope",), "No such option"),
 }
 

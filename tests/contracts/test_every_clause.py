@@ -28,6 +28,8 @@ ONLY_KEPT = frozenset(
         ("PROBE-26", "lives"),
         ("RESTARTKUBELET-01", "lives-on"),
         ("RESTARTKUBELET-05", "stays"),
+        ("RESTARTKUBELET-17", "lives-on"),
+        ("RESTARTKUBELET-19", "goes-on"),
         ("RESTARTKUBELET-12", "done"),
         ("RESTARTKUBELET-14", "done"),
         ("TERM-20", "stays"),

@@ -363,7 +363,7 @@ def test_absent_socket_is_noticed_before_many_rehearsals(
 
 def test_nothing_applicable_is_inconclusive(play: Any) -> None:
     """Where no scenario can be played the run says so and why, without a runtime."""
-    ended = play((SCRIPTED,), ABSENT)
+    ended = play((SCRIPTED,), ABSENT, "--kc-verbose")
 
     assert ended.ret == 3
     ended.assert_outcomes(skipped=1)

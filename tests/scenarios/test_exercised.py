@@ -70,7 +70,8 @@ def test_check_says_what_was_said(capsys: pytest.CaptureFixture[str], newest: di
         done.add(one.judged)
     ended = in_process(capsys, "check", Path(done.traces[0].path).parent, "--format", "json")
 
-    assert json.loads(ended.out)["contracts"] == msgspec.to_builtins(check_result(done, Scoring()).contracts)
+    found = msgspec.json.encode(check_result(done, Scoring()).contracts)
+    assert json.loads(ended.out)["contracts"] == json.loads(found)
 
 
 def test_old_reference_keeps_everything(old: dict[str, Played]) -> None:
