@@ -20,6 +20,8 @@ from kubelet_conformance.trace.world.in_flight import LISTS, since_when_at_work
 from kubelet_conformance.trace.world.mirror_pods import Mirror
 from kubelet_conformance.trace.world.resolve import LATE_SECONDS
 
+UNREADY_AS = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
+"""By terminal phase, the reason for which a pod and its containers are not ready any more."""
 START_ERRORS = frozenset(
     {
         "CrashLoopBackOff",

@@ -34,7 +34,6 @@ class Expected(NamedTuple):
 
 _TRUE = Expected("True")
 _COMPLETED = Expected("True", "PodCompleted")
-_READY_NO_MORE = {"Succeeded": Expected("False", "PodCompleted"), "Failed": Expected("False", "PodFailed")}
 
 
 def _list_of(names: list[str], what: str) -> str:
@@ -235,7 +234,7 @@ def _containers_ready(now: statuses.Written, phase: str) -> Expected:
         elif not said.ready:
             unready.append(c.name)
     if phase == "Failed" or (phase == "Succeeded" and not unknown):
-        return _READY_NO_MORE[phase]
+        return Expected("False", statuses.UNREADY_AS[phase])
     if not unknown and not unready:
         return _TRUE
     if not now.status.container_statuses:

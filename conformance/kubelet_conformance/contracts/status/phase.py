@@ -205,10 +205,6 @@ def init_that_waits_after_success_is_done(m: Moment) -> Findings:
     return _judged(m, waits_after_success)
 
 
-_READY_NO_MORE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
-"""Why a pod that has ended with a phase is not ready."""
-
-
 @contract("PHASE-11", on=status(), needs=NEEDS)
 def terminal_phase_is_final(m: Moment) -> Findings:
     """Once Succeeded or Failed was written for a pod, no other phase is.
@@ -224,7 +220,7 @@ def terminal_phase_is_final(m: Moment) -> Findings:
         return None
     if m.status.phase == finished:
         return KEPT
-    is_held_back = any(one.reason == _READY_NO_MORE[finished] for one in m.status.conditions or ())
+    is_held_back = any(one.reason == statuses.UNREADY_AS[finished] for one in m.status.conditions or ())
     if not pod.finished and (is_held_back or statuses.is_written_back(pod, m.status)):
         return None
     was_removed = pod.termination is not None and not pod.wanted

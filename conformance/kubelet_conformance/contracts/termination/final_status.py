@@ -9,7 +9,7 @@ from kubelet_conformance.contract.patterns import deleted, happened, status
 from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
-from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END, is_lost
+from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END, UNREADY_AS, is_lost
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
@@ -256,7 +256,7 @@ def ended_pod_is_not_ready(m: Moment, status: PodStatus) -> Findings:
     """
     if not status.terminal or m.pod is None or not status.conditions:
         return None
-    reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
+    reason = UNREADY_AS[status.phase]
     is_made = any(is_lost(one) or one.state.terminated is None for one in status.lasting_containers)
     reasons = {reason, "ContainersNotReady"} if is_made else {reason}
     for kind in ("Ready", "ContainersReady"):
