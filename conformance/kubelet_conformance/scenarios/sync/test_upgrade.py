@@ -84,11 +84,7 @@ async def test_static_pod_is_another_pod(node: Node) -> None:
 @witness("RESTARTKUBELET-16", "RESTARTKUBELET-19", kubernetes=(1, 33), then=(1, 36))
 async def test_resize_is_found_again(node: Node) -> None:
     """A kubelet of another version finds a pod as it was resized, and leaves it so."""
-    web = await node.run(container("c1", resources=_sized("500m")))
-    await node.wait(5)
-    web.resize(c1=_sized("1"))
-    await web.until_called("UpdateContainerResources", "c1")
-    await node.wait(5)
+    await _run_resized(node)
     await node.restart_kubelet()
     await node.wait(15)
 
@@ -101,13 +97,17 @@ async def test_resize_is_found_again(node: Node) -> None:
 )
 async def test_older_allocations_are_passed_over(node: Node) -> None:
     """A kubelet whose allocations are in another file starts beside those of one that is older."""
+    await _run_resized(node)
+    await node.restart_kubelet()
+    await node.wait(65)
+
+
+async def _run_resized(node: Node) -> None:
     web = await node.run(container("c1", resources=_sized("500m")))
     await node.wait(5)
     web.resize(c1=_sized("1"))
     await web.until_called("UpdateContainerResources", "c1")
     await node.wait(5)
-    await node.restart_kubelet()
-    await node.wait(65)
 
 
 def _sized(cpu: str) -> dict[str, dict[str, str]]:
