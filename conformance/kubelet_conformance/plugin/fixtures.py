@@ -29,7 +29,7 @@ def is_scenario(item: pytest.Item) -> TypeGuard[pytest.Function]:
 
 
 class _NoNodeYet:
-    """Stands for a scenario's node while fixtures are set up, and explains itself to whoever uses it."""
+    """Stands for a scenario's node while fixtures are set up, and explains itself to its user."""
 
     def __init__(self, test: str) -> None:
         self._test = test

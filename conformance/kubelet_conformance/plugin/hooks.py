@@ -42,7 +42,7 @@ _JUDGED_ENDS = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 class Scenarios:
     """Our hooks of one pytest run. Without a scenario among the tests they do nothing.
 
-    `folder` is where the workers of xdist have been told to write their traces, if they have. `ended` is how
+    `folder` is where the workers of xdist have to write their traces, if they have. `ended` is how
     the run ended, if it came to verdicts.
     """
 

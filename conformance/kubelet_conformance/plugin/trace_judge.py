@@ -40,6 +40,6 @@ def breaks_text(ids: Iterable[str], outcomes: Mapping[str, Outcome]) -> Iterator
         yield f"{each} ({contract.level}): {contract.rule}"
         result = contract_result(Result(contract, outcome))
         for one in shown(result.evidence)[:_BREAKS_MAX]:
-            yield from (f"    {line}" for line in in_lines(one.told(result)))
+            yield from (f"    {line}" for line in in_lines(one.parts(result)))
         if outcome.verdict is Verdict.ERROR:
             yield f"    {outcome.reason}"

@@ -10,7 +10,7 @@ from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.playing import again, amount
 from kubelet_conformance.reports.safe import counted, safe
-from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, tells_rule
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, names_rule
 from kubelet_conformance.reports.trace_text.causes import Group, groups_of
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.model import ContractResult, Ended, Found, Kind, Proof, ScenarioResult
@@ -26,7 +26,7 @@ _STYLES = {
     Verdict.NOT_APPLICABLE: "dim",
     Verdict.ERROR: "bold magenta",
 }
-_TOLD = {"expected": "green", "happened": _STYLES[Verdict.BROKEN], "log": "dim", "count": "dim"}
+_PART_STYLES = {"expected": "green", "happened": _STYLES[Verdict.BROKEN], "log": "dim", "count": "dim"}
 _SENTENCES = frozenset({"expected", "clause"})
 """What may be set on several lines; a record or a name that is cut could not be searched for."""
 _TITLE_CHARS = 16
@@ -156,7 +156,7 @@ class TerminalReport:
         self._heading_of(result, "BROKEN")
         for each in breaks:
             self._break(result, each)
-        self._rule(result, told=tells_rule(result, breaks))
+        self._rule(result, is_named=names_rule(result, breaks))
         for command in dict.fromkeys(again(self._record, result.id, each.proof) for each in breaks):
             if command:
                 self._line(f"    again: {command}", "cyan")
@@ -175,21 +175,21 @@ class TerminalReport:
             line.append("  (newer than the requirements of this release: does not fail)")
         self._line(line)
 
-    def _rule(self, result: ContractResult, *, told: bool = False) -> None:
-        if not told:
+    def _rule(self, result: ContractResult, *, is_named: bool = False) -> None:
+        if not is_named:
             self._wrapped(f"rule: {result.rule}", "    ")
         self._wrapped(f"source: {result.source}", "    ", "dim")
 
     def _break(self, result: ContractResult, at: Break) -> None:
         self._line()
         self._line(f"    in {', '.join(self._place(at.proof))}")
-        for title, lines in at.told(result):
+        for title, lines in at.parts(result):
             first, *others = (safe(line, WIDTH_MAX * 20) for line in lines)
             if title in _SENTENCES:
                 first, *others = wrap(first, self._width - _TITLE_CHARS, break_on_hyphens=False)
-            self._line(f"      {title}: {first}", _TOLD.get(title, ""))
+            self._line(f"      {title}: {first}", _PART_STYLES.get(title, ""))
             for line in others:
-                self._line(f"        {line}", _TOLD.get(title, ""))
+                self._line(f"        {line}", _PART_STYLES.get(title, ""))
 
     def _place(self, proof: Proof) -> list[str]:
         """Where a break was seen: the scenario, the trace and the log, as far as they are known."""

@@ -91,7 +91,7 @@ class RecordWriter:
 
     @property
     def grows(self) -> bool:
-        """Whether it wants to be told of each scenario that is over."""
+        """Whether it takes each scenario that is over."""
         return self._journal is not None
 
     def add(self, scenario: ScenarioResult, contracts: Iterable[ContractResult]) -> None:

@@ -99,8 +99,8 @@ def _conflict(managers: list[Json], clashes: list[tuple[Steps, ...]]) -> ApiStat
         for steps in lost
     ]
     count = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
-    told = ", ".join(f"{each['message']}: {each['field']}" for each in causes)
-    return ApiStatusError(_CONFLICT, "Conflict", f"Apply failed with {count}: {told}", {"causes": causes})
+    fields = ", ".join(f"{each['message']}: {each['field']}" for each in causes)
+    return ApiStatusError(_CONFLICT, "Conflict", f"Apply failed with {count}: {fields}", {"causes": causes})
 
 
 def configuration(body: Mapping[str, Any], query: Mapping[str, str], **about: str) -> Configuration:

@@ -106,7 +106,7 @@ def _proof(result: ContractResult, record: Record, breaks: list[Break]) -> str:
     parts = [f"source: {result.source}", *result.reasons]
     for each in breaks:
         parts.append(f"scenario {each.proof.scenario or record.shown(each.proof.trace)}")
-        parts += in_lines(each.told(result))
+        parts += in_lines(each.parts(result))
     commands = dict.fromkeys(again(record, result.id, each.proof) for each in breaks)
     return "\n".join([*parts, *(f"again: {each}" for each in commands if each)])
 

@@ -7,7 +7,7 @@ from kubelet_conformance.contract.checking import REPORTED
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.reports.playing import again, amount
 from kubelet_conformance.reports.safe import counted, safe
-from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, in_lines, tells_rule
+from kubelet_conformance.reports.trace_text.breaks import Break, breaks_of, in_lines, names_rule
 from kubelet_conformance.reports.trace_text.causes import groups_of
 from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.model import ContractResult, Ended, Found, Kind, Run
@@ -110,8 +110,8 @@ def _broken(result: ContractResult, breaks: list[Break], record: Record, *, fold
         yield ""
         scenario, trace = each.proof.scenario, record.shown(each.proof.trace)
         yield f"In scenario {_inline(scenario)}:" if scenario else f"In {_inline(trace)}:"
-        yield from _code([*in_lines(each.told(result))])
-    if not tells_rule(result, breaks):
+        yield from _code([*in_lines(each.parts(result))])
+    if not names_rule(result, breaks):
         yield ""
         yield f"Rule: {safe(result.rule, 2000)}"
     yield ""

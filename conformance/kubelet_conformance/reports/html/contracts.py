@@ -18,10 +18,10 @@ _ORDER = Verdict.BROKEN, Verdict.ERROR, Verdict.KNOWN_DEVIATION
 
 @dataclass(frozen=True, slots=True)
 class BreakView:
-    """One break: what is told of it, titles with their lines, and how to see it again."""
+    """One break: its parts, titles with their lines, and how to see it again."""
 
     proof: Proof
-    told: list[tuple[str, list[str]]]
+    parts: list[tuple[str, list[str]]]
     place: str
     again: str
 
@@ -75,7 +75,7 @@ def contract_views(record: Record, groups: Sequence[Group]) -> list[ContractView
 def _view(record: Record, result: ContractResult, shown: Break) -> BreakView:
     proof = shown.proof
     place, command = safe(proof.scenario or proof.trace), again(record, result.id, proof)
-    return BreakView(proof, [*shown.told(result)], place, command)
+    return BreakView(proof, [*shown.parts(result)], place, command)
 
 
 def _witnesses(scenarios: Iterable[ScenarioResult]) -> dict[str, list[ScenarioResult]]:

@@ -155,14 +155,14 @@ class Break:
     """One break with the lines of its trace.
 
     Attributes:
-        alike: all breaks that are told by it, itself included.
+        alike: all breaks that it stands for, itself included.
     """
 
     proof: Proof
     lines: _Lines
     alike: Sequence[Proof] = ()
 
-    def told(self, result: ContractResult) -> Iterator[tuple[str, list[str]]]:
+    def parts(self, result: ContractResult) -> Iterator[tuple[str, list[str]]]:
         """What was expected, what happened, when, and by which clause: titles, each with its lines."""
         proof = self.proof
         yield "expected", [expected(result, proof)]
@@ -206,14 +206,14 @@ class Break:
             yield f"... and {len(in_order) - LINES_SHOWN} more records"
 
 
-def tells_rule(result: ContractResult, breaks: Iterable[Break]) -> bool:
+def names_rule(result: ContractResult, breaks: Iterable[Break]) -> bool:
     """Whether these breaks name the whole rule as what was expected."""
     return any(expected(result, each.proof) == result.rule for each in breaks)
 
 
-def in_lines(told: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
-    """What is told of a break, a line each: titles before their first lines, the rest indented."""
-    for title, (first, *others) in told:
+def in_lines(parts: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    """The parts of a break, a line each: titles before their first lines, the rest indented."""
+    for title, (first, *others) in parts:
         yield f"{title}: {first}"
         yield from (f"  {line}" for line in others)
 

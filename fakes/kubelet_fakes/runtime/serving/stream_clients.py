@@ -30,7 +30,7 @@ _FAILED = "Failure"
 
 
 class StreamClient(ABC):
-    """Reads what is typed, and is told what a process writes and how it ended."""
+    """Reads what is typed, and is given what a process writes and how it ended."""
 
     @abstractmethod
     def typed(self) -> AsyncIterator[bytes]:
