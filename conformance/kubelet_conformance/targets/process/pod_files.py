@@ -22,7 +22,7 @@ _HOSTS = "etc-hosts"
 
 
 class _Sight(NamedTuple):
-    """A path as it was found: folders and files are recorded, files with their text; the rest once it has gone."""
+    """A path as it was found: folders and files are recorded, files with their text; others once gone."""
 
     path: Path
     is_told: bool
