@@ -39,6 +39,12 @@ def compared(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Any:
     return report
 
 
+def steps(report: Any) -> Any:
+    """Where the two sides part."""
+    [only] = report["compared"]
+    return only["steps"]
+
+
 def test_a_kubelet_equals_itself(capsys: pytest.CaptureFixture[str]) -> None:
     """Played twice, it parts nowhere, and the exit code is 0."""
     ended = in_process(capsys, "compare", "reference", "reference", "--scenario", "hooks.*")
@@ -61,7 +67,7 @@ def test_a_record_is_compared_with_what_is_played(capsys: pytest.CaptureFixture[
     """Of a record only its own scenarios are played, as the version that it is of."""
     report = compared(capsys, "reference", record(tmp_path / "run", NAME, OTHER))
 
-    assert (report["equal"], report["different"], report["not_compared"]) == ([OTHER, NAME], [], {})
+    assert steps(report) == {"equal": [OTHER, NAME], "different": [], "not_compared": {}, "stale": []}
 
 
 def test_two_single_traces_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -71,8 +77,8 @@ def test_two_single_traces_are_compared(capsys: pytest.CaptureFixture[str], tmp_
         for each in ("reference", BUG)
     )
 
-    assert compared(capsys, ours, ours)["equal"] == [NAME]
-    [parting] = compared(capsys, ours, theirs)["different"]
+    assert steps(compared(capsys, ours, ours))["equal"] == [NAME]
+    [parting] = steps(compared(capsys, ours, theirs))["different"]
     assert [any(step["parts"] for step in side) for side in parting["steps"]] == [True, True]
 
 
@@ -80,7 +86,7 @@ def test_what_one_side_has_alone_is_told(capsys: pytest.CaptureFixture[str], tmp
     """A scenario that one record lacks is not compared."""
     one, other = record(tmp_path / "one", NAME, OTHER), record(tmp_path / "other", NAME)
 
-    assert list(compared(capsys, one, other)["not_compared"]) == [OTHER]
+    assert list(steps(compared(capsys, one, other))["not_compared"]) == [OTHER]
 
 
 def test_a_known_difference_is_accepted_and_a_stale_one_told(
@@ -142,6 +148,8 @@ def test_a_file_that_explains_nothing_is_bad_input(
     [
         (("reference", "."), "holds no traces"),
         (("reference", "missing.jsonl"), "missing.jsonl"),
+        (("reference", "missing.tar.gz"), "missing.tar.gz"),
+        (("reference",), "name two sides"),
         (("reference", "bug:NONE"), "NONE"),
         (("reference", "reference", "--scenario", "no.scenario"), "there is no scenario no.scenario"),
     ],

@@ -16,7 +16,7 @@ from kubelet_conformance.trace.format.errors import BadInputError
 
 _COMMANDS = {
     "check": "Judge recorded traces.",
-    "compare": "Show where two kubelets, or records of them, part in each scenario.",
+    "compare": "Show what records of runs differ in, and where two kubelets part.",
     "explain": "Show a contract, its judge, scenarios and bugs, and the code that keeps it.",
     "image": "Write the images that scenarios use, to import into a runtime.",
     "list": "List the contracts of the catalogue.",

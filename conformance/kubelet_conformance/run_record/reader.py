@@ -5,10 +5,10 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from lzma import LZMAError
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 import msgspec
@@ -24,7 +24,7 @@ from kubelet_conformance.run_record.model import (
     ScenarioResult,
     TraceResult,
 )
-from kubelet_conformance.run_record.record import JOURNAL, LOGS, RUN, TRACES, Record
+from kubelet_conformance.run_record.record import JOURNAL, LOGS, RUN, TRACE, TRACES, Record
 from kubelet_conformance.run_record.results import finished
 from kubelet_conformance.run_record.writer import RecordError
 
@@ -45,25 +45,46 @@ def opened(name: str) -> Generator[Record]:
 
     Raises RecordError for what is no record, or is one that this suite cannot read.
     """
+    with unpacked(name) as folder:
+        yield Record(_read(folder, name), folder, name)
+
+
+def read_run(name: str) -> Run | None:
+    """What a record says of its run, without its traces; None for traces that no run was kept with.
+
+    Raises RecordError as `opened` does.
+    """
+    with unpacked(name, frozenset({RUN})) as folder:
+        return _read(folder, name) if (folder / RUN).exists() else None
+
+
+@contextmanager
+def unpacked(name: str, wanted: Collection[str] = ()) -> Generator[Path]:
+    """The folder of a record, or of traces; a pack is unpacked for as long, or what is `wanted` of it."""
     path = Path(name)
     if path.is_dir():
-        yield Record(_read(path, name), path, name)
+        yield path
         return
     folder = Path(tempfile.mkdtemp(prefix="kubelet-conformance-"))
     try:
-        _unpack(path, name, folder)
-        yield Record(_read(folder, name), folder, name)
+        _unpack(path, name, folder, set(wanted))
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack(path: Path, name: str, folder: Path) -> None:
+def _unpack(path: Path, name: str, folder: Path, wanted: set[str]) -> None:
     try:
         with tarfile.open(path) as pack:
-            members = [
-                each for each in pack if Path(each.name).parts[:1] and Path(each.name).parts[0] in _PACK_PARTS
-            ]
-            pack.extractall(folder, members, filter="data")
+            missing = set(wanted)
+            for each in pack:
+                member = PurePosixPath(each.name)
+                is_ours = member.parts[:1] and (member.parts[0] in _PACK_PARTS or member.suffix == TRACE)
+                if is_ours and (not wanted or str(member) in wanted):
+                    pack.extract(each, folder, filter="data")
+                    missing.discard(str(member))
+                if wanted and not missing:
+                    break
     except OSError as error:
         raise RecordError(f"{name}: cannot be read: {error.strerror or error}; {_EXPECTED}") from None
     except (tarfile.TarError, EOFError, zlib.error, LZMAError) as error:

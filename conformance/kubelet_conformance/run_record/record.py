@@ -9,6 +9,7 @@ RUN = "run.json"
 JOURNAL = "journal.ndjson"
 """Has a line for each scenario that is over, for as long as the run is not."""
 TRACES = "traces"
+TRACE = ".jsonl"
 LOGS = "logs"
 PACKED = ".tar.gz"
 

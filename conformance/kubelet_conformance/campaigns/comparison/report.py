@@ -1,15 +1,16 @@
-"""The report of a comparison: each scenario in which two sides part, with the steps around it on both."""
+"""What came of a comparison: what verdicts changed, and where two sides part, with the steps around it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kubelet_conformance.campaigns.comparison.known import Known
 from kubelet_conformance.campaigns.comparison.lives import Life
 from kubelet_conformance.campaigns.comparison.parting import Parting, first_parting
-from kubelet_conformance.reports.safe import counted, safe
+from kubelet_conformance.campaigns.comparison.sides import Side
+from kubelet_conformance.campaigns.comparison.verdicts import Changes
 from kubelet_conformance.reports.trace_text.steps import Step
+from kubelet_conformance.run_record.conclusion import Exit, gravest
 
-SCHEMA = 1
 _BEFORE, _AFTER = 4, 2
 """How many steps around the one at which they part are shown."""
 _SILENT = frozenset({"event", "end"})
@@ -42,7 +43,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of comparing two sides.
+    """What came of comparing the steps of two sides.
 
     Attributes:
         names: what the sides are called.
@@ -62,6 +63,52 @@ class Comparison:
     def is_equal(self) -> bool:
         """Nothing differs that is not known, and nothing known is stale."""
         return not self.stale and all(each.known is not None for each in self.differences)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A side compared with the first.
+
+    Attributes:
+        side: the side.
+        changes: what differs in the verdicts, of two records of runs.
+        steps: where the two part: in all scenarios that were asked for, else in those that changed.
+        left_out: how many scenarios that changed are not among them.
+    """
+
+    side: Side
+    changes: Changes | None = None
+    steps: Comparison | None = None
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole comparison; `asks_steps` is whether it fails where the steps of two sides part."""
+
+    first: Side
+    others: Sequence[Compared]
+    asks_steps: bool
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """All sides, in the order in which they were named."""
+        return (self.first, *(each.side for each in self.others))
+
+    @property
+    def conclusion(self) -> Exit:
+        """How the comparison ends."""
+        return gravest(*map(self._ends, self.others))
+
+    def _ends(self, other: Compared) -> Exit:
+        if other.changes is not None and other.changes.worse:
+            return Exit.FAILED
+        steps = other.steps
+        if not self.asks_steps or steps is None:
+            return Exit.OK
+        if not steps.equal and not steps.differences:
+            return Exit.INCONCLUSIVE
+        return Exit.OK if steps.is_equal else Exit.FAILED
 
 
 def compare(
@@ -112,57 +159,3 @@ def _is_of(step: Step, pod: str) -> bool:
 
 def _is_step(step: Step, parts: Step | None) -> bool:
     return parts is not None and (step.t, step.line) == (parts.t, parts.line)
-
-
-def lines(comparison: Comparison) -> Iterator[str]:
-    """The report as text."""
-    for each in comparison.differences:
-        if each.known is not None:
-            yield f"known      {each.parting.scenario}: {safe(each.known.cause)}: {safe(each.known.reason)}\n"
-    for each in comparison.differences:
-        if each.known is None:
-            yield from _shown(each, comparison.names)
-    for name in comparison.stale:
-        yield f"stale      {name}: is listed as different, and is equal: remove the entry\n"
-    known = sum(each.known is not None for each in comparison.differences)
-    new = len(comparison.differences) - known
-    parts = [f"{len(comparison.equal)} equal", f"{new} different", f"{known} known"]
-    parts += [f"{len(comparison.stale)} stale"] if comparison.stale else []
-    rest = len(comparison.not_compared)
-    parts += [f"{rest} not compared, as one side has them alone"] if rest else []
-    total = counted(len(comparison.equal) + len(comparison.differences), "scenario")
-    yield f"{'EQUAL' if comparison.is_equal else 'DIFFERENT'}: {', '.join(parts)}, of {total} compared\n"
-
-
-def _shown(difference: Difference, names: tuple[str, str]) -> Iterator[str]:
-    yield f"different  {difference.parting.scenario}: {safe(difference.parting.about)}\n"
-    for name, side in zip(names, (difference.one, difference.other), strict=True):
-        yield f"    {safe(name)}\n"
-        for step in side:
-            yield f"    {'>' if step.parts else ' '} {step.t:8.2f}  {safe(step.text, 2000)}\n"
-
-
-def as_report(comparison: Comparison) -> dict[str, object]:
-    """The report for programs; `compare.schema.json` is its schema."""
-    return {
-        "schema": SCHEMA,
-        "sides": list(comparison.names),
-        "equal": list(comparison.equal),
-        "different": [
-            {
-                "scenario": each.parting.scenario,
-                "about": each.parting.about,
-                "known": None
-                if each.known is None
-                else {"cause": each.known.cause, "reason": each.known.reason},
-                "steps": [_steps(each.one), _steps(each.other)],
-            }
-            for each in comparison.differences
-        ],
-        "not_compared": dict(comparison.not_compared),
-        "stale": list(comparison.stale),
-    }
-
-
-def _steps(side: tuple[Shown, ...]) -> list[dict[str, object]]:
-    return [{"t": round(each.t, 3), "text": each.text, "parts": each.parts} for each in side]

@@ -1,27 +1,27 @@
-"""What the verdicts of two records differ in: what is worse, what is better, and what takes another time."""
+"""What the verdicts of two records differ in: what is worse, what is better, and what timing shifted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kubelet_conformance.contract.verdicts import Verdict
-from kubelet_conformance.reports.safe import safe
-from kubelet_conformance.run_record.model import Run, ScenarioResult
-from kubelet_conformance.run_record.record import Record
+from kubelet_conformance.reports.trace_text.expectations import expected, is_expectation
+from kubelet_conformance.run_record.model import ContractResult, Run, ScenarioResult
 
 _BAD = frozenset({Verdict.BROKEN, Verdict.ERROR})
 _IDLE = frozenset({Verdict.NOT_EXERCISED, Verdict.NOT_APPLICABLE})
+_WELL = "ended well"
 _SHIFT_SECONDS, _SHIFT_SHARE = 1.0, 0.1
-"""A scenario takes another time if it differs by more than both."""
-_LINES_SHOWN = 50
+"""The timing of a scenario shifted if it differs by more than both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs of a contract or a scenario: how it was, and how it is."""
+    """What differs of a contract or a scenario: how it was and how it is, and what went wrong if it did."""
 
     name: str
     before: str
     after: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,125 +31,115 @@ class Changes:
     Attributes:
         worse: contracts that are broken now, and scenarios that end badly now.
         better: contracts that were broken, and scenarios that ended badly.
-        exercised: contracts that are newly exercised, and kept.
-        idle: contracts that are no longer exercised.
-        shifted: scenarios that last longer or shorter, in the time of their traces, the largest shift first.
+        newly_exercised: contracts that are newly exercised, and kept.
+        no_longer_exercised: contracts that were exercised, and kept.
+        timing_shifted: scenarios that last longer or shorter, the largest shift first.
+        scenarios: the scenarios that break something else, or end otherwise; those that are worse first.
     """
 
-    names: tuple[str, str]
-    worse: tuple[Change, ...]
-    better: tuple[Change, ...]
-    exercised: tuple[Change, ...]
-    idle: tuple[Change, ...]
-    shifted: tuple[Change, ...]
+    worse: tuple[Change, ...] = ()
+    better: tuple[Change, ...] = ()
+    newly_exercised: tuple[Change, ...] = ()
+    no_longer_exercised: tuple[Change, ...] = ()
+    timing_shifted: tuple[Change, ...] = ()
+    scenarios: tuple[str, ...] = ()
 
     def parts(self) -> Iterator[tuple[str, tuple[Change, ...]]]:
         """The kinds of changes by their titles."""
         yield "worse", self.worse
         yield "better", self.better
-        yield "newly exercised", self.exercised
-        yield "no longer exercised", self.idle
-        yield "takes another time", self.shifted
+        yield "newly exercised", self.newly_exercised
+        yield "no longer exercised", self.no_longer_exercised
+        yield "timing shifted", self.timing_shifted
+
+    @property
+    def words(self) -> str:
+        """What they come to."""
+        counts = ", ".join(f"{len(those)} {title}" for title, those in self.parts() if those)
+        return f"{'WORSE' if self.worse else 'NOT WORSE'}: {counts or 'nothing has changed'}"
 
 
-def changes_of(one: Record, other: Record) -> Changes:
-    """What differs from one record to the other; what only one has is not compared."""
-    before = {each.id: each.verdict for each in one.run.contracts}
-    pairs = [(each.id, before[each.id], each.verdict) for each in other.run.contracts if each.id in before]
-    contracts = {name: Change(name, old.words, new.words) for name, old, new in pairs}
-    ends = list(_ends(one.run, other.run))
+def changes_of(one: Run, other: Run) -> Changes:
+    """What differs from one run to the other; what only one has is not compared."""
+    before = {each.id: each.verdict for each in one.contracts}
+    kinds: dict[str, list[Change]] = {}
+    for each in other.contracts:
+        was = before.get(each.id, each.verdict)
+        change = Change(each.id, was.words, each.verdict.words, _text(each))
+        kinds.setdefault(kind_of(was, each.verdict), []).append(change)
+    ends = list(_ends(one, other))
     return Changes(
-        (one.name or "", other.name or ""),
-        worse=(
-            *(contracts[name] for name, old, new in pairs if new in _BAD and old not in _BAD),
-            *(each for each in ends if each.before == _WELL),
-        ),
-        better=(
-            *(contracts[name] for name, old, new in pairs if old in _BAD and new not in _BAD),
-            *(each for each in ends if each.after == _WELL),
-        ),
-        exercised=tuple(
-            contracts[name] for name, old, new in pairs if old in _IDLE and new not in _IDLE | _BAD
-        ),
-        idle=tuple(contracts[name] for name, old, new in pairs if old not in _IDLE | _BAD and new in _IDLE),
-        shifted=tuple(_shifted(one.run, other.run)),
+        (*kinds.get("worse", ()), *(each for each in ends if each.before == _WELL)),
+        (*kinds.get("better", ()), *(each for each in ends if each.after == _WELL)),
+        tuple(kinds.get("newly exercised", ())),
+        tuple(kinds.get("no longer exercised", ())),
+        tuple(_shifted(one, other)),
+        tuple(_otherwise(one, other, {each.name for each in ends})),
     )
 
 
-_WELL = "ended well"
+def kind_of(was: Verdict, now: Verdict) -> str:
+    """The title of a change of a verdict; empty for one that says little."""
+    if (was in _BAD) != (now in _BAD):
+        return "better" if was in _BAD else "worse"
+    if was in _BAD or (was in _IDLE) == (now in _IDLE):
+        return ""
+    return "newly exercised" if was in _IDLE else "no longer exercised"
 
 
-def _end(played: ScenarioResult) -> str:
+def _text(result: ContractResult) -> str:
+    """The first of its breaks, as a sentence."""
+    for each in result.evidence:
+        if not each.deviation:
+            return f"expected: {expected(result, each)}" if is_expectation(each) else each.text
+    return "; ".join(result.reasons)
+
+
+def _end(played: ScenarioResult) -> tuple[str, str]:
+    """How a scenario ended, and what went wrong."""
     if played.failed:
-        return "the suite failed"
+        return "the suite failed", played.failed
     if played.died and not played.died_as_known:
-        return "the kubelet ended by itself"
-    return "timed out or failed an assertion" if played.unmet and not played.broken else _WELL
+        return "the kubelet ended by itself", played.died
+    if played.unmet and not played.broken:
+        return "timed out or failed an assertion", played.unmet
+    return _WELL, ""
 
 
 def _ends(one: Run, other: Run) -> Iterator[Change]:
     """The scenarios that end otherwise."""
-    before = {each.name: _end(each) for each in one.scenarios}
+    before = {each.name: _end(each)[0] for each in one.scenarios}
     for each in other.scenarios:
-        if before.get(each.name, _end(each)) != _end(each):
-            yield Change(each.name, before[each.name], _end(each))
+        end, text = _end(each)
+        if before.get(each.name, end) != end:
+            yield Change(each.name, before[each.name], end, text.partition("\n")[0])
+
+
+def _otherwise(one: Run, other: Run, ends: set[str]) -> list[str]:
+    """The scenarios that end otherwise or break something else: those that break more first."""
+    before = {each.name: set(each.broken) for each in one.scenarios}
+    found: list[tuple[int, str]] = []
+    for each in other.scenarios:
+        was, now = before.get(each.name), set(each.broken)
+        if was is not None and (was != now or each.name in ends):
+            found.append((len(was - now) - len(now - was), each.name))
+    return [name for _, name in sorted(found)]
 
 
 def _shifted(one: Run, other: Run) -> list[Change]:
-    """The scenarios with traces of their own that last longer or shorter."""
-    before = {each.scenario: each.seconds for each in one.traces if each.scenario}
-    found: list[tuple[float, Change]] = []
-    for each in other.traces:
-        was = before.get(each.scenario or "")
-        if each.scenario and was is not None:
-            shift = abs(each.seconds - was)
-            if shift > max(_SHIFT_SECONDS, _SHIFT_SHARE * was):
-                found.append((shift, Change(each.scenario, f"{was:.1f} s", f"{each.seconds:.1f} s")))
+    """The scenarios that last longer or shorter."""
+    before, found = dict(lasted(one)), list[tuple[float, Change]]()
+    for name, seconds in lasted(other):
+        was = before.get(name, seconds)
+        if abs(seconds - was) > max(_SHIFT_SECONDS, _SHIFT_SHARE * was):
+            found.append((abs(seconds - was), Change(name, f"{was:.1f} s", f"{seconds:.1f} s")))
     return [change for _, change in sorted(found, key=lambda pair: -pair[0])]
 
 
-def text_of(changes: Changes) -> Iterator[str]:
-    """The changes to read in a terminal, a line each, and what they come to."""
-    for title, those in changes.parts():
-        for each in those[:_LINES_SHOWN]:
-            yield f"{title:19}  {safe(each.name)}: {each.before} -> {each.after}\n"
-        if len(those) > _LINES_SHOWN:
-            yield f"{title:19}  and {len(those) - _LINES_SHOWN} more; --format json lists them\n"
-    yield f"{_conclusion(changes)}\n"
-
-
-def markdown_of(changes: Changes) -> Iterator[str]:
-    """The changes for a pull request: what is worse open, the rest folded."""
-    yield f"# {_conclusion(changes)}\n\n"
-    yield f"From {_code(changes.names[0])} to {_code(changes.names[1])}.\n"
-    for title, those in changes.parts():
-        if those:
-            is_open = those is changes.worse
-            head = f"{title} ({len(those)})"
-            yield f"\n## {head}\n" if is_open else f"\n<details><summary>{head}</summary>\n"
-            yield "\n| | before | after |\n|---|---|---|\n"
-            yield from (f"| {_code(each.name)} | {each.before} | {each.after} |\n" for each in those)
-            yield "" if is_open else "\n</details>\n"
-
-
-def report_of(changes: Changes) -> dict[str, object]:
-    """The changes for programs."""
-    return {
-        "schema": 1,
-        "sides": list(changes.names),
-        **{
-            title.replace(" ", "_"): [
-                {"name": each.name, "before": each.before, "after": each.after} for each in those
-            ]
-            for title, those in changes.parts()
-        },
-    }
-
-
-def _conclusion(changes: Changes) -> str:
-    counts = ", ".join(f"{len(those)} {title}" for title, those in changes.parts() if those)
-    return f"{'WORSE' if changes.worse else 'NOT WORSE'}: {counts or 'nothing has changed'}"
-
-
-def _code(text: str) -> str:
-    return "`" + safe(text, 2000).replace("`", "'").replace("|", "/") + "`"
+def lasted(run: Run) -> Iterator[tuple[str, float]]:
+    """How long each scenario lasted, in seconds of its trace; on a shared node, in those that it took."""
+    own = {each.path: each.seconds for each in run.traces if each.scenario}
+    for each in run.scenarios:
+        seconds = own.get(each.trace, each.seconds)
+        if seconds:
+            yield each.name, seconds

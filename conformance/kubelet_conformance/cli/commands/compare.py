@@ -1,184 +1,160 @@
-"""`compare`: show where two kubelets, or two records of them, first part in each scenario."""
+"""`compare`: show what records of runs differ in, and where two kubelets first part in each scenario."""
 
 import logging
-import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import click
 
+from kubelet_conformance.campaigns.comparison.formats import markdown_of, report_of, text_of
 from kubelet_conformance.campaigns.comparison.known import Known, read_known
-from kubelet_conformance.campaigns.comparison.lives import Life
-from kubelet_conformance.campaigns.comparison.report import as_report, compare, lines
-from kubelet_conformance.campaigns.comparison.sides import is_record, play_in_process, play_live, read_record
-from kubelet_conformance.campaigns.comparison.verdicts import changes_of, markdown_of, report_of, text_of
+from kubelet_conformance.campaigns.comparison.report import Compared, Report, compare
+from kubelet_conformance.campaigns.comparison.sides import Side, open_side, play
+from kubelet_conformance.campaigns.comparison.verdicts import Changes, changes_of
 from kubelet_conformance.campaigns.snapshots.taking import scenarios_for
 from kubelet_conformance.cli.options import DEBUG, OUTPUT, PLAYED_AS, SEED, ending
-from kubelet_conformance.contract.applicability import parse_version, version_text
+from kubelet_conformance.contract.applicability import version_text
 from kubelet_conformance.reports.output import check_writable, deliver
-from kubelet_conformance.reports.progress import Steps
 from kubelet_conformance.reports.safe import nearest
-from kubelet_conformance.run_record.conclusion import Exit
 from kubelet_conformance.run_record.files import as_json
-from kubelet_conformance.run_record.reader import opened
-from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.opening import open_live_stage, open_stage
 
-
-@dataclass(slots=True)
-class _Side:
-    """One side: a record, or what is to be played."""
-
-    name: str
-    choice: Choice | None
-    lives: dict[str, Life] = field(default_factory=dict[str, Life])
-
-    @property
-    def version(self) -> str:
-        """The Kubernetes version that it was played as, "" where that is not known."""
-        known = {each.kubernetes for each in self.lives.values()}
-        version = known.pop() if len(known) == 1 else ""
-        with suppress(ValueError):
-            return version_text(parse_version(version))
-        return ""
-
-    @property
-    def title(self) -> str:
-        """What it is called in a report: its argument, and the kubelet that it shows."""
-        kubelets = {each.kubelet for each in self.lives.values()}
-        return self.name if self.choice is not None else f"{self.name} ({', '.join(sorted(kubelets))})"
+_SIDES_MIN = 2
+_CHANGED_MAX = 10
+"""The steps of so many scenarios that changed are compared without being asked for."""
 
 
 @click.command(
     "compare",
     epilog=ending(
-        "compare reference runs/kubernetes-1.36",
-        code_0="both are equal, but for what is known",
-        code_1="they part in a scenario, an entry of --known is stale, or B has worse --verdicts",
+        "compare before.tar.gz after --format markdown",
+        code_0="nothing is worse, and no scenario that was asked for differs, but for what is known",
+        code_1="a verdict is worse, a scenario that was asked for differs, or an entry of --known is stale",
         code_3="they have no scenario in common",
     ),
 )
-@click.argument("one", metavar="A")
-@click.argument("other", metavar="B")
+@click.argument("names", metavar="A B...", nargs=-1, required=True)
 @click.option(
-    "--scenario", "patterns", metavar="NAME|GLOB", multiple=True, help="Compare these; may be repeated."
+    "--scenario",
+    "patterns",
+    metavar="NAME|GLOB",
+    multiple=True,
+    help="Compare what both do in these scenarios, step by step; may be repeated.  [default: in records of "
+    "runs those that break something else or end otherwise, else all]",
 )
 @click.option("--known", metavar="FILE", help="Accept the differences that this TOML file explains.")
-@click.option(
-    "--verdicts",
-    is_flag=True,
-    help="Compare the verdicts of two records of whole runs, and not their steps: what is worse in B.",
-)
 @PLAYED_AS
 @SEED
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", "json", "markdown"]),
+    type=click.Choice(["terminal", "markdown", "html", "json"]),
     default="terminal",
     show_default=True,
-    help="How the report is written: terminal to read, json for programs, markdown for --verdicts.",
+    help="How the report is written: markdown for a pull request, html as a page with a column for each "
+    "record, json for programs.",
 )
 @OUTPUT
 @DEBUG
 def compare_command(  # noqa: PLR0913 - one parameter an option
     *,
-    one: str,
-    other: str,
+    names: tuple[str, ...],
     patterns: tuple[str, ...],
     known: str | None,
-    verdicts: bool,
     kubernetes: tuple[int, int] | None,
     seed: int,
     form: str,
     output: str | None,
 ) -> int:
-    """Compare what A and B do in each scenario, and show the first step at which they part.
+    """Compare B, and what else is named, with A: what is worse, and the first step at which they part.
 
-    A and B are records (a folder of `run --record`, or a trace) or kubelets as `run --kubelet` takes them,
-    which are played. The reference is played as the Kubernetes version of the other.
+    Each is a record (a folder or a pack of `run --record`), a trace, or a kubelet as `run --kubelet` takes
+    it, which is played. Of records of runs the verdicts are compared, and the steps of the scenarios whose
+    verdicts changed. The reference is played as the Kubernetes version of the other.
     """
-    if verdicts:
-        if patterns or known:
-            raise click.UsageError("--verdicts compares whole records: leave out --scenario and --known")
-        return _compare_verdicts(one, other, form, output)
-    if form == "markdown":
-        raise click.UsageError("--format markdown is for --verdicts")
+    if len(names) < _SIDES_MIN:
+        raise click.UsageError("name two sides or more: records, traces or kubelets")
     # What a kubelet logs about the faults of a scenario is of no interest here.
     logging.getLogger("kubelet_reference").addHandler(logging.NullHandler())
-    check_writable(output)
+    check_writable(output, *names)
     version = "" if kubernetes is None else version_text(kubernetes)
     entries: list[Known] = [] if known is None else read_known(known)
-    sides = [_side(each, version, seed) for each in (one, other)]
-    _fill(sides, version, patterns)
-    versions = {each.version for each in sides}
-    comparison = compare(
-        (sides[0].title, sides[1].title),
-        sides[0].lives,
-        sides[1].lives,
-        {
-            each.scenario: each
-            for each in entries
-            if _is_chosen(each.scenario, patterns) and each.is_of(versions)
-        },
-    )
-    deliver(as_json(as_report(comparison)) if form == "json" else "".join(lines(comparison)), output)
-    if not comparison.equal and not comparison.differences:
-        return Exit.INCONCLUSIVE
-    return Exit.OK if comparison.is_equal else Exit.FAILED
+    sides = [open_side(each, version, seed) for each in names]
+    asks_steps = bool(patterns or known) or any(each.run is None for each in sides)
+    changes = _changes(sides)
+    changed = {name for each in changes if each for name in each.scenarios[:_CHANGED_MAX]}
+
+    def is_wanted(name: str) -> bool:
+        return _is_chosen(name, patterns) if asks_steps else name in changed
+
+    if asks_steps or changed:
+        _fill(sides, version, patterns, is_wanted)
+    entries = [each for each in entries if is_wanted(each.scenario)]
+    others = [
+        _compared(sides[0], side, change, entries, asks_steps=asks_steps)
+        for side, change in zip(sides[1:], changes, strict=True)
+    ]
+    report = Report(sides[0], others, asks_steps)
+    deliver(_rendered(report, form), output)
+    return report.conclusion
 
 
-def _compare_verdicts(one: str, other: str, form: str, output: str | None) -> int:
-    """Report what is worse, better and otherwise in the second record."""
-    check_writable(output)
-    with opened(one) as before, opened(other) as after:
-        changes = changes_of(before, after)
-    if form == "json":
-        text = as_json(report_of(changes))
-    else:
-        text = "".join(markdown_of(changes) if form == "markdown" else text_of(changes))
-    deliver(text, output)
-    return Exit.FAILED if changes.worse else Exit.OK
+def _rendered(report: Report, form: str) -> str:
+    match form:
+        case "json":
+            return as_json(report_of(report))
+        case "markdown":
+            return markdown_of(report)
+        case "html":
+            # Late: only this form needs the templates.
+            from kubelet_conformance.campaigns.comparison.page import page  # noqa: PLC0415
+
+            return page(report)
+        case _:
+            return "".join(text_of(report))
 
 
-def _side(name: str, version: str, seed: int) -> _Side:
-    """What an argument names; raises BadInputError for what can be neither read nor played."""
-    if is_record(name):
-        return _Side(name, None)
-    choice = Choice(name, "fake", version, seed)
-    (open_live_stage if choice.is_live else open_stage)(choice)
-    return _Side(name, choice)
+def _changes(sides: Sequence[Side]) -> list[Changes | None]:
+    """What differs in the verdicts of each side but the first."""
+    before = sides[0].run
+    return [
+        None if before is None or each.run is None else changes_of(before, each.run) for each in sides[1:]
+    ]
 
 
-def _fill(sides: Sequence[_Side], version: str, patterns: Sequence[str]) -> None:
+def _compared(
+    first: Side, side: Side, changes: Changes | None, entries: Sequence[Known], *, asks_steps: bool
+) -> Compared:
+    """A side compared with the first; `entries` are the known differences of what is compared."""
+    shown = None if asks_steps or changes is None else changes.scenarios[:_CHANGED_MAX]
+    if shown == ():
+        return Compared(side, changes)
+    versions = {first.version, side.version}
+    lives = [
+        {name: each for name, each in one.lives.items() if shown is None or name in shown}
+        for one in (first, side)
+    ]
+    known = {each.scenario: each for each in entries if each.is_of(versions)}
+    steps = compare((first.title, side.title), lives[0], lives[1], known)
+    more = 0 if shown is None or changes is None else len(changes.scenarios) - len(shown)
+    return Compared(side, changes, steps, more)
+
+
+def _fill(
+    sides: Sequence[Side], version: str, patterns: Sequence[str], is_wanted: Callable[[str], bool]
+) -> None:
     """Read records, then play kubelets: those in their own process first, which say what they are."""
     for side in sides:
         if side.choice is None:
-            side.lives = {
-                name: each
-                for name, each in read_record(Path(side.name)).items()
-                if _is_chosen(name, patterns)
-            }
-    to_play = [each for each in sides if each.choice is not None]
-    for side in sorted(to_play, key=lambda each: each.choice is not None and not each.choice.is_live):
+            side.read(is_wanted)
+    to_play = [(each, each.choice) for each in sides if each.choice is not None]
+    for side, choice in sorted(to_play, key=lambda pair: not pair[1].is_live):
         done = [each for each in sides if each.lives]
         names = _names(done, version or next((each.version for each in done), ""), patterns)
-        if side.choice is not None and side.choice.is_live:
-            with tempfile.TemporaryDirectory(prefix="kubelet-conformance-") as folder:
-                side.lives = play_live(side.choice, names, Path(folder))
-        elif side.choice is not None:
-            progress = Steps(len(names), "scenarios played")
-            played_as = {name: each.kubernetes for one in done for name, each in one.lives.items()}
-            try:
-                side.lives = play_in_process(side.choice, names, version, played_as, progress.begin)
-            finally:
-                progress.clear()
+        played_as = {name: each.kubernetes for one in done for name, each in one.lives.items()}
+        play(side, choice, names, version, played_as)
 
 
-def _names(done: Sequence[_Side], version: str, patterns: Sequence[str]) -> list[str]:
+def _names(done: Sequence[Side], version: str, patterns: Sequence[str]) -> list[str]:
     """The scenarios to be played: those of the other side, where that is known."""
     every = [name for name in scenarios_for(version) if _is_chosen(name, patterns)]
     for pattern in patterns:

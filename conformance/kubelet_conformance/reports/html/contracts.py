@@ -50,7 +50,7 @@ def contract_views(record: Record, groups: Sequence[Group]) -> list[ContractView
     """All contracts: what is broken first, the likeliest causes first, and then the catalogue's order."""
     run = record.run
     catalogue, witnesses = rows(), _witnesses(run.scenarios)
-    breaks = breaks_of((each for each in run.contracts if each.verdict in _ORDER), record)
+    breaks = break_views(record, [each for each in run.contracts if each.verdict in _ORDER])
     found = [
         ContractView(
             number,
@@ -59,7 +59,7 @@ def contract_views(record: Record, groups: Sequence[Group]) -> list[ContractView
             catalogue[each.id].mutant if each.id in catalogue else "",
             [safe(played.name) for played in witnesses.get(each.id, ())[:_WITNESSES]],
             len(witnesses.get(each.id, ())),
-            [_view(record, each, one) for one in breaks.get(each.id, ())],
+            breaks.get(each.id, []),
         )
         for number, each in enumerate(run.contracts)
     ]
@@ -70,6 +70,12 @@ def contract_views(record: Record, groups: Sequence[Group]) -> list[ContractView
         return _ORDER.index(verdict) if verdict in _ORDER else len(_ORDER), likely.get(view.result.id, 0)
 
     return sorted(found, key=worth)
+
+
+def break_views(record: Record, contracts: Sequence[ContractResult]) -> dict[str, list[BreakView]]:
+    """The breaks of these contracts that are shown, by id."""
+    found = breaks_of(contracts, record)
+    return {each.id: [_view(record, each, one) for one in found[each.id]] for each in contracts}
 
 
 def _view(record: Record, result: ContractResult, shown: Break) -> BreakView:

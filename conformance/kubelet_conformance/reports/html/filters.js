@@ -8,50 +8,49 @@
   const scenarios = [...document.querySelectorAll("#scenario-list > details")].map((row) => ({
     row,
     name: [row, ...row.querySelectorAll("bdi[id]")].map((each) => each.id.slice(2).toLowerCase()).join(" "),
-    exercised: null,
   }));
-  const fields = ["search", "verdict", "area", "level", "scenario"].map(one);
-  const [search, verdict, area, level, scenario] = fields;
+  const form = document.querySelector(".filters");
+  const selects = [...form.querySelectorAll("select")];
+  const [search, scenario] = ["search", "scenario"].map(one);
+  const states = new Set(["kept", "broken", "known_deviation", "error"]);
+
+  // What is chosen must be among the words that a row has for it.
+  const has = (row, field) => field.value === "" || (row.dataset[field.id] || "").split(" ").includes(field.value);
+  const concernsScenarios = (field) => field.id === "change" || (field.id === "verdict" && states.has(field.value));
 
   function filter() {
     const said = search.value.trim().toLowerCase();
     const named = scenario.value.trim().toLowerCase();
-    const states = new Set(["kept", "broken", "known_deviation", "error"]);
     let exercised = null;
     let shownScenarios = 0;
-    for (const each of scenarios) {
-      const isNamed = named === "" || each.name.includes(named);
+    for (const { row, name } of scenarios) {
+      const isNamed = named === "" || name.includes(named);
       if (named !== "" && isNamed) {
-        exercised = (exercised || 0n) | BigInt("0x" + each.row.dataset.of);
+        exercised = (exercised || 0n) | BigInt("0x" + row.dataset.of);
       }
-      const fits = verdict.value === "" || !states.has(verdict.value) || each.row.dataset.state === verdict.value;
-      const isShown = isNamed && fits && (said === "" || each.name.includes(said));
-      each.row.hidden = !isShown;
+      const fits = selects.every((field) => !concernsScenarios(field) || has(row, field));
+      const isShown = isNamed && fits && (said === "" || name.includes(said));
+      row.hidden = !isShown;
       shownScenarios += isShown;
     }
     let shownContracts = 0;
     for (const { row, text } of contracts) {
-      const of = row.dataset;
       const isShown =
-        (verdict.value === "" || of.verdict === verdict.value) &&
-        (area.value === "" || of.area === area.value) &&
-        (level.value === "" || of.level === level.value) &&
-        (named === "" || (exercised !== null && ((exercised >> BigInt(of.n)) & 1n) === 1n)) &&
+        selects.every((field) => has(row, field)) &&
+        (named === "" || (exercised !== null && ((exercised >> BigInt(row.dataset.n)) & 1n) === 1n)) &&
         (said === "" || text.includes(said));
       row.hidden = !isShown;
       shownContracts += isShown;
     }
     one("shown").value = `${shownContracts} of ${contracts.length} contracts, ${shownScenarios} of ${scenarios.length} scenarios`;
   }
-  for (const field of fields) field.addEventListener("input", filter);
-  const form = document.querySelector(".filters");
+  for (const field of [search, scenario, ...selects]) field.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(filter));
   document.addEventListener("click", (event) => {
     const cell = event.target.closest("button[data-verdict]");
     if (cell === null) return;
-    area.value = cell.dataset.area;
-    verdict.value = cell.dataset.verdict;
+    for (const field of selects) field.value = cell.dataset[field.id] || "";
     filter();
     form.scrollIntoView();
   });
@@ -71,5 +70,6 @@
     const link = event.target.closest('a[href^="#"]');
     if (link && link.hash === location.hash) follow();
   });
+  filter();
   follow();
 })();

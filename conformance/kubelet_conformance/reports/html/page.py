@@ -1,6 +1,6 @@
 """The page of a record: everything in one file, as the template lays it out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 
@@ -14,6 +14,7 @@ from kubelet_conformance.reports.html.facts import conclusion, facts, troubles
 from kubelet_conformance.reports.html.scenarios import Pictures, scenario_views, stem_of
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.trace_text.causes import groups_of
+from kubelet_conformance.run_record.model import ContractResult, Run
 from kubelet_conformance.run_record.record import Record
 
 _TEXT_CHARS = 20_000
@@ -28,36 +29,50 @@ def page(record: Record, beside: str = "") -> str:
     groups = groups_of(run.having(Verdict.BROKEN), run)
     contracts = contract_views(record, groups)
     scenarios = scenario_views(record, pictures, contracts)
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            file=_file,
-            run=run,
-            beside=beside,
-            conclusion=conclusion(run),
-            facts=facts(run),
-            troubles=troubles(run),
-            verdicts=REPORTED,
-            shown_verdicts=[each for each in REPORTED if each in _ALWAYS or run.totals.get(each)],
-            areas=run.by_area(),
-            levels=sorted({each.result.level for each in contracts}, key=("MUST", "SHOULD", "MAY").index),
-            contracts=contracts,
-            groups=groups,
-            scenarios=scenarios,
-            by_scenario={name: each for each in scenarios for name in (each.name, *each.shared_by)},
-        )
+    return render(
+        "page.html.j2",
+        title=conclusion(run)[1],
+        suite=run.suite,
+        run=run,
+        beside=beside,
+        conclusion=conclusion(run),
+        facts=facts(run),
+        troubles=troubles(run),
+        verdicts=REPORTED,
+        shown_verdicts=verdicts_shown([run]),
+        areas=run.by_area(),
+        levels=levels_of(each.result for each in contracts),
+        contracts=contracts,
+        groups=groups,
+        scenarios=scenarios,
+        by_scenario={name: each for each in scenarios for name in (each.name, *each.shared_by)},
     )
+
+
+def render(template: str, **parts: object) -> str:
+    """A page of this folder's template with these parts, of which texts are escaped."""
+    return _environment().get_template(template).render(file=_file, **parts)
+
+
+def verdicts_shown(runs: Sequence[Run]) -> list[Verdict]:
+    """The verdicts that a table shows: what some contract has, and some always."""
+    return [each for each in REPORTED if each in _ALWAYS or any(run.totals.get(each) for run in runs)]
+
+
+def levels_of(contracts: Iterable[ContractResult]) -> list[str]:
+    """The levels that these contracts have, the strictest first."""
+    return sorted({each.level for each in contracts}, key=("MUST", "SHOULD", "MAY").index)
 
 
 def timeline_pages(record: Record, back: str) -> Iterator[tuple[str, str]]:
     """Names and texts of pages that show one whole timeline each; `back` is the page that they belong to."""
-    pictures, template = Pictures(record), _environment().get_template("whole_timeline.html.j2")
+    pictures = Pictures(record)
     for trace in record.run.traces:
         view = pictures.whole(trace.path)
         if view is not None:
             name, shown = safe(trace.scenario or trace.path), record.shown(trace.path)
-            text = template.render(file=_file, name=name, trace=trace, shown=shown, view=view, back=back)
+            parts = {"title": name, "trace": trace, "shown": shown, "view": view, "back": back}
+            text = render("whole_timeline.html.j2", **parts)
             yield f"{stem_of(trace)}.html", text
 
 

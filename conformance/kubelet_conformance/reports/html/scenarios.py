@@ -153,7 +153,7 @@ def _view(
 ) -> ScenarioView:
     proofs = pictures.proofs(trace.path)
     broken = tuple(dict.fromkeys(contract for contract, proof in proofs if not proof.deviation))
-    state, words = _state(broken, of, deviates=bool(proofs))
+    state, words = state_of(broken, of, deviates=bool(proofs))
     exercised = {*broken, *(name for each in of for name in each.exercised)}
     bits = sum(1 << numbers[each] for each in exercised if each in numbers)
     shared_by = [safe(each.name) for each in of] if trace.scenario is None else []
@@ -171,7 +171,10 @@ def _view(
     )
 
 
-def _state(broken: Sequence[str], of: Sequence[ScenarioResult], *, deviates: bool) -> tuple[str, str]:
+def state_of(
+    broken: Sequence[str], of: Sequence[ScenarioResult], *, deviates: bool = False
+) -> tuple[str, str]:
+    """The verdict that colours scenarios, which broke these contracts, and how they ended in words."""
     if broken:
         return "broken", f"breaks {len(broken)}"
     if any(each.failed for each in of):
