@@ -14,6 +14,8 @@ BEAT_SECONDS = 0.1
 """How long the heart rests between two beats."""
 STALL_SECONDS = 0.1
 """A beat that is late by more, or a thread that waited for longer between two looks, is a stall."""
+_STALLS_SECONDS = 0.25
+"""So are shorter ones, of beats or threads of a process, that come to more between two looks."""
 _BEATS_OF_LOOK = 5
 """At each of so many beats the threads of the peers are looked at."""
 _PROC = Path("/proc")
@@ -33,6 +35,8 @@ class StallWatch:
         self._peers = peers
         self._report = report
         self._beats = 0
+        self._late = 0.0
+        """How late the beats since the last look were."""
         self._waited: dict[Path, float] = {}
         """How long each thread had waited for a processor at the last look."""
         self._pressed = _pressed_seconds()
@@ -55,13 +59,16 @@ class StallWatch:
     def _beat(self) -> None:
         t = self._loop.time()
         self._beats += 1
+        self._late += t - self._due
         if t - self._due > STALL_SECONDS:
             self._stalled("recorder", t - self._due, t)
         if not self._beats % _BEATS_OF_LOOK:
             for of, seconds in self._longest_waits().items():
                 # When in the meantime the thread waited is not known.
                 self._stalled(of, max(t - self._looked, seconds), t)
-            self._looked, self._pressed = t, _pressed_seconds()
+            if self._late > _STALLS_SECONDS:
+                self._stalled("recorder", t - self._looked, t)
+            self._looked, self._pressed, self._late = t, _pressed_seconds(), 0.0
         self._rest()
 
     def _stalled(self, of: str, seconds: float, t: float) -> None:
@@ -69,16 +76,14 @@ class StallWatch:
         self._report({"of": of, "seconds": round(seconds, 3), "pressure": round(pressure, 2)})
 
     def _longest_waits(self) -> dict[str, float]:
-        """The longest wait of a thread of each peer since the last look, where that is a stall."""
+        """The longest wait of a thread of each peer since the last look, where its threads stalled."""
         before, self._waited = self._waited, {}
         longest: dict[str, float] = {}
         for of, pid in self._peers():
             waited = _waited_seconds(pid)
-            new = max(
-                (seconds - before.get(thread, seconds) for thread, seconds in waited.items()), default=0
-            )
-            if new > max(STALL_SECONDS, longest.get(of, 0.0)):
-                longest[of] = new
+            new = [seconds - before.get(thread, seconds) for thread, seconds in waited.items()]
+            if max(new, default=0) > STALL_SECONDS or sum(new) > _STALLS_SECONDS:
+                longest[of] = max(longest.get(of, 0.0), *new)
             self._waited |= waited
         return longest
 

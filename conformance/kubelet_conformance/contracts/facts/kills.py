@@ -124,7 +124,7 @@ def _reasons(m: Moment) -> list[Reason]:
     spec = container.spec
     if pod.spec is not None and spec is not None:
         graces = Graces(pod.spec.grace_seconds)
-        if pod.manifest is not None and pod.manifest.status is not None and pod.manifest.status.terminal:
+        if pods.terminal_phase_sent(pod):
             found.append(_reason("deleted", "the pod was sent as ended", graces, pod.set_seq))
         found += _reasons_of_a_living_pod(m, pod, container, spec, graces)
     return found

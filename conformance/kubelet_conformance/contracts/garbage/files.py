@@ -4,7 +4,15 @@ from msgspec import field
 
 from kubelet_conformance.contract import Container, Manifest, Moment, Note, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS
-from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
+from kubelet_conformance.contract.definition import (
+    KEPT,
+    Findings,
+    answered,
+    broken,
+    contract,
+    kept_if,
+    observer,
+)
 from kubelet_conformance.contract.patterns import deleted, pod_set
 from kubelet_conformance.contracts.facts.disk import log_path
 from kubelet_conformance.contracts.facts.kills import deletion_grace, forced
@@ -25,10 +33,13 @@ class _Paths(Note):
     seq: int = 0
 
     def take(self, record: Disk) -> None:
-        """A file appeared or was removed."""
+        """A file appeared, or was removed, with all that is below it."""
         if record.op not in {"folder", "written", "removed"} or _LOGS not in record.path:
             return
         self.there[record.path] = record.op != "removed"
+        if record.op == "removed":
+            below = f"{record.path}/"
+            self.there.update({path: False for path in self.there if path.startswith(below)})
 
 
 @observer(on=DISK)
@@ -49,10 +60,7 @@ def logs_go_before_their_container(m: Moment, container: Container) -> Findings:
     there = m.node.note(_Paths).there.get(path)
     if there is None:
         return None
-    folder = container.sandbox.config.log_directory if container.sandbox and container.sandbox.config else ""
-    if not there or m.node.note(_Paths).there.get(folder) is False:
-        return KEPT
-    return broken(f"{container.name} is removed, and its log is left", container.create)
+    return kept_if(not there, f"{container.name} is removed, and its log is left", container.create)
 
 
 def _folder_of(pod: Pod) -> str:

@@ -248,8 +248,7 @@ def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> I
     the phase that a client has set is not the last.
     """
     is_sampled = are_sampled(m)
-    sent = pod.manifest.status if pod.manifest is not None else None
-    if not status.terminal or not pod.born or (sent is not None and sent.terminal):
+    if not status.terminal or not pod.born or pods.terminal_phase_sent(pod):
         return
     for shown in status.lasting_containers:
         container = pod.newest(shown.name)

@@ -17,7 +17,9 @@ from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.bodies import CreateContainerRequest
 
 _HANDOVER = 0.5
-"""The longest time from the runtime's reply that a sandbox is stopped to the last probe (s)."""
+"""The longest time from the runtime's reply that a sandbox is stopped, or from the last status, to the last
+probe (s): one that has begun is repeated up to three times (maxProbeRetries in prober.go).
+"""
 _PROMPTLY = RELIST + 0.5
 """An exit within this time may be read before the kill begins: a sync waits for a relist later than the last
 one.
@@ -78,14 +80,14 @@ def liveness_ends_with_the_deadline(m: Moment) -> Iterator[Finding]:
 
 
 @contract("PROBE-12", on=status(), needs=(CRI, PODS, STATUS), clause="ended")
-def nothing_of_an_ended_pod_is_probed(_: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
+def nothing_of_an_ended_pod_is_probed(m: Moment, pod: Pod, status: PodStatus) -> Iterator[Finding]:
     """When a pod has ended, or its sandbox is stopped for its termination, its probes are executed
     no more.
     """
     if not status.terminal or pod.finished or not pod.born:
         return
     if not any(c.state == "running" for c in pod.every_container()):
-        yield from _is_not_probed(pod)
+        yield from _is_not_probed(pod, since=m.t + _HANDOVER)
 
 
 @nothing_of_an_ended_pod_is_probed.clause("stopped", on=done("StopPodSandbox"))
@@ -98,7 +100,7 @@ def nothing_of_a_stopped_pod_is_probed(m: Moment) -> Iterator[Finding]:
         yield from _is_not_probed(pod, since=m.t + _HANDOVER, unless=runs_another)
 
 
-def _is_not_probed(pod: Pod, since: float = 0, unless: Pattern | None = None) -> Iterator[Finding]:
+def _is_not_probed(pod: Pod, since: float, unless: Pattern | None = None) -> Iterator[Finding]:
     for container in pod.every_container():
         for name, probe in probes.exec_probes(container).items():
             yield answered(

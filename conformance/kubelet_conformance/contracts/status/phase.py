@@ -209,17 +209,17 @@ def init_that_waits_after_success_is_done(m: Moment) -> Findings:
 def terminal_phase_is_final(m: Moment) -> Findings:
     """Once Succeeded or Failed was written for a pod, no other phase is.
 
-    Over a phase that another client has written, the kubelet may write its last status once more. That phase
+    Over a phase that another client has written, the kubelet may write its own once more. That phase
     is held back then, until all is stopped, in statuses whose conditions say that the pod has ended.
     """
-    pod, sent = m.pod, m.pod.manifest.status if m.pod is not None and m.pod.manifest is not None else None
-    finished = pod.finished if pod is not None else ""
-    if not finished and sent is not None and sent.terminal:
-        finished = sent.phase  # Another client has ended it.
+    pod = m.pod
+    finished = (pod.finished or pods.terminal_phase_sent(pod)) if pod is not None else ""
     if pod is None or m.status is None or not finished:
         return None
     if m.status.phase == finished:
         return KEPT
+    if pod.finished and pods.phase_of_another(pod) == finished:
+        return None
     is_held_back = any(one.reason == statuses.UNREADY_AS[finished] for one in m.status.conditions or ())
     if not pod.finished and (is_held_back or statuses.is_written_back(pod, m.status)):
         return None
@@ -261,7 +261,7 @@ def handlers_decide_before_containers(_: Moment, pod: Pod, status: PodStatus) ->
 def deleted_pod_ends_by_its_exit_codes(m: Moment) -> Findings:
     """A deleted pod whose containers have all stopped becomes Succeeded if all ended with 0, else Failed.
 
-    Its restart policy has no part in it. Static pods are exempt.
+    Its restart policy has no part in it. Static pods are exempt, and those that another client has ended.
     """
 
     def being_deleted(now: statuses.Written) -> bool:
@@ -271,6 +271,8 @@ def deleted_pod_ends_by_its_exit_codes(m: Moment) -> Findings:
     now = statuses.written(m)
     if finding is not KEPT or now is None or now.status.phase != "Failed" or not now.counts.all_succeeded:
         return finding
+    if pods.phase_of_another(now.pod):
+        return None
     return broken("phase is Failed, and all containers ended with 0")
 
 

@@ -24,7 +24,7 @@ from kubelet_conformance.trace.format import bodies
 from kubelet_conformance.trace.world.disruption import REFUSALS
 from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
-_NEWS = newly_reported("sandbox", "list")
+_NEWS = newly_reported("sandbox")
 """The runtime reports something new, perhaps a sandbox that was run though the call failed."""
 _HINDERED = event(*sorted(REFUSALS | {"FailedMount", "FailedValidation"}))
 _NO_PORT = event("NodePorts")

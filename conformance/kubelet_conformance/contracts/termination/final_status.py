@@ -6,7 +6,7 @@ from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, happened, status
-from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
+from kubelet_conformance.contracts.facts.pod import API_DELETE, phase_of_another, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
 from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END, UNREADY_AS, is_lost
@@ -72,9 +72,9 @@ def deleted_pod_ends_in_the_phase_of_its_exit_codes(
     _: Moment, pod: Pod, spec: PodSpec, status: PodStatus
 ) -> Findings:
     """A deleted pod becomes Succeeded if all its app containers ended with 0, otherwise Failed, before its
-    object goes; static pods are exempt.
+    object goes; static pods are exempt, and those that another client has ended.
     """
-    if not _is_deleted_for_good(pod) or status.reason:
+    if not _is_deleted_for_good(pod) or status.reason or phase_of_another(pod):
         return None
     ended = {c.name: c.state.terminated for c in status.container_statuses or ()}
     codes = [end.exit_code if end else None for end in (ended.get(c.name) for c in spec.containers)]
