@@ -15,6 +15,7 @@ from kubelet_conformance.contracts.facts.kubelet import api_is_away
 from kubelet_conformance.contracts.facts.probe import has_other_probes
 from kubelet_conformance.contracts.facts.sandbox import GONE, why_replaced
 from kubelet_conformance.contracts.facts.static_pod import is_of_a_former_instance
+from kubelet_conformance.contracts.facts.status import terminal_phase_sent
 from kubelet_conformance.contracts.facts.timing import API_POLL, REACTION
 from kubelet_conformance.contracts.tables.stop import MINIMUM_GRACE, STOPS, Graces, Situation
 from kubelet_conformance.contracts.termination.deadline import time_may_be_over
@@ -124,7 +125,7 @@ def _reasons(m: Moment) -> list[Reason]:
     spec = container.spec
     if pod.spec is not None and spec is not None:
         graces = Graces(pod.spec.grace_seconds)
-        if pods.terminal_phase_sent(pod):
+        if terminal_phase_sent(pod):
             found.append(_reason("deleted", "the pod was sent as ended", graces, pod.set_seq))
         found += _reasons_of_a_living_pod(m, pod, container, spec, graces)
     return found

@@ -12,7 +12,6 @@ from kubelet_conformance.contract import (
     Manifest,
     Moment,
     Node,
-    Note,
     Pattern,
     Pod,
     PodStatus,
@@ -20,7 +19,7 @@ from kubelet_conformance.contract import (
     Sandbox,
     applicability,
 )
-from kubelet_conformance.contract.definition import answered, observer
+from kubelet_conformance.contract.definition import answered
 from kubelet_conformance.contract.patterns import (
     call,
     deleted,
@@ -598,26 +597,3 @@ def starts(pod: NewPod, within: float, text: str) -> Answered:
 
 def _fails(m: Moment) -> bool:
     return m.status is not None and m.status.terminal
-
-
-def terminal_phase_sent(pod: Pod) -> str:
-    """The phase of the object that the kubelet was sent, "" if another client has not ended it."""
-    sent = pod.manifest.status if pod.manifest is not None else None
-    return sent.phase if sent is not None and sent.terminal else ""
-
-
-class _OfAnother(Note):
-    """The terminal phase that another client has written."""
-
-    phase: str = ""
-
-
-@observer(on=pod_set())
-def _take_phase(_: Moment, pod: Pod) -> None:
-    if not pod.finished:
-        pod.note(_OfAnother).phase = terminal_phase_sent(pod) or pod.note(_OfAnother).phase
-
-
-def phase_of_another(pod: Pod) -> str:
-    """The terminal phase that another client has written before the kubelet wrote one, "" for none."""
-    return pod.note(_OfAnother).phase

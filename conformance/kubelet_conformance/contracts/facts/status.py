@@ -9,7 +9,7 @@ import msgspec
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Pod
 from kubelet_conformance.contract.applicability import RESTART_ALL_GATE, ByVersion, is_on
 from kubelet_conformance.contract.definition import observer
-from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_all, status
+from kubelet_conformance.contract.patterns import failed, kubelet, late, listed_all, pod_set, status
 from kubelet_conformance.contracts.facts.timing import POLLED, REACTION
 from kubelet_conformance.contracts.tables.status import PHASES, Counts, count
 from kubelet_conformance.contracts.tables.table import Row
@@ -495,3 +495,26 @@ def _was_down(m: Moment, t: float) -> bool:
     """The kubelet that writes the status was not up at `t`, or has just started."""
     relisted = m.node.relisted_t
     return relisted is None or relisted + REACTION > m.t or (m.node.down_t is not None and m.node.down_t > t)
+
+
+def terminal_phase_sent(pod: Pod) -> str:
+    """The phase of the object that the kubelet was sent, "" if another client has not ended it."""
+    sent = pod.manifest.status if pod.manifest is not None else None
+    return sent.phase if sent is not None and sent.terminal else ""
+
+
+class _OfAnother(Note):
+    """The terminal phase that another client has written."""
+
+    phase: str = ""
+
+
+@observer(on=pod_set())
+def _take_phase(_: Moment, pod: Pod) -> None:
+    if not pod.finished:
+        pod.note(_OfAnother).phase = terminal_phase_sent(pod) or pod.note(_OfAnother).phase
+
+
+def phase_of_another(pod: Pod) -> str:
+    """The terminal phase that another client has written before the kubelet wrote one, "" for none."""
+    return pod.note(_OfAnother).phase

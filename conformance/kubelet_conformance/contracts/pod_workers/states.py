@@ -34,7 +34,7 @@ from kubelet_conformance.contracts.facts.container import REMAKING
 from kubelet_conformance.contracts.facts.kills import reasons, stopped_for_itself
 from kubelet_conformance.contracts.facts.sandbox import FINISHED, is_dead_orphan
 from kubelet_conformance.contracts.facts.static_pod import is_left_to_itself
-from kubelet_conformance.contracts.facts.status import are_sampled
+from kubelet_conformance.contracts.facts.status import are_sampled, terminal_phase_sent
 from kubelet_conformance.contracts.sync_loop.kubelet_restart import LIFE_ENDS
 from kubelet_conformance.trace.format.bodies import ContainerStatusReply, CreateContainerRequest
 from kubelet_conformance.trace.format.records import Call, Reply
@@ -248,7 +248,7 @@ def final_status_has_the_exit_codes(m: Moment, pod: Pod, status: PodStatus) -> I
     the phase that a client has set is not the last.
     """
     is_sampled = are_sampled(m)
-    if not status.terminal or not pod.born or pods.terminal_phase_sent(pod):
+    if not status.terminal or not pod.born or terminal_phase_sent(pod):
         return
     for shown in status.lasting_containers:
         container = pod.newest(shown.name)

@@ -213,12 +213,12 @@ def terminal_phase_is_final(m: Moment) -> Findings:
     is held back then, until all is stopped, in statuses whose conditions say that the pod has ended.
     """
     pod = m.pod
-    finished = (pod.finished or pods.terminal_phase_sent(pod)) if pod is not None else ""
+    finished = (pod.finished or statuses.terminal_phase_sent(pod)) if pod is not None else ""
     if pod is None or m.status is None or not finished:
         return None
     if m.status.phase == finished:
         return KEPT
-    if pod.finished and pods.phase_of_another(pod) == finished:
+    if pod.finished and statuses.phase_of_another(pod) == finished:
         return None
     is_held_back = any(one.reason == statuses.UNREADY_AS[finished] for one in m.status.conditions or ())
     if not pod.finished and (is_held_back or statuses.is_written_back(pod, m.status)):
@@ -271,7 +271,7 @@ def deleted_pod_ends_by_its_exit_codes(m: Moment) -> Findings:
     now = statuses.written(m)
     if finding is not KEPT or now is None or now.status.phase != "Failed" or not now.counts.all_succeeded:
         return finding
-    if pods.phase_of_another(now.pod):
+    if statuses.phase_of_another(now.pod):
         return None
     return broken("phase is Failed, and all containers ended with 0")
 

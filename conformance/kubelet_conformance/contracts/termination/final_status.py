@@ -6,10 +6,16 @@ from kubelet_conformance.contract import Container, Moment, Note, Pod, Sandbox
 from kubelet_conformance.contract.applicability import CRI, PODS, STATUS, STORED_STATUS, since
 from kubelet_conformance.contract.definition import KEPT, Findings, broken, contract, observer
 from kubelet_conformance.contract.patterns import deleted, happened, status
-from kubelet_conformance.contracts.facts.pod import API_DELETE, phase_of_another, pod_of_write
+from kubelet_conformance.contracts.facts.pod import API_DELETE, pod_of_write
 from kubelet_conformance.contracts.facts.sandbox import FINISHED
 from kubelet_conformance.contracts.facts.static_pod import has_no_stored_status, is_without_a_past
-from kubelet_conformance.contracts.facts.status import AGAIN, UNKNOWN_END, UNREADY_AS, is_lost
+from kubelet_conformance.contracts.facts.status import (
+    AGAIN,
+    UNKNOWN_END,
+    UNREADY_AS,
+    is_lost,
+    phase_of_another,
+)
 from kubelet_conformance.trace.format.manifests import ContainerStatus, PodSpec, PodStatus
 from kubelet_conformance.trace.format.records import ApiWrite
 from kubelet_conformance.trace.world.kubelet_view import informed_by, kubelet_view
