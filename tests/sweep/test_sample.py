@@ -1,9 +1,12 @@
 """A thousand plays of the sweep of all scenarios, on the reference: nothing breaks."""
 
+from pathlib import Path
+
 import pytest
 
 from kubelet_conformance.campaigns.sweep.campaign import Sweep
 from kubelet_conformance.campaigns.sweep.plan import FaultPattern, Plan
+from kubelet_conformance.contract.checking import Check
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
@@ -21,10 +24,11 @@ ONCE_BROKEN = (
 
 
 @pytest.mark.slow
-def test_sample_breaks_nothing_new() -> None:
+def test_sample_breaks_nothing_new(tmp_path: Path) -> None:
     """Each play of the sample applies its fault, and breaks nothing."""
     scenarios = every_scenario()
-    sweep = Sweep(Choice(), tuple(every_contract().values()), scenarios, Plan(sample=PLAYS))
+    contracts = tuple(every_contract().values())
+    sweep = Sweep(Choice(), contracts, scenarios, Plan(sample=PLAYS), Check(contracts), tmp_path)
     sweep.prepare(lambda _: None)
     sweep.run(lambda _: None)
     broken = {f"{each.scenario} {each.blow} {one.what}" for each in sweep.found for one in each.breaks}
@@ -35,11 +39,12 @@ def test_sample_breaks_nothing_new() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "fault"), ONCE_BROKEN)
-def test_what_broke_once_is_kept(scenario: str, fault: str) -> None:
+def test_what_broke_once_is_kept(scenario: str, fault: str, tmp_path: Path) -> None:
     """A play that broke a judge before breaks nothing."""
     scenarios = {scenario: every_scenario()[scenario]}
     plan = Plan((FaultPattern.parse(fault),))
-    sweep = Sweep(Choice(), tuple(every_contract().values()), scenarios, plan)
+    contracts = tuple(every_contract().values())
+    sweep = Sweep(Choice(), contracts, scenarios, plan, Check(contracts), tmp_path)
     sweep.prepare(lambda _: None)
     sweep.run(lambda _: None)
 

@@ -12,6 +12,8 @@ from kubelet_conformance.campaigns.sweep.play import SCENARIO, SETTLES, Undistur
 from kubelet_conformance.campaigns.sweep.points import Point, Role
 from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.node import Node, pod, witness
+from kubelet_conformance.run_record.model import Kind
+from kubelet_conformance.run_record.reader import opened
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 
@@ -137,26 +139,42 @@ def test_command_plays_and_counts(capsys: pytest.CaptureFixture[str], tmp_path: 
     counted = in_process(capsys, "run", "--sweep", "--scenario", SCENARIO_NAME, "--count")
     options = ("--scenario", SCENARIO_NAME, "--fault", "StopPodSandbox* lost", "--record", str(tmp_path))
     ended = in_process(capsys, "run", "--sweep", *options)
-    report = json.loads((tmp_path / "sweep.json").read_text("utf-8"))
 
     assert " plays at " in counted.out
     assert ended.code == 0, ended.out
-    assert ended.out.startswith("OK: ")
-    assert (report["plays"], report["broken"]) == (report["played"], [])
+    assert ended.out.splitlines()[-1].startswith("OK: ")
+    with opened(str(tmp_path)) as record:
+        assert (record.run.kind, record.run.scenarios) == (Kind.SWEEP, ())
+        assert record.run.plays > 0
 
 
 @pytest.mark.slow
-def test_a_break_is_told_with_its_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """A break names scenario, call, fault, what was expected and what happened, and how to see it again."""
+def test_shards_of_a_sweep_are_joined_and_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A break is named with its fault, what was expected, and its command, in every form of the report."""
+    monkeypatch.chdir(tmp_path)
     name, fault = "restart.crashed_container_is_run_again_alone", "ContainerStatus#2 refused"
-    given = ("--scenario", name, "--fault", fault, "--kubelet", f"bug:{BUG}")
-    ended = in_process(capsys, "run", "--sweep", *given)
+    faults = ("--fault", fault, "--fault", "CreateContainer#1 refused")
+    given = ("--scenario", name, *faults, "--kubelet", f"bug:{BUG}")
+    for part in (1, 2):
+        record = f"part-{part}.tar.gz"
+        in_process(capsys, "run", "--sweep", *given, "--shard", f"{part}/2", "--record", record)
+    merged = in_process(capsys, "merge", "part-1.tar.gz", "part-2.tar.gz", "--output", "whole")
+    ended = in_process(capsys, "report", "whole")
+    reports = {
+        form: in_process(capsys, "report", "whole", "--format", form)
+        for form in ("markdown", "html", "junit", "json", "badge")
+    }
 
+    assert merged.code == 0, merged.err
     assert ended.code == 1
-    assert f"BROKEN  {name}, {fault}: {SETTLES}" in ended.out
-    assert "    expected: " in ended.out
-    assert "    happened: " in ended.out
+    assert f"{name} {fault}" in ended.out
+    assert "expected: what is desired runs or has ended" in ended.out
     assert f"--kubelet=bug:{BUG} --scenario={name} '--fault={fault}'" in ended.out
+    assert {each.code for each in reports.values()} == {1}
+    assert all(fault in reports[form].out for form in ("markdown", "html", "junit", "json"))
+    assert json.loads(reports["json"].out)["plays"] == 2
 
 
 @pytest.mark.parametrize(
@@ -167,7 +185,6 @@ def test_a_break_is_told_with_its_command(capsys: pytest.CaptureFixture[str]) ->
         (["--scenario", "no.such"], "there is no scenario no.such"),
         (["--shard", "3/2"], "is no part of a run"),
         (["--kubelet", "reference-process"], "a sweep is played on virtual time"),
-        (["--format", "junit"], "--sweep reports in the terminal or as json"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], given: list[str], said: str) -> None:

@@ -1,156 +1,158 @@
 """`run --sweep`: play scenarios again and again, with one fault at one call each time, and judge them."""
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
 from kubelet_conformance.campaigns.sweep.campaign import Sweep
 from kubelet_conformance.campaigns.sweep.plan import FaultPattern, Plan
-from kubelet_conformance.campaigns.sweep.play import Function, Swept
-from kubelet_conformance.contract.applicability import USUAL_VERSION, is_required
-from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.campaigns.sweep.play import Function, Swept, Undisturbed
+from kubelet_conformance.cli.selection import known_deviations
+from kubelet_conformance.contract.applicability import USUAL_VERSION
+from kubelet_conformance.contract.checking import Check, Judged, Trace
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.plugin.options import Options
 from kubelet_conformance.reports.output import complain, deliver
 from kubelet_conformance.reports.progress import Steps
-from kubelet_conformance.reports.safe import counted, safe
+from kubelet_conformance.reports.safe import counted
 from kubelet_conformance.run_record.conclusion import Exit, gravest
-from kubelet_conformance.run_record.files import as_json
+from kubelet_conformance.run_record.model import Kind, Target
+from kubelet_conformance.run_record.played_run import Played, PlayedRun
+from kubelet_conformance.run_record.results import Scoring
+from kubelet_conformance.run_record.writer import RecordWriter
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.choice import Choice
 
-SCHEMA = 1
-_TEXT_CHARS_MAX = 1500
-_CONCLUSIONS = {Exit.OK: "OK", Exit.FAILED: "FAILED", Exit.INTERRUPTED: "INCOMPLETE, interrupted"}
-
 
 @dataclass(frozen=True, slots=True)
-class _Report:
-    """What a sweep came to."""
+class _Commands:
+    """The commands of a sweep."""
 
-    sweep: Sweep
     options: Options
-    interrupted: bool = False
+    plan: Plan
 
-    def counts(self, what: str) -> bool:
-        """Whether it makes the run fail that this was broken."""
-        contract = every_contract().get(what)
-        levels = {"MUST", "SHOULD"} if self.options.strict else {"MUST"}
-        version = self.options.choice.kubernetes or USUAL_VERSION
-        return contract is None or (contract.level in levels and is_required(what, version))
-
-    def conclusion(self) -> Exit:
-        """How the run ends."""
-        broken = any(self.counts(one.what) for swept in self.sweep.found for one in swept.breaks)
-        return gravest(
-            Exit.INTERRUPTED if self.interrupted else Exit.OK,
-            Exit.FAILED if broken or self.sweep.failed else Exit.OK,
-            Exit.OK if self.sweep.played or self.interrupted else Exit.INCONCLUSIVE,
-        )
-
-    def command(self, *more: str) -> str:
-        """The command of this sweep, with these options besides."""
-        choice, usual = self.options.choice, Choice()
+    def command(self, *more: str) -> tuple[str, ...]:
+        """The command of the whole sweep, word by word; with these options instead of those that choose."""
+        choice, usual, plan = self.options.choice, Choice(), self.plan
         chosen = [
             f"--{name}={getattr(choice, name)}"
             for name in ("kubelet", "runtime", "kubernetes", "seed")
             if getattr(choice, name) != getattr(usual, name)
         ]
-        return shlex.join(["kubelet-conformance", "run", "--sweep", *self.options.ids, *chosen, *more])
-
-    def again(self, swept: Swept) -> str:
-        """The command that plays exactly that again."""
-        return self.command(f"--scenario={swept.scenario}", f"--fault={swept.blow}")
-
-    def lines(self) -> Iterator[str]:
-        """The report to read."""
-        sweep = self.sweep
-        for base in sweep.failed:
-            yield f"{safe(base.scenario)} fails without a fault: {safe(base.failed.partition(chr(10))[0])}"
-        for swept in sweep.found:
-            for one in swept.breaks:
-                word = "BROKEN" if self.counts(one.what) else "reported"
-                yield f"{word}  {safe(swept.scenario)}, {safe(swept.blow)}: {one.what}"
-                yield f"    expected: {safe(one.expected, _TEXT_CHARS_MAX)}"
-                yield f"    happened: {safe(one.happened, _TEXT_CHARS_MAX)}"
-            yield f"    again: {self.again(swept)}"
-        if self.interrupted:
-            yield f"interrupted; to go on: {self._rest()}"
-        said = f"{counted(sweep.played, 'play')} with a fault, {counted(sweep.records, 'record')}"
-        broken = f"{len(sweep.found)} broken"
-        yield f"{_CONCLUSIONS.get(self.conclusion(), 'INCONCLUSIVE')}: {said}, {broken}"
-
-    def _rest(self) -> str:
-        plan = self.sweep.plan
         given = [f"--scenario={name}" for name in self.options.scenarios]
+        given += [f"--fault={each}" for each in plan.faults]
         given += [f"--sample={plan.sample}"] if plan.sample is not None else []
         given += [f"--shard={plan.shard}/{plan.shards}"] if plan.shards > 1 else []
-        return self.command(*given, f"--resume={plan.skipped + self.sweep.played}")
+        given += [f"--resume={plan.skipped}"] if plan.skipped else []
+        return ("kubelet-conformance", "run", "--sweep", *self.options.ids, *chosen, *(more or given))
 
-    def report(self) -> dict[str, Any]:
-        """The report for programs."""
-        return {
-            "schema": SCHEMA,
-            "plays": len(self.sweep.every),
-            "played": self.sweep.played,
-            "records": self.sweep.records,
-            "failed": {base.scenario: base.failed for base in self.sweep.failed},
-            "broken": [
-                {
-                    "scenario": swept.scenario,
-                    "fault": swept.blow,
-                    "breaks": [
-                        {"what": one.what, "expected": one.expected, "happened": one.happened}
-                        for one in swept.breaks
-                    ],
-                    "again": self.again(swept),
-                }
-                for swept in self.sweep.found
-            ],
-            "incomplete": self.interrupted,
-            "exit_code": int(self.conclusion()),
-        }
+    def again(self, contract: str, played: Iterable[Played]) -> str:
+        """The command that plays exactly that again."""
+        del contract
+        names = [each.scenario.partition(" ") for each in played]
+        return self.play(names[0][0], names[0][2]) if names else ""
+
+    def play(self, scenario: str, blow: str) -> str:
+        """The command that plays a scenario with that fault."""
+        return shlex.join(self.command(f"--scenario={scenario}", f"--fault={blow}"))
+
+    def rest(self, played: int) -> str:
+        """The command that goes on after so many plays."""
+        return shlex.join(
+            replace(self, plan=replace(self.plan, skipped=self.plan.skipped + played)).command()
+        )
 
 
 def play_sweep(given: dict[str, Any]) -> int:
     """Play what these options of `run` ask for, deliver the report, and say how it ended."""
-    form: str = given["format"]
-    if form not in {"terminal", "json"} or given["report"]:
-        raise click.UsageError("--sweep reports in the terminal or as json; leave out --format and --report")
-    options, output = _options(given), given["output"]
-    sweep = Sweep(options.choice, options.contracts(), _chosen(options), _plan(given))
+    options = _options(given)
+    commands = _Commands(options, _plan(given))
+    # Before a folder is made for the record.
+    scenarios = _chosen(options)
+    try:
+        with closing(RecordWriter(None if given["count"] else options.record)) as writer:
+            contracts = options.contracts()
+            check = Check(contracts, known_deviations(options.baseline))
+            check.is_partial = True
+            sweep = Sweep(options.choice, contracts, scenarios, commands.plan, check, writer.traces)
+            _prepare(sweep)
+            if given["count"]:
+                deliver(f"{_amount(sweep)}\n", options.delivery.output)
+                return Exit.OK
+            writer.begin(_played(sweep, commands).result())
+            interrupted = _is_interrupted(sweep)
+            if interrupted:
+                complain(f"to go on: {commands.rest(sweep.played)}", note=True)
+            record = writer.finish(replace(_played(sweep, commands), interrupted=interrupted).result())
+            if writer.problem:
+                complain(writer.problem)
+            return gravest(options.delivery.deliver(record), Exit(record.run.exit_code))
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
+
+
+def _played(sweep: Sweep, commands: _Commands) -> PlayedRun:
+    """What was played by now."""
+    options, choice = commands.options, commands.options.choice
+    return PlayedRun(
+        sweep.check,
+        (*map(_failed, sweep.failed), *(_found(each, commands) for each in sweep.found)),
+        Target(
+            kubelet=choice.kubelet,
+            runtime=choice.runtime,
+            kubernetes=choice.kubernetes or USUAL_VERSION,
+            seed=choice.seed,
+        ),
+        commands,
+        Kind.SWEEP,
+        Scoring(options.strict, options.require_exercised),
+        chosen=options.scenarios,
+        shard=options.part,
+        plays=sweep.played,
+    )
+
+
+def _failed(base: Undisturbed) -> Played:
+    """A scenario that fails without a fault, so that there is none to be played."""
+    nothing = Judged(Trace("", None, None, None, base.scenario, 0), {}, ())
+    return Played(base.scenario, nothing, unmet=f"fails without a fault: {base.failed}")
+
+
+def _found(swept: Swept, commands: _Commands) -> Played:
+    """A play in which something broke: contracts, or what else must hold."""
+    judged = swept.judged or Judged(Trace("", None, None, None, swept.name, 0), {}, ())
+    lines = [f"{each.happened}\nexpected: {each.expected}" for each in swept.unmet]
+    text = "\n".join([*lines, f"again: {commands.play(swept.scenario, swept.blow)}"] if lines else [])
+    is_judged = swept.judged is not None
+    return Played(swept.name, judged, text if is_judged else "", "" if is_judged else text)
+
+
+def _prepare(sweep: Sweep) -> None:
+    """Play each scenario as it is."""
     progress = Steps(len(sweep.plan.scenarios(sweep.scenarios)), "scenarios played as they are")
     try:
         sweep.prepare(progress.begin)
-        progress.clear()
-        if given["count"]:
-            deliver(f"{_amount(sweep)}\n", output)
-            return Exit.OK
-        progress = Steps(len(sweep.plays), "plays")
-        progress.announce(_amount(sweep))
-        report = _Report(sweep, options, interrupted=_is_interrupted(partial(sweep.run, progress.begin)))
     finally:
         progress.clear()
-    if options.record is not None:
-        _keep(report, Path(options.record))
-    text = as_json(report.report()) if form == "json" else "".join(f"{one}\n" for one in report.lines())
-    deliver(text, output)
-    return report.conclusion()
 
 
-def _is_interrupted(run: Callable[[], None]) -> bool:
-    """Run it; whether Ctrl-C ended it."""
+def _is_interrupted(sweep: Sweep) -> bool:
+    """Play all; whether Ctrl-C ended it."""
+    progress = Steps(len(sweep.plays), "plays")
+    progress.announce(_amount(sweep))
     try:
-        run()
+        sweep.run(progress.begin)
     except KeyboardInterrupt:
+        progress.clear()
         complain("interrupted")
         return True
+    finally:
+        progress.clear()
     return False
 
 
@@ -162,19 +164,6 @@ def _amount(sweep: Sweep) -> str:
     there = f"{counted(every, 'play')} at {counted(points, 'call')} of {counted(scenarios, 'scenario')}"
     chosen = "" if plays == every else f"; {plays} of them are to be played"
     return f"{there}{chosen}, about {max(1, round(sweep.seconds(plays)))} s"
-
-
-def _keep(report: _Report, record: Path) -> None:
-    """Write the traces of what broke, and the report; raises ClickException."""
-    try:
-        traces = record / "traces"
-        traces.mkdir(parents=True, exist_ok=True)
-        for swept in report.sweep.found:
-            name = f"{swept.scenario} {swept.blow}".replace("/", "-").replace(" ", "_")
-            (traces / f"{name}.jsonl").write_bytes(swept.trace)
-        (record / "sweep.json").write_text(as_json(report.report()))
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: cannot be written: {error.strerror}") from None
 
 
 def _options(given: dict[str, Any]) -> Options:

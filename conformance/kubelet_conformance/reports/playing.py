@@ -1,7 +1,7 @@
 """How much was played, and the command that shows a break once more."""
 
 from kubelet_conformance.reports.safe import counted, in_shell
-from kubelet_conformance.run_record.model import Proof, Run, TraceResult
+from kubelet_conformance.run_record.model import Kind, Proof, Run, TraceResult
 from kubelet_conformance.run_record.record import Record
 
 
@@ -9,6 +9,8 @@ def amount(run: Run) -> str:
     """How much was played, in words."""
     if run.histories is not None:
         return counted(run.histories.played, "history", "histories")
+    if run.kind is Kind.SWEEP:
+        return f"{counted(run.plays, 'scenario')} with a fault"
     return counted(len(run.scenarios), "scenario")
 
 

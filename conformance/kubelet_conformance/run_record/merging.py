@@ -44,6 +44,7 @@ def joined_runs(runs: Sequence[Run]) -> Run:
         not_applicable=tuple(left_out.values()),
         not_played=_not_played(runs, played, contracts),
         histories=_histories(runs),
+        plays=sum(run.plays for run in runs),
         unreadable=tuple(each for run in runs for each in run.unreadable),
         baseline=_baseline(runs),
         waits=tuple(each for run in runs for each in run.waits if each.contract not in explained),

@@ -20,6 +20,7 @@ class Kind(StrEnum):
 
     RUN = "run"
     HISTORIES = "histories"
+    SWEEP = "sweep"
     RUNTIME = "runtime"
     CHECK = "check"
 
@@ -297,6 +298,7 @@ class Run(Struct, frozen=True, kw_only=True):
         waits: waits that timed out, and that no broken contract explains.
         not_applicable: the scenarios that the target cannot be put through.
         not_played: what an option kept from being played.
+        plays: how many plays with a fault a sweep has made; its scenarios are those in which something broke.
     """
 
     schema: int = SCHEMA
@@ -319,6 +321,7 @@ class Run(Struct, frozen=True, kw_only=True):
     not_applicable: tuple[LeftOut, ...] = ()
     not_played: NotPlayed | None = None
     histories: Histories | None = None
+    plays: int = 0
     unreadable: tuple[Unreadable, ...] = ()
     baseline: BaselineResult | None = None
     waits: tuple[TimedOut, ...] = ()

@@ -98,7 +98,7 @@ class PlayedRun:
     One that was `interrupted` has what was over by then. `chosen` are the scenarios that were asked for;
     `shard` is the part that it is of a run in several; `not_played` is what an option kept from being
     played; `found` are the histories that broke something, of so many `histories`, and `repeated` were drawn
-    again and not played again.
+    again and not played again; `plays` is how many plays with a fault a sweep has made.
     """
 
     check: Check
@@ -115,6 +115,7 @@ class PlayedRun:
     histories: int = 0
     repeated: int = 0
     found: tuple[HistoryFound, ...] = ()
+    plays: int = 0
 
     def result(self) -> Run:
         """The whole run as its record keeps it."""
@@ -138,6 +139,7 @@ class PlayedRun:
                 scenarios=tuple(scenario_result(played, self.check) for played in self.scenarios),
                 not_applicable=self.left_out,
                 not_played=self.not_played,
+                plays=self.plays,
                 histories=self._histories() if self.kind is Kind.HISTORIES else None,
             )
         )

@@ -4,11 +4,21 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from kubelet_conformance.campaigns.sweep.kinds import Blow
 from kubelet_conformance.campaigns.sweep.plan import Plan
-from kubelet_conformance.campaigns.sweep.play import Function, Swept, Undisturbed, play, undisturbed
+from kubelet_conformance.campaigns.sweep.play import (
+    Function,
+    Swept,
+    Undisturbed,
+    play,
+    play_name,
+    trace_name,
+    undisturbed,
+)
+from kubelet_conformance.contract.checking import Check, Trace
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.plugin.worker_pool import Ahead
 from kubelet_conformance.targets.choice import Choice
@@ -34,7 +44,10 @@ class Sweep:
         contracts: what every play is judged by.
         scenarios: the scenarios, by name.
         plan: which of the plays.
+        check: takes the verdicts.
+        traces: the folder for the traces of plays in which something broke.
         every: all plays there are, whichever are played.
+        failed: the scenarios that fail without a fault.
         found: the plays in which something broke.
         played: how many were played.
     """
@@ -43,11 +56,13 @@ class Sweep:
     contracts: Sequence[Contract]
     scenarios: Mapping[str, Function]
     plan: Plan
+    check: Check
+    traces: Path
     every: list[tuple[Undisturbed, Blow]] = field(default_factory=list[tuple[Undisturbed, Blow]])
     failed: list[Undisturbed] = field(default_factory=list[Undisturbed])
     found: list[Swept] = field(default_factory=list[Swept])
     played: int = 0
-    records: int = 0
+    _records: int = 0
 
     def prepare(self, begin: Callable[[str], None]) -> None:
         """Play each scenario as it is, which shows at which calls faults may come."""
@@ -75,19 +90,38 @@ class Sweep:
         return plays / _PLAYS_A_SECOND / processors()
 
     def run(self, begin: Callable[[str], None]) -> None:
-        """Play what the plan says."""
+        """Play what the plan says; raises OSError if a trace cannot be kept."""
+        try:
+            self._run(begin)
+        finally:
+            # What broke nothing leaves no trace, and counts all the same.
+            total = Trace(f"{self.played - len(self.found)} plays", None, None, None, None, self._records)
+            self.check.traces.append(total)
+
+    def _run(self, begin: Callable[[str], None]) -> None:
         stage, version = open_stage(self.choice), self.choice.kubernetes
         work = {
-            f"{base.scenario} {blow}": partial(
-                play, self.scenarios[base.scenario], base, blow, stage, self.contracts, version
+            play_name(base.scenario, blow): partial(
+                play,
+                self.scenarios[base.scenario],
+                base,
+                blow,
+                stage,
+                self.contracts,
+                version,
+                self.traces,
             )
             for base, blow in self.plays
         }
         for swept in _results(work, begin):
             self.played += 1
-            self.records += swept.records
+            if swept.judged is not None:
+                self.check.add(swept.judged)
             if swept.breaks:
                 self.found.append(swept)
+                (self.traces / trace_name(swept.name)).write_bytes(swept.trace)
+            elif swept.judged is not None:
+                self._records += self.check.traces.pop().records
 
 
 def _results(work: Mapping[str, Callable[[], T]], begin: Callable[[str], None]) -> Iterator[T]:

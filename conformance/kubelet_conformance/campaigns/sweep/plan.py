@@ -35,6 +35,11 @@ class FaultPattern:
             )
         return cls(kind, call or "*", int(number) if number else None)
 
+    def __str__(self) -> str:
+        call = "" if self.call == "*" else self.call
+        where = call if self.number is None else f"{self.call}#{self.number}"
+        return f"{where} {self.kind}".lstrip()
+
     def fits(self, blow: Blow) -> bool:
         """Whether that fault is meant."""
         point = blow.point

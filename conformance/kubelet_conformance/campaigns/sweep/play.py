@@ -4,18 +4,20 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from kubelet_conformance.campaigns.sweep.injection import Injection
 from kubelet_conformance.campaigns.sweep.kinds import Blow
 from kubelet_conformance.campaigns.sweep.points import Point, points_of
 from kubelet_conformance.campaigns.sweep.settling import not_settled
-from kubelet_conformance.contract.checking import judge_file
+from kubelet_conformance.contract.checking import Judged, judge_file
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Outcome, Verdict
 from kubelet_conformance.node import Node, Scenario, scenario_of
 from kubelet_conformance.plugin.play import classify_failure
+from kubelet_conformance.run_record.record import TRACE
 from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 from kubelet_conformance.trace.format.recorder import RecordedCall, Seen
@@ -25,6 +27,7 @@ _WAIT_SECONDS = 600.0
 """What a fault and the longest back-off after it may add to a wait."""
 _REPEATS_MAX = 100_000
 """A call that is made so often in one play is made for ever: hours of a scenario have some ten thousand."""
+_HERE = Path()
 SETTLES, SCENARIO, ENDS, JUDGED = "settling", "scenario", "kubelet", "judging"
 """What may break beside contracts, by what is broken."""
 
@@ -60,7 +63,7 @@ class Swept:
         blow: the fault.
         breaks: what broke.
         trace: what was recorded, if something broke.
-        records: how many records that were.
+        judged: what the contracts say of it; None where it cannot be judged.
         applied: the call came at which the fault was meant.
     """
 
@@ -68,8 +71,28 @@ class Swept:
     blow: str
     breaks: list[SweepBreak] = field(default_factory=list[SweepBreak])
     trace: bytes = b""
-    records: int = 0
+    judged: Judged | None = None
     applied: bool = False
+
+    @property
+    def name(self) -> str:
+        """What this play is called in a record."""
+        return play_name(self.scenario, self.blow)
+
+    @property
+    def unmet(self) -> list[SweepBreak]:
+        """What it broke beside contracts."""
+        return [each for each in self.breaks if each.what in {SETTLES, SCENARIO, ENDS, JUDGED}]
+
+
+def play_name(scenario: str, blow: object) -> str:
+    """What a play of a scenario with a fault is called."""
+    return f"{scenario} {blow}"
+
+
+def trace_name(play: str) -> str:
+    """The file of its trace."""
+    return f"{play.replace('/', '-').replace(' ', '_')}{TRACE}"
 
 
 class _EndlessError(RuntimeError):
@@ -105,8 +128,9 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a fault, a stage and judges
     stage: Stage,
     contracts: Sequence[Contract],
     version: str = "",
+    traces: Path = _HERE,
 ) -> Swept:
-    """Play a scenario with that fault, and judge its trace."""
+    """Play a scenario with that fault, and judge its trace, which is to lie in the folder `traces`."""
     declared = scenario_of(function)
     played_as = version or declared.nearest()
     swept = Swept(base.scenario, str(blow))
@@ -115,12 +139,12 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a fault, a stage and judges
         await _until_it_repeats(_disturbed(function, target, base, blow, swept, played_as), target)
 
     try:
-        swept.trace = _on_stage(on, base.scenario, stage, declared, played_as)
+        swept.trace = _on_stage(on, swept.name, stage, declared, played_as)
     except ScenarioError as error:
         swept.trace = error.trace
         expected = "the play comes to its end, and the kubelet does not end by itself"
         swept.breaks.append(SweepBreak(ENDS, expected, str(error.__cause__)))
-    swept.breaks += _judged(swept, contracts)
+    swept.breaks += _judged(swept, contracts, traces)
     if not swept.breaks:
         swept.trace = b""
     return swept
@@ -182,13 +206,15 @@ async def _until_it_repeats(work: Awaitable[None], target: Target) -> None:
     task.result()
 
 
-def _judged(swept: Swept, contracts: Sequence[Contract]) -> Iterator[SweepBreak]:
+def _judged(swept: Swept, contracts: Sequence[Contract], traces: Path) -> Iterator[SweepBreak]:
+    file = str(traces / trace_name(swept.name))
     try:
-        judged = judge_file(swept.scenario, contracts, content=swept.trace, patient=True)
+        judged = judge_file(file, contracts, content=swept.trace, patient=True)
     except Exception as error:  # noqa: BLE001 - the others are played and judged all the same
         yield SweepBreak(JUDGED, "the trace can be judged", repr(error))
         return
-    swept.records = judged.trace.records
+    # What a scenario waits for need not come after a fault.
+    swept.judged = replace(judged, waits=())
     by_id = {contract.id: contract for contract in contracts}
     for contract, outcome in judged.outcomes.items():
         if outcome.verdict in {Verdict.BROKEN, Verdict.ERROR}:
