@@ -265,6 +265,12 @@ EXPECTATIONS: dict[str, tuple[str, Callable[[Seen], bool]]] = {
     ),
     "MUT-CRI-34": ("runtime.records_are_what_was_asked_for", leaves_alone_what_it_cannot_read),
     "MUT-CRI-35": ("sandbox.handler_that_the_runtime_lacks", runs_each_container_once),
+    "MUT-CRI-16-B": ("runtime.the_dead_are_kept_with_their_ends", restarts_nothing),
+    "MUT-CRI-30-B": ("pleg_evented.events_drive_the_workers", runs_each_container_once),
+    "MUT-CRI-43": (
+        "runtime.stopping_stops",
+        lambda seen: runs_each_container_once(seen) and not seen.has_deletion,
+    ),
     "CTRD-11312": ("pleg_evented.events_drive_the_workers", lives_and_goes),
     "K8S-83050": ("creation_times_order_attempts", runs_each_container_once),
 }

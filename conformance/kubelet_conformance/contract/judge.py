@@ -231,7 +231,8 @@ class Judge:
         place = clause.name, scenario
         if len(outcome.evidence) < EVIDENCE_MAX or place not in outcome.broken_clauses:
             seq = tuple(sorted(set(seqs)))
-            evidence = Evidence(self.trace, scenario, clause.name, seq, text[:TEXT_CHARS_MAX])
+            about = f"{pod.namespace}/{pod.name}" if pod is not None else ""
+            evidence = Evidence(self.trace, scenario, clause.name, seq, text[:TEXT_CHARS_MAX], pod=about)
             outcome.evidence.append(evidence)
             if self.on_break is not None:
                 self.on_break(clause.contract, evidence)

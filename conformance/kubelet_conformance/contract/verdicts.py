@@ -43,6 +43,8 @@ class Evidence:
     """The baseline's reason, where a baseline knows this break."""
     log: tuple[str, ...] = ()
     """What the kubelet wrote in its log at that moment, where there is a log."""
+    pod: str = ""
+    """The pod that it is about, as NAMESPACE/NAME; empty where it is about the node as a whole."""
 
 
 @dataclass(slots=True)

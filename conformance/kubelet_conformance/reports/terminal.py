@@ -173,6 +173,8 @@ class TerminalReport:
             line.append("  (fails only with --strict)" if result.level == "SHOULD" else "  (never fails)")
         if verdict is Verdict.BROKEN and not result.scored:
             line.append("  (newer than the requirements of this release: does not fail)")
+        if result.follows_from:
+            line.append(f"  (may follow from {', '.join(result.follows_from)})")
         self._line(line)
 
     def _rule(self, result: ContractResult, *, is_named: bool = False) -> None:

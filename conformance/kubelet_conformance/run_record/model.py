@@ -9,6 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from kubelet_conformance.contract.applicability import parse_version
+from kubelet_conformance.contract.catalogue import rows
 from kubelet_conformance.contract.verdicts import Verdict
 
 SCHEMA = 3
@@ -81,6 +82,7 @@ class Proof(Struct, frozen=True, kw_only=True):
 
     Attributes:
         seq: the records that prove it.
+        pod: the pod that it is about, as NAMESPACE/NAME; empty where it is about the node as a whole.
         deviation: the baseline's reason, where a baseline knows this break.
         log: what the kubelet wrote in its log at that moment.
         again: the command that plays it again; empty where only traces were judged.
@@ -91,6 +93,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     text: str
     clause: str = "main"
     scenario: str | None = None
+    pod: str = ""
     deviation: str | None = None
     log: tuple[str, ...] = ()
     again: str = ""
@@ -104,6 +107,8 @@ class ContractResult(Struct, frozen=True, kw_only=True):
         breaks: how often it was broken; `evidence` is bounded.
         inconclusive: how often it seemed broken, and a stall of the machine may be why.
         scored: false where it is broken, but newer than the requirements of the releases that break it.
+        follows_from: where each of its breaks may follow from what the runtime did wrong before: what that
+            breaks.
         clauses: the names of its clauses.
         sentences: what a clause demands, by its name, where that is not the whole rule.
         reasons: why it is not applicable somewhere, or what failed in judging it.
@@ -118,6 +123,7 @@ class ContractResult(Struct, frozen=True, kw_only=True):
     breaks: int = 0
     inconclusive: int = 0
     scored: bool = True
+    follows_from: tuple[str, ...] = ()
     evidence: tuple[Proof, ...] = ()
     rule: str = ""
     source: str = ""
@@ -129,6 +135,11 @@ class ContractResult(Struct, frozen=True, kw_only=True):
     def sentence(self, clause: str) -> str:
         """What this clause demands."""
         return self.sentences.get(clause, self.rule)
+
+    @property
+    def binds_runtime(self) -> bool:
+        """Whether it is the runtime that it binds, by the catalogue."""
+        return self.id in rows() and rows()[self.id].addressee == "runtime"
 
     def fails(self, *, strict: bool, require_exercised: bool) -> bool:
         """Whether its verdict makes the run fail."""

@@ -1,6 +1,7 @@
 """The results of a check as a record keeps them."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
@@ -77,8 +78,47 @@ def run_of(  # noqa: PLR0913, PLR0917 - the parts that every run has
 
 
 def finished(run: Run) -> Run:
-    """The run with what it ends with."""
+    """The run with what may follow from its runtime, and with what it ends with."""
+    run = msgspec.structs.replace(run, contracts=with_consequences(run.contracts))
     return msgspec.structs.replace(run, exit_code=int(concluded(run)))
+
+
+def with_consequences(contracts: Sequence[ContractResult]) -> tuple[ContractResult, ...]:
+    """The contracts, each that may be broken for what the runtime did wrong with what that breaks.
+
+    A break follows from one of the runtime that has begun before it in the same trace, about the same pod or
+    the node as a whole. A contract of which one break has no such reason stands for itself. Deviations of the
+    runtime that the baseline knows have consequences too.
+    """
+    wrong: dict[str, list[tuple[str, Proof]]] = {}
+    for each in contracts:
+        for proof in each.evidence if each.binds_runtime else ():
+            wrong.setdefault(proof.trace, []).append((each.id, proof))
+    return tuple(msgspec.structs.replace(each, follows_from=_causes(each, wrong)) for each in contracts)
+
+
+def _causes(result: ContractResult, wrong: Mapping[str, list[tuple[str, Proof]]]) -> tuple[str, ...]:
+    """Few contracts of the runtime that may be why each break came about; empty if one has no such reason."""
+    if result.verdict is not Verdict.BROKEN or result.binds_runtime:
+        return ()
+    open_breaks = [
+        {name for name, proof in wrong.get(each.trace, ()) if _may_follow(each, proof)}
+        for each in result.evidence
+        if not each.deviation
+    ]
+    found: list[str] = []
+    while open_breaks and all(open_breaks):
+        counts = Counter(name for names in open_breaks for name in names)
+        most = max(counts.values())
+        found.append(min(name for name, count in counts.items() if count == most))
+        open_breaks = [names for names in open_breaks if found[-1] not in names]
+    return () if open_breaks else tuple(found)
+
+
+def _may_follow(proof: Proof, of_runtime: Proof) -> bool:
+    """Whether what the runtime did wrong had begun when this went wrong, and is about the same."""
+    is_before = min(of_runtime.seq, default=0) <= max(proof.seq, default=0)
+    return is_before and (proof.pod == of_runtime.pod or not (proof.pod and of_runtime.pod))
 
 
 def contract_result(result: Result, again: Again = _never_again) -> ContractResult:
@@ -116,6 +156,7 @@ def proof_of(evidence: Evidence, again: str = "") -> Proof:
         text=evidence.text,
         clause=evidence.clause or MAIN_CLAUSE,
         scenario=evidence.scenario,
+        pod=evidence.pod,
         deviation=evidence.deviation or None,
         log=tuple(evidence.log),
         again=again,

@@ -16,17 +16,10 @@ from kubelet_conformance.runtime_checks.running import CheckResult, run_scenario
 from kubelet_conformance.runtime_checks.scenario import RuntimeScenario
 from kubelet_conformance.targets.runtime import Wanted
 
-_OF_THE_CALLER = frozenset({"CRI-41", "CRI-42"})
-"""Of the area of the runtime, but what they hold to their word is who calls it."""
-
 
 def the_runtimes() -> dict[str, Contract]:
     """The contracts that bind a runtime, by id."""
-    return {
-        each.id: each
-        for each in every_contract().values()
-        if each.row.addressee == "runtime" and each.id not in _OF_THE_CALLER
-    }
+    return {each.id: each for each in every_contract().values() if each.row.addressee == "runtime"}
 
 
 def scenarios_for(scenarios: Iterable[RuntimeScenario], contracts: Iterable[str]) -> list[RuntimeScenario]:

@@ -163,7 +163,8 @@ class AlwaysLogs(RuntimeReader):
     async def _with_log(self, record: ContainerRecord) -> ContainerRecord:
         if not record.has_exited:
             return record
-        status = await self._client.container_status(record.id)
+        status = cri.ContainerStatus()
+        status.CopyFrom(await self._client.container_status(record.id))
         status.annotations[names.TERMINATION_MESSAGE_PATH] = ""
         status.annotations[names.TERMINATION_MESSAGE_POLICY] = "FallbackToLogsOnError"
         status.exit_code = 1

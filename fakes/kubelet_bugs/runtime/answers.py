@@ -74,6 +74,16 @@ class ImageUnknown(RuntimeCore):
         return reply
 
 
+@bug("MUT-CRI-43", breaks="CRI-43")
+class DeadAreErrors(RuntimeCore):
+    """The status of a dead sandbox is an error, as its task is not found."""
+
+    def pod_sandbox_status(self, request: cri.PodSandboxStatusRequest) -> cri.PodSandboxStatusResponse:
+        if not self.sandbox(request.pod_sandbox_id).ready:
+            raise CallError(grpc.StatusCode.UNKNOWN, f"task {request.pod_sandbox_id}: no running task found")
+        return super().pod_sandbox_status(request)
+
+
 @bug("CRIO-1328", breaks="CRI-22", aliases=("R06", "PELAGOS-410"))
 class EverythingIsOfThePod(RuntimeCore):
     """A sandbox on the host's network is reported with a network of its own."""
@@ -82,6 +92,18 @@ class EverythingIsOfThePod(RuntimeCore):
         reply = cri.PodSandboxStatusResponse()
         reply.CopyFrom(super().pod_sandbox_status(request))
         reply.status.linux.namespaces.options.Clear()
+        return reply
+
+
+@bug("MUT-CRI-16-B", breaks="CRI-16")
+class EndsWhenRead(RuntimeCore):
+    """That a container has ended is reported with the time of the answer."""
+
+    def container_status(self, request: cri.ContainerStatusRequest) -> cri.ContainerStatusResponse:
+        reply = cri.ContainerStatusResponse()
+        reply.CopyFrom(super().container_status(request))
+        if reply.status.finished_at:
+            reply.status.finished_at = self.store.wall
         return reply
 
 

@@ -33,6 +33,25 @@ class TellsTwice(Store):
         self.events = _TwoEnds()
 
 
+class _NoEnds(Events):
+    """Reports no end."""
+
+    def publish(
+        self, kind: cri.ContainerEventType.ValueType, record_id: str, sandbox: Sandbox, created_at: int
+    ) -> None:
+        if kind != cri.CONTAINER_STOPPED_EVENT:
+            super().publish(kind, record_id, sandbox, created_at)
+
+
+@bug("MUT-CRI-30-B", breaks="CRI-30")
+class EndsInSilence(Store):
+    """No event reports the end of a container."""
+
+    def __init__(self, settings: RuntimeSettings, *, epoch_ns: int = 0) -> None:
+        super().__init__(settings, epoch_ns=epoch_ns)
+        self.events = _NoEnds()
+
+
 @bug("CTRD-11312", breaks="CRI-31", aliases=("CTRD-10728", "CTRD-10740", "K8S-129818", "K8S-129990"))
 class StampAlone(RuntimeCore):
     """A sandbox's status has a time stamp and no containers."""

@@ -252,3 +252,24 @@ def test_what_was_injected_is_not_the_runtimes() -> None:
     list_containers(s)
 
     assert s.judge("CRI-08").verdict.words == "not exercised"
+
+
+@pytest.mark.parametrize("ended", ["container", "sandbox"])
+def test_what_has_ended_has_a_status(ended: str) -> None:
+    """CRI-43: of what was not removed a status is read; that it is not found is broken by CRI-17."""
+    for error, words in (("", "kept"), ("UNKNOWN", "broken"), ("NOT_FOUND", "not exercised")):
+        s, _, sandbox, c1 = running()
+        before = s.judge("CRI-43")
+        s.exited(c1, seen=False)
+        s.stop_sandbox(sandbox)
+        rpc, field = ("ContainerStatus", "container_id"), ("PodSandboxStatus", "pod_sandbox_id")
+        read, one = (rpc, c1.id) if ended == "container" else (field, sandbox.id)
+        if error:
+            refuse(s, read[0], {read[1]: one}, error)
+        elif ended == "container":
+            s.container_status(c1, state="CONTAINER_EXITED", finished_at=str(c1.created_at + 10**9))
+        else:
+            s.sandbox_status(sandbox, state="SANDBOX_NOTREADY")
+
+        assert before.verdict is Verdict.NOT_EXERCISED
+        assert s.judge("CRI-43").verdict.words == words

@@ -135,6 +135,19 @@ def test_exit_reported_late_agrees(s: TraceBuilder, c1: ContainerHandle, *, code
     s.exited(c1, code, seen=False)
 
 
+@pytest.mark.parametrize("what", ["started_at", "finished_at"])
+@detects("CRI-16", begin=running)
+def test_times_are_the_same_at_each_reading(
+    s: TraceBuilder, c1: ContainerHandle, what: str, *, right: bool
+) -> None:
+    """CRI-16: a start or an end is no later at the second reading."""
+    s.exited(c1, 0, seen=False)
+    times = {"started_at": c1.created_at + 10**6, "finished_at": c1.created_at + 10**9}
+    for later in (0, 0 if right else 10**9):
+        fields = {key: str(at + (later if key == what else 0)) for key, at in times.items()}
+        s.wait(1).container_status(c1, state="CONTAINER_EXITED", reason="Completed", **fields)
+
+
 def test_dead_records_stay() -> None:
     """CRI-17: an exited container is listed until it is removed, but for a fault."""
     for fault, listed, words in (

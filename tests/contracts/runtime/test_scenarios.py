@@ -283,6 +283,23 @@ def test_every_transition_is_reported() -> None:
     assert [s.judge("CRI-30").verdict for s, _, _ in (reported, lost, closed)] == [KEPT, BROKEN, IDLE]
 
 
+def test_every_exit_is_reported() -> None:
+    """CRI-30: a process that ends by itself has its event, before its exit is recorded or soon after."""
+    before, after, lost = streamed(), streamed(), streamed()
+    for s, sandbox, c1 in (before, after, lost):
+        tell(s, "CREATED", c1, sandbox, "CONTAINER_CREATED")
+        s.start(c1)
+        tell(s, "STARTED", c1, sandbox, "CONTAINER_RUNNING")
+        if s is before[0]:
+            tell(s, "STOPPED", c1, sandbox, "CONTAINER_EXITED")
+        s.exited(c1, 1)
+        if s is after[0]:
+            tell(s.wait(1), "STOPPED", c1, sandbox, "CONTAINER_EXITED")
+        s.wait(60).call("Version", {}, {})
+
+    assert [s.judge("CRI-30").verdict for s, _, _ in (before, after, lost)] == [KEPT, KEPT, BROKEN]
+
+
 def test_event_may_come_before_the_answer() -> None:
     """CRI-30: a stop that is reported before StopContainer is answered is reported."""
     s, sandbox, c1 = streamed()

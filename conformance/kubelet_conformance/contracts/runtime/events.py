@@ -2,9 +2,9 @@
 
 from msgspec import field
 
-from kubelet_conformance.contract import Moment, Note, Pattern, Sandbox
+from kubelet_conformance.contract import Container, Moment, Note, Pattern, Sandbox
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, failed
+from kubelet_conformance.contract.patterns import call, done, failed, happened
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.contracts.runtime.records import LEAST_NANOSECONDS
@@ -108,11 +108,21 @@ _STEPS = {
 @events_report_each_transition_once.clause("each", on=done(*_STEPS))
 def every_transition_is_reported(m: Moment) -> Findings:
     """While a stream is open, what a call did to a container is sent on it."""
-    streams, step = m.node.note(_Streams), _STEPS[m.call.rpc]
-    container_id = _changed(m)
+    return _due(m, _changed(m), _STEPS[m.call.rpc])
+
+
+@events_report_each_transition_once.clause("exit", on=happened("exited", "oom"))
+def every_exit_is_reported(m: Moment, container: Container) -> Findings:
+    """While a stream is open, the end of a process that no call has ended is sent on it too."""
+    return _due(m, container.id, "STOPPED") if container.started_seq else None
+
+
+def _due(m: Moment, container_id: str, step: str) -> Findings:
+    """The event that an open stream owes; none where its container is not known."""
+    streams = m.node.note(_Streams)
     if not streams.open or not container_id or is_withheld(m.node, m.pod.uid if m.pod is not None else ""):
         return None
-    # The event may come before the answer.
+    # The event may come before the answer, or before the exit is recorded.
     at = _ORDER.index(f"CONTAINER_{step}_EVENT")
     if any(reached >= at for reached, _ in streams.steps.get(container_id, {}).values()):
         return KEPT

@@ -1,5 +1,6 @@
 """CRI: the runtime's lists: they match their filter, have every record that exists, and no removed one."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -176,6 +177,24 @@ def status_of_what_stands(m: Moment) -> Findings:
     if one.state == "removed" or not _existed(one, m) or any(m.node.note(_Outside).happened.values()):
         return None
     return broken(f"{one.id[:12]} was never removed and is not found")
+
+
+@contract("CRI-43", on=failed("ContainerStatus", "PodSandboxStatus"))
+def what_stands_has_a_status(m: Moment) -> Findings:
+    """The status of a container or sandbox that was not removed is no error, also after it has ended."""
+    one, code = m.container or m.sandbox, refusal(m)
+    # What was removed, or lost, is not found; a runtime that was down has not read its records yet.
+    if one is None or code in {None, "NOT_FOUND"} or m.node.cut_off_until == math.inf:
+        return None
+    return broken(f"{m.call.rpc} of {one.id[:12]}, which was not removed, is answered by {code}")
+
+
+@what_stands_has_a_status.clause("answered", on=done("ContainerStatus", "PodSandboxStatus"))
+def what_has_ended_has_a_status(m: Moment) -> Findings:
+    """What has ended has a status as well."""
+    if m.container is not None:
+        return KEPT if m.container.state == "exited" else None
+    return KEPT if m.sandbox is not None and (m.sandbox.stopped or m.sandbox.died_t is not None) else None
 
 
 @observer(on=failed(*_REMOVALS))

@@ -257,6 +257,26 @@ def exit_agrees_with_status(m: Moment, container: Container) -> Findings:
     return KEPT
 
 
+class _Times(Note):
+    """When a container has started and ended, as first read, with the seqs of these readings."""
+
+    first: dict[str, tuple[int, int]] = {}
+
+
+@exit_data_is_whole_and_true.clause("times", on=newly_reported("container"))
+def times_stay(m: Moment) -> Iterator[Finding]:
+    """When a container has started and ended is the same whenever it is read."""
+    for one in m.containers_reported:
+        if one.known is None or not one.whole:
+            continue
+        first = one.known.note(_Times).first
+        for what in ("started_at", "finished_at"):
+            said = getattr(one.record, what)
+            was, seq = first.setdefault(what, (said, m.seq)) if said else (said, m.seq)
+            if said != was:
+                yield broken(f"{what} of {one.known.name} was {was} and is {said}", seq)
+
+
 exit_data_is_whole_and_true.clause("seen", on=expected("CRI-16"))(as_expected)
 
 

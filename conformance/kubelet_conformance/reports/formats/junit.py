@@ -104,6 +104,8 @@ def _judged(case: ET.Element, result: ContractResult, record: Record, breaks: li
 def _proof(result: ContractResult, record: Record, breaks: list[Break]) -> str:
     """The breaks that are shown, each with its slice of the trace, and the commands that play them again."""
     parts = [f"source: {result.source}", *result.reasons]
+    if result.follows_from:
+        parts.append(f"may follow from {', '.join(result.follows_from)}, which the container runtime breaks")
     for each in breaks:
         parts.append(f"scenario {each.proof.scenario or record.shown(each.proof.trace)}")
         parts += in_lines(each.parts(result))

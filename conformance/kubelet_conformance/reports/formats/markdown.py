@@ -102,10 +102,11 @@ def _all_broken(broken: list[ContractResult], record: Record) -> Iterator[list[s
 
 def _broken(result: ContractResult, breaks: list[Break], record: Record, *, folded: bool) -> Iterator[str]:
     yield ""
+    follows = f", may follow from {', '.join(result.follows_from)}" if result.follows_from else ""
     if folded:
-        yield f"<details><summary><b>{result.id}</b> ({result.level}) {_html(result.rule)}</summary>"
+        yield f"<details><summary><b>{result.id}</b> ({result.level}{follows}) {_html(result.rule)}</summary>"
     else:
-        yield f"### {result.id} ({result.level})"
+        yield f"### {result.id} ({result.level}{follows})"
     for each in breaks:
         yield ""
         scenario, trace = each.proof.scenario, record.shown(each.proof.trace)

@@ -4,11 +4,16 @@ A wrong step of a kubelet breaks what forbids it, and then what forbids its cons
 are broken in the same scenario are one group. Its likeliest cause is broken by the first wrong step, and in
 the largest share of the scenarios that exercise it: a rule of many scenarios that breaks in a few is mostly
 a consequence.
+
+Where the runtime is wrong, a right kubelet breaks contracts too. What the runtime broke before, about the
+same pod, is then the likeliest cause, and what may follow from it comes last.
 """
 
 from collections import Counter
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 
 from kubelet_conformance.reports.trace_text.expectations import offending
 from kubelet_conformance.run_record.model import ContractResult, Run
@@ -33,8 +38,14 @@ class Group:
         cause, *others = (each.id for each in self.contracts)
         if not others:
             return ""
-        many = f"{len(self.contracts)} contracts may be broken by one decision"
-        return f"{many}. The likeliest cause is {cause}; then come {', '.join(others)}."
+        of_runtime = self.contracts[0].binds_runtime
+        what = "one mistake of the container runtime" if of_runtime else "one decision"
+        many = f"{len(self.contracts)} contracts may be broken by {what}"
+        following = [each.id for each in self.contracts if each.follows_from]
+        own = [each for each in others if each not in following]
+        then = f"then come {', '.join(own)}" if own else ""
+        follow = f"what the kubelet does on it breaks {', '.join(following)}" if following else ""
+        return f"{many}. The likeliest cause is {'; '.join(filter(None, [cause, then, follow]))}."
 
 
 def groups_of(contracts: Iterable[ContractResult], run: Run) -> list[Group]:
@@ -42,7 +53,8 @@ def groups_of(contracts: Iterable[ContractResult], run: Run) -> list[Group]:
     places = _Places(list(contracts), run)
     groups = places.joined()
     for group in groups:
-        group.contracts.sort(key=places.likelihood, reverse=True)
+        causes = {name for each in group.contracts for name in each.follows_from}
+        group.contracts.sort(key=partial(places.rank, causes), reverse=True)
     return sorted(groups, key=lambda group: (-len(group.places), group.begin))
 
 
@@ -82,6 +94,10 @@ class _Places:
         for group in groups:
             group.begin = min((self._begin[place] for place in group.places), default=group.begin)
         return groups
+
+    def rank(self, causes: AbstractSet[str], contract: ContractResult) -> tuple[int, float, float]:
+        """What others follow from comes first, what follows from others last; else the likeliest cause."""
+        return (contract.id in causes) - bool(contract.follows_from), *self.likelihood(contract)
 
     def likelihood(self, contract: ContractResult) -> tuple[float, float]:
         """How likely it is the cause of those beside it: first in how many of the scenarios that exercise it.

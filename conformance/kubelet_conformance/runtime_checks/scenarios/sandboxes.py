@@ -72,7 +72,7 @@ async def namespaces_come_back(runtime: Runtime) -> None:
         await sandbox.status()
 
 
-@runtime_scenario("CRI-05", "CRI-20")
+@runtime_scenario("CRI-05", "CRI-20", "CRI-43")
 async def a_stopped_sandbox_runs_nothing(runtime: Runtime) -> None:
     """Stop a sandbox in which a container runs that would take long to end, and read both, twice."""
     sandbox = await runtime.sandbox()

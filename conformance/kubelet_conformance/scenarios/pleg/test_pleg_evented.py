@@ -7,7 +7,7 @@ SINCE = 1, 32
 """Kubelets before it take whatever an event shows for the newest state (kubernetes/kubernetes#124297)."""
 
 
-@witness("PLEG-14", kubernetes=SINCE, feature_gates=GATES)
+@witness("CRI-30", "PLEG-14", kubernetes=SINCE, feature_gates=GATES)
 async def test_events_drive_the_workers(node: Node) -> None:
     """Container events of the stream are handled at once, and everything is listed seldom."""
     web = await node.run(container("c1"), container("c2"))

@@ -19,7 +19,7 @@ async def test_records_are_what_was_asked_for(node: Node) -> None:
     await node.wait(3)
 
 
-@witness("CRI-05", "CRI-13", "CRI-19", "CRI-20")
+@witness("CRI-05", "CRI-13", "CRI-19", "CRI-20", "CRI-43")
 async def test_stopping_stops(node: Node) -> None:
     """A stop returns when the container has ended: by itself in its grace, or killed after it."""
     obeys = await node.run(container(command="run stopdelay=2 stopcode=1"), name="obeys", grace=10)
