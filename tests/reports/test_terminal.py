@@ -228,6 +228,45 @@ def test_what_one_decision_broke_is_one_group(tmp_path: Path, s: TraceBuilder) -
     )
 
 
+@contract("CRI-16", on=call("ImageStatus"))
+def wrong_runtime(_: Moment) -> Findings:
+    """The runtime is right."""
+    return broken("the runtime is wrong")
+
+
+@contract("CRI-14", on=call("StopPodSandbox"))
+def wrong_later(_: Moment) -> Findings:
+    """The runtime stays right."""
+    return broken("the runtime is wrong")
+
+
+def test_what_follows_from_the_runtime_says_so(tmp_path: Path, s: TraceBuilder) -> None:
+    """What the runtime breaks before is the likeliest cause; what is about another pod or earlier is not."""
+    s.wait(30).record("event", reason="Scheduled", uid="u", message="late")
+    path = tmp_path / "t.jsonl"
+    report = printed(checked(path, s, never_started, owed, wrong_runtime))
+    heads = re.findall(r"^BROKEN  (\S+)  MUST(.*)", report, re.MULTILINE)
+
+    assert heads == [
+        ("CRI-16", ""),
+        ("SANDBOX-07", "  (may follow from CRI-16)"),
+        ("START-01", "  (may follow from CRI-16)"),
+    ]
+    assert (
+        "3 contracts may be broken by one mistake of the container runtime. The likeliest cause is CRI-16; "
+        "what the kubelet does on it breaks SANDBOX-07, START-01." in " ".join(report.split())
+    )
+
+
+def test_what_a_runtime_breaks_later_explains_nothing(tmp_path: Path, s: TraceBuilder) -> None:
+    """A kubelet that was wrong before its runtime was, or about another pod, is wrong by itself."""
+    s.stop_sandbox(s.run_sandbox(s.pod("db")))
+    report = printed(checked(tmp_path / "t.jsonl", s, never_started, wrong_later))
+
+    assert re.findall(r"^BROKEN  (\S+)", report, re.MULTILINE) == ["START-01", "CRI-14"]
+    assert "may follow" not in report
+
+
 def test_expectation_is_no_fact(tmp_path: Path, s: TraceBuilder) -> None:
     """What did not come is told as expected, and what happened instead as what happened."""
     s.wait(30).record("event", reason="Scheduled", uid="u", message="late")

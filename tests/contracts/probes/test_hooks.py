@@ -72,15 +72,24 @@ def test_nothing_asks_for_an_image_that_may_not_be_pulled(policy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "verdict"), [("hook stop", KEPT), ("stop", BROKEN), ("hook", BROKEN), ("hook hook stop", BROKEN)]
+    ("how", "verdict"),
+    [
+        ("hook stop", KEPT),
+        ("hook refused hook stop", KEPT),
+        ("stop", BROKEN),
+        ("hook", BROKEN),
+        ("hook hook stop", BROKEN),
+    ],
 )
 def test_hook_before_every_stop(how: str, verdict: Verdict) -> None:
-    """HOOK-05: the hook comes before the stop, and the stop after the hook."""
+    """HOOK-05: the hook comes before the stop, and the stop after the hook; anew where it is refused."""
     s, web, _, c1 = running(lifecycle=PRE_STOP)
     s.delete(web)
     for step in how.split():
         if step == "hook":
             hook(s, c1, "drain")
+        elif step == "refused":
+            s.stop(c1, error="UNKNOWN", takes=0)
         else:
             s.stop(c1)
 

@@ -214,6 +214,10 @@ def sandbox_goes_when_it_is_empty_and_stopped(m: Moment, pod: Pod, sandbox: Sand
     return KEPT
 
 
+def _is_in(m: Moment, sandbox: Sandbox) -> bool:
+    return m.container is not None and m.container.sandbox is sandbox
+
+
 @sandbox_goes_when_it_is_empty_and_stopped.clause("goes", on=deleted())
 def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     """The sandboxes of a pod that is gone are removed within a minute."""
@@ -225,7 +229,8 @@ def sandbox_of_a_gone_pod_goes(m: Moment, pod: Pod) -> Findings:
     return answered(
         by=call("RemovePodSandbox").where(lambda n: n.sandbox is sandbox),
         within=GC_PERIOD + GC_SLACK,
-        unless=FAULT,
+        # A sandbox stays while the runtime refuses to remove what is in it.
+        unless=FAULT.either(failed("RemoveContainer").where(lambda n: _is_in(n, sandbox))),
         whole_node=True,
         text=f"the sandbox of {pod.name}, which is gone, is removed",
     )

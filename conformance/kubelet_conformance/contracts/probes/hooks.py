@@ -167,10 +167,11 @@ def pre_stop_before_the_stop(m: Moment, pod: Pod, container: Container) -> Findi
 @pre_stop_before_the_stop.clause("once", on=PRE_STOP)
 def pre_stop_runs_once_a_kill(m: Moment, container: Container) -> Findings:
     """One kill runs the hook once; another kubelet may run it anew."""
-    stopped = container.stops[-1].call.t if container.stops else 0.0
-    since = max(stopped, m.node.started_t or 0.0, container.started_t or 0.0)
+    stopped_seq = container.stops[-1].call.seq if container.stops else 0
+    since = max(m.node.started_t or 0.0, container.started_t or 0.0)
     commands = pods.hook_command(container, "pre_stop"), pods.hook_command(container, "post_start")
-    earlier = [hook for hook in _of_container(commands[0], container) if hook.call.t >= since]
+    hooks = _of_container(commands[0], container)
+    earlier = [hook for hook in hooks if hook.call.t >= since and hook.call.seq > stopped_seq]
     if earlier and commands[0] != commands[1]:
         return broken(f"the preStop hook of {container.name} runs a second time", earlier[-1].call.seq)
     return KEPT
