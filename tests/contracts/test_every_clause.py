@@ -20,6 +20,7 @@ ONLY_KEPT = frozenset(
         ("CRI-06", ""),
         ("CRI-15", ""),
         ("CRI-32", "found"),
+        ("CRI-43", "answered"),
         ("EVICT-07", "left-alone"),
         ("IMAGE-21", "asked"),
         ("INIT-20", ""),
