@@ -166,6 +166,7 @@ def test_plays_what_it_can(play: Any, fake: str) -> None:
         ("mine.quick", [], ""),
         ("mine.with_fixture", [], ""),
     ]
+    assert all(each["seconds"] > 0 and each["exercised"] for each in found["scenarios"])
     assert {each["name"]: each["reason"] for each in found["not_applicable"]} == {
         "mine.good": "needs a runtime that reports the process of a sandbox, on this machine",
         "mine.scripted": "needs a scripted runtime: set_conditions",

@@ -1,7 +1,10 @@
 """Breaks in the trace of a shared node are laid at the doors of the scenarios whose pods they are about."""
 
-from kubelet_conformance.contract.checking import Judged, Trace
+from trace_builder import TraceBuilder
+
+from kubelet_conformance.contract.checking import Judged, Trace, judge_file
 from kubelet_conformance.contract.verdicts import Evidence, Outcome, Verdict
+from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.live.lives import shared_out
 
 OWNERS = (None, "a", "b", None, "b")
@@ -29,6 +32,19 @@ def test_break_is_of_the_first_record_that_is_anybodys() -> None:
     }
     assert shares["b"].trace.records == 2
     assert whole.outcomes["POD-02"].verdict is Verdict.KEPT
+
+
+def test_what_a_scenario_exercised_is_its_own() -> None:
+    """On a node that scenarios share, each exercises what its own pods show, in their namespaces."""
+    s = TraceBuilder(scenarios={"default": "a", "other": "b"})
+    web = s.pod()
+    s.stop_sandbox(s.run_sandbox(web))
+    s.run_sandbox(web, attempt=1)
+    one = judge_file("node.jsonl", [every_contract()["SANDBOX-04"]], content=s.text())
+    _, shares = shared_out(one, [None] * one.trace.records, ["a", "b"])
+
+    assert [name for name, each in shares.items() if each.outcomes] == ["a"]
+    assert shares["a"].outcomes["SANDBOX-04"].activations == 1
 
 
 def test_break_of_nobody_counts_for_the_run() -> None:

@@ -100,6 +100,8 @@ class Judge:
         self.ledger.awaited |= self._index.awaited
         self._kept: dict[Clause, int] = defaultdict(int)
         """How often each clause was kept."""
+        self._places: set[tuple[Contract, str]] | None = set() if header.scenarios else None
+        """On a node that scenarios share, in which namespaces each contract was kept."""
         self._outcomes: dict[Contract, Outcome] = {}
         """The outcomes of contracts that were broken, or that failed."""
 
@@ -164,21 +166,20 @@ class Judge:
         traits = pod.traits if pod is not None and moment.manifest is None else None
         plan = self._plans[keys, traits]
         asked = plan.asked(moment, self._failed) if plan.always is None else plan.always
-        kept = self._kept
         for call, listener in asked:
             try:
                 findings = call(moment)
                 if findings is None:  # As an observer always returns.
                     continue
                 if findings is KEPT:
-                    kept[listener] += 1
+                    self._met(listener, pod)
                 # isinstance() is slow where it says no: these are msgspec's structs.
                 elif type(findings) is Answered or type(findings) is Broken or type(findings) is Kept:
                     self._enter(listener, findings, moment)
                 else:
                     for finding in findings:
                         if finding is KEPT:
-                            kept[listener] += 1
+                            self._met(listener, pod)
                         else:
                             self._enter(listener, finding, moment)
             except BodyError:
@@ -193,7 +194,7 @@ class Judge:
         elif type(finding) is Broken:
             self._break(clause, (*finding.because, moment.seq), finding.text, moment.pod)
         else:
-            self._kept[clause] += 1
+            self._met(clause, moment.pod)
 
     def _owe(self, clause: Clause, due: Answered, moment: Moment) -> None:
         if self._is_uninformed(clause.contract, moment.pod):
@@ -201,7 +202,8 @@ class Judge:
         is_lossy = self._lost is not None and self._lost.may_begin(moment)
         if (not self._sees_all or is_lossy) and self._may_miss(due, is_lossy=is_lossy):
             due = replace(due, within=None, not_before=None)
-        obligation = Obligation(due, moment, partial(self._met, clause), partial(self._not_met, clause))
+        met, not_met = partial(self._met, clause, moment.pod), partial(self._not_met, clause)
+        obligation = Obligation(due, moment, met, not_met)
         if obligation.deadline is not None and self.is_evented and clause.contract.gate != EVENTS_GATE:
             obligation.deadline += EVENT_DELAY_SECONDS
         of_pod = None if due.whole_node else moment.pod
@@ -213,8 +215,10 @@ class Judge:
         channels = self.world.header.channels
         return hides(replace(channels, events="limited") if is_lossy else channels, due.by.keys, excuses)
 
-    def _met(self, clause: Clause) -> None:
+    def _met(self, clause: Clause, pod: Pod | None) -> None:
         self._kept[clause] += 1
+        if self._places is not None and pod is not None:
+            self._places.add((clause.contract, pod.namespace))
 
     def _not_met(self, clause: Clause, obligation: Obligation, seq: int, text: str) -> None:
         self._break(clause, (obligation.seq, seq), text, obligation.pod)
@@ -249,6 +253,10 @@ class Judge:
             kept[clause.contract].append(clause)
         concerned = dict.fromkeys((*self._outcomes, *kept))
         found = {contract.id: self._judged(contract, kept[contract]) for contract in concerned}
+        for contract, namespace in self._places or ():
+            scenario = self.world.header.scenario_of(namespace)
+            if scenario is not None:
+                found[contract.id].kept_in.add(scenario)
         return {**self._index.outcomes, **found}
 
     def _judged(self, contract: Contract, kept: list[Clause]) -> Outcome:

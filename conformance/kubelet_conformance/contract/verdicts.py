@@ -66,6 +66,8 @@ class Outcome:
     """(clause, scenario) that were broken, those beyond the evidence included."""
     inconclusive: int = 0
     """How often it would have been broken, had the machine not stalled meanwhile."""
+    kept_in: set[str] = field(default_factory=set[str])
+    """The scenarios of a node that several share in which it was exercised and held."""
 
 
 UNTESTED = Outcome(Verdict.NOT_EXERCISED)

@@ -36,7 +36,15 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a stage, judges, and where the
     write_trace(path, done.trace)
     judged, wrong = judge(path, contracts, name)
     seconds = (monotonic_ns() - start) / 1e9
-    return Played(name, judged, done.unmet, wrong or done.failed, died=done.died, seconds=seconds)
+    return Played(
+        name,
+        judged,
+        done.unmet,
+        wrong or done.failed,
+        died=done.died,
+        seconds=seconds,
+        witnesses=scenario_of(function).witnesses,
+    )
 
 
 class TraceNotWrittenError(Exception):

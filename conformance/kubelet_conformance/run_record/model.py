@@ -185,8 +185,9 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
     Attributes:
         trace: the trace of its node, which others may share.
         records: how many records of that are its own.
-        seconds: the time that it took to play and judge it.
-        exercised: the contracts whose precondition came true in its own trace.
+        seconds: the time that it took to play it, and to judge it where its trace is its own.
+        exercised: the contracts whose precondition came true in its trace, or in its part of a shared one.
+        witnesses: the contracts that it declares to exercise.
         broken: the contracts that it broke.
         unmet: the wait that timed out, or the assertion that failed; empty if none.
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
@@ -199,6 +200,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
     records: int = 0
     seconds: float = 0.0
     exercised: tuple[str, ...] = ()
+    witnesses: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     unmet: str = ""
     failed: str = ""

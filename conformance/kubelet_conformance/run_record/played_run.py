@@ -41,7 +41,8 @@ class Played:
         place: its number in the order in which the scenarios were found.
         file: where it stands, for one that is not of this package.
         died: how the kubelet ended, if it did by itself; what it wrote last follows in further lines.
-        seconds: the time that it took to play and judge it.
+        seconds: the time that it took to play it, and to judge it where its trace is its own.
+        witnesses: the contracts that it declares to exercise.
     """
 
     scenario: str
@@ -52,6 +53,7 @@ class Played:
     file: str = ""
     died: str = ""
     seconds: float = field(default=0.0, compare=False)
+    witnesses: tuple[str, ...] = ()
 
     @property
     def broken(self) -> list[str]:
@@ -168,6 +170,7 @@ def scenario_result(played: Played, check: Check) -> ScenarioResult:
         records=played.judged.trace.records,
         seconds=round(played.seconds, _MILLI),
         exercised=tuple(each for each, outcome in outcomes if outcome.activations),
+        witnesses=played.witnesses,
         broken=tuple(played.broken),
         unmet=played.unmet,
         failed=played.failed,

@@ -91,6 +91,8 @@ class LiveRun:
         self.plan = Plan(cheapest_first=options.fail_fast)
         self._scenarios: dict[str, LiveScenario] = {}
         self._played: dict[str, Played] = {}
+        self._seconds: dict[str, float] = {}
+        """How long each scenario took."""
         self._missing: dict[str, str] = {}
         self.lives: list[Judged] = []
         self.left_out: list[LeftOut] = []
@@ -359,7 +361,15 @@ class LiveRun:
             if unmet and ended.log:
                 unmet = "\n".join([unmet, "the kubelet's log ends:", *(f"  {line}" for line in ended.log)])
         self._played[act.name] = Played(
-            act.name, judged, unmet, wrong or failed, scenario.named.place, scenario.named.file, died
+            act.name,
+            judged,
+            unmet,
+            wrong or failed,
+            scenario.named.place,
+            scenario.named.file,
+            died,
+            self._seconds.get(act.name, 0.0),
+            scenario_of(scenario.function).witnesses,
         )
 
     def _act(self, name: str, arguments: Mapping[str, Any] | None = None) -> Act:
@@ -367,8 +377,12 @@ class LiveRun:
         given = {**(scenario.arguments or {}), **(arguments or {})}
 
         async def on(target: Target) -> None:
-            self.plan.begin(name, self.stage.clock.monotonic())
-            await scenario.function(**{**given, "node": Node(target)})
+            began = self.stage.clock.monotonic()
+            self.plan.begin(name, began)
+            try:
+                await scenario.function(**{**given, "node": Node(target)})
+            finally:
+                self._seconds[name] = self.stage.clock.monotonic() - began
 
         declared, placement = scenario_of(scenario.function), self.plan.placements[name]
         settings = dict(declared.settings)

@@ -49,7 +49,7 @@ class Life:
 def shared_out(
     judged: Judged, owners: Sequence[str | None], scenarios: Iterable[str]
 ) -> tuple[Judged, dict[str, Judged]]:
-    """The verdicts of the whole node, each break with its scenario, and what each scenario broke of it.
+    """The verdicts of the whole node, each break with its scenario, and what each scenario has of it.
 
     A break is of the scenario whose is the first record of its evidence of any scenario: what follows may
     be whatever showed that time had passed. One that is of no scenario counts for the run.
@@ -62,6 +62,8 @@ def shared_out(
     whole = {contract: _attributed(outcome, owners) for contract, outcome in judged.outcomes.items()}
     shares = {name: _share(judged, name, owners.count(name)) for name in scenarios}
     for contract, outcome in whole.items():
+        for name in outcome.kept_in.intersection(shares):
+            shares[name].outcomes[contract] = Outcome(Verdict.KEPT, activations=1)
         for evidence in outcome.evidence:
             if evidence.scenario in shares:
                 _add(shares[evidence.scenario].outcomes, contract, evidence)
@@ -91,6 +93,7 @@ def _share(judged: Judged, scenario: str, records: int) -> Judged:
 
 def _add(outcomes: dict[str, Outcome], contract: str, evidence: Evidence) -> None:
     outcome = outcomes.setdefault(contract, Outcome(Verdict.BROKEN))
+    outcome.verdict = Verdict.BROKEN
     outcome.evidence.append(evidence)
     outcome.activations += 1
     outcome.breaks += 1

@@ -3,7 +3,7 @@
 A wrong step of a kubelet breaks what forbids it, and then what forbids its consequences. So contracts that
 are broken in the same scenario are one group. Its likeliest cause is broken by the first wrong step, and in
 the largest share of the scenarios that exercise it: a rule of many scenarios that breaks in a few is mostly
-a consequence.
+a consequence. Where that does not decide, it is what most of these scenarios declare to exercise.
 
 Where the runtime is wrong, a right kubelet breaks contracts too. What the runtime broke before, about the
 same pod, is then the likeliest cause, and what may follow from it comes last.
@@ -64,6 +64,7 @@ class _Places:
     def __init__(self, contracts: list[ContractResult], run: Run) -> None:
         self._contracts = contracts
         self._exercised = Counter(name for played in run.scenarios for name in played.exercised)
+        self._declared = {played.name: played.witnesses for played in run.scenarios}
         self._order = {each.path: number for number, each in enumerate(run.traces)}
         self._first: dict[str, dict[str, int]] = {}
         """By place and contract."""
@@ -95,11 +96,11 @@ class _Places:
             group.begin = min((self._begin[place] for place in group.places), default=group.begin)
         return groups
 
-    def rank(self, causes: AbstractSet[str], contract: ContractResult) -> tuple[int, float, float]:
+    def rank(self, causes: AbstractSet[str], contract: ContractResult) -> tuple[int, float, int, float]:
         """What others follow from comes first, what follows from others last; else the likeliest cause."""
         return (contract.id in causes) - bool(contract.follows_from), *self.likelihood(contract)
 
-    def likelihood(self, contract: ContractResult) -> tuple[float, float]:
+    def likelihood(self, contract: ContractResult) -> tuple[float, int, float]:
         """How likely it is the cause of those beside it: first in how many of the scenarios that exercise it.
 
         One more counts as exercising it: a single scenario says little.
@@ -107,4 +108,5 @@ class _Places:
         name = contract.id
         firsts = sum(first.get(name) == min(first.values()) for first in self._first.values())
         exercised = self._exercised[name] or sum(name in first for first in self._first.values())
-        return firsts / (exercised + 1), contract.breaks / max(contract.activations, 1)
+        declared = sum(name in self._declared.get(place, ()) for place in self._first)
+        return firsts / (exercised + 1), declared, contract.breaks / max(contract.activations, 1)
