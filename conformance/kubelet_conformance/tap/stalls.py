@@ -13,11 +13,11 @@ from typing import Any, Self
 BEAT_SECONDS = 0.1
 """How long the heart rests between two beats."""
 STALL_SECONDS = 0.1
-"""A beat that is late by more, or a thread that waited for longer between two looks, is a stall."""
-_STALLS_SECONDS = 0.25
-"""So are shorter ones, of beats or threads of a process, that come to more between two looks."""
+"""Beats that were late by more in sum since the last look are a stall, as are threads that waited for longer:
+many short waits delay a kubelet as one long wait does.
+"""
 _BEATS_OF_LOOK = 5
-"""At each of so many beats the threads of the peers are looked at."""
+"""There is a look at the threads of the peers at each of so many beats, and where beats are late."""
 _PROC = Path("/proc")
 _NS = 1_000_000_000
 _US = 1_000_000
@@ -60,32 +60,31 @@ class StallWatch:
         t = self._loop.time()
         self._beats += 1
         self._late += t - self._due
-        if t - self._due > STALL_SECONDS:
-            self._stalled("recorder", t - self._due, t)
-        if not self._beats % _BEATS_OF_LOOK:
-            for of, seconds in self._longest_waits().items():
-                # When in the meantime the thread waited is not known.
-                self._stalled(of, max(t - self._looked, seconds), t)
-            if self._late > _STALLS_SECONDS:
-                self._stalled("recorder", t - self._looked, t)
-            self._looked, self._pressed, self._late = t, _pressed_seconds(), 0.0
+        if self._late > STALL_SECONDS or not self._beats % _BEATS_OF_LOOK:
+            self._look(t)
         self._rest()
+
+    def _look(self, t: float) -> None:
+        """Report who stalled since the last look; when in the meantime is not known."""
+        for of, seconds in {"recorder": self._late, **self._waits()}.items():
+            if seconds > STALL_SECONDS:
+                self._stalled(of, max(t - self._looked, seconds), t)
+        self._looked, self._pressed, self._late = t, _pressed_seconds(), 0.0
 
     def _stalled(self, of: str, seconds: float, t: float) -> None:
         pressure = (_pressed_seconds() - self._pressed) / (t - self._looked)
         self._report({"of": of, "seconds": round(seconds, 3), "pressure": round(pressure, 2)})
 
-    def _longest_waits(self) -> dict[str, float]:
-        """The longest wait of a thread of each peer since the last look, where its threads stalled."""
+    def _waits(self) -> dict[str, float]:
+        """How long the threads of each peer have waited in sum since the last look."""
         before, self._waited = self._waited, {}
-        longest: dict[str, float] = {}
+        waits: dict[str, float] = {}
         for of, pid in self._peers():
             waited = _waited_seconds(pid)
-            new = [seconds - before.get(thread, seconds) for thread, seconds in waited.items()]
-            if max(new, default=0) > STALL_SECONDS or sum(new) > _STALLS_SECONDS:
-                longest[of] = max(longest.get(of, 0.0), *new)
+            new = sum(seconds - before.get(thread, seconds) for thread, seconds in waited.items())
+            waits[of] = max(new, waits.get(of, 0.0))
             self._waited |= waited
-        return longest
+        return waits
 
 
 def _waited_seconds(pid: int) -> dict[Path, float]:
