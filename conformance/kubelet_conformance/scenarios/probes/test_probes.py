@@ -157,6 +157,7 @@ async def test_liveness_ends_with_the_deletion(node: Node) -> None:
         container(command="run stopdelay=8", livenessProbe=liveness, readinessProbe=readiness), grace=20
     )
     await web.until_condition("Ready")
+    await node.wait(3)  # A sync in progress would go on, and may act upon a probe.
     web.delete()
     node.runtime.set_file("alive", there=False)
     node.runtime.set_file("ready", there=False)
