@@ -112,8 +112,11 @@ class PodHandle:
     # Actions.
 
     def exit(self, container: str = "c1", code: int = 0) -> None:
-        """The process of its container ends by itself."""
-        self._target.runtime.exit(self.container(container).id, code)
+        """The process of its container ends by itself; `NotThereError` if none runs."""
+        newest = self.container(container)
+        if newest.state != "RUNNING":
+            raise NotThereError(f"container {container} of pod {self.name} is {newest.state}, not RUNNING")
+        self._target.runtime.exit(newest.id, code)
 
     def delete(self, grace: int | None = None) -> None:
         """Ask for its deletion; `grace` in seconds, 0 forces it, None leaves it to the pod."""
