@@ -91,6 +91,97 @@ def test_no_name_breaks_the_layout(page: Path, width: int) -> None:
     in_browser(test)
 
 
+CONTRAST = """
+[...document.querySelectorAll("body *")].flatMap((each) => {
+  const style = getComputedStyle(each);
+  const isText = [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+  if (!isText || each.closest("svg, script, style, option") || !each.checkVisibility()) return [];
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const behind = [];
+  for (let at = each; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
+  const paint = (colour) => { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); };
+  const light = () => {
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((value) => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  behind.forEach(paint);
+  const ground = light();
+  let opacity = 1;
+  for (let at = each; at; at = at.parentElement) opacity *= getComputedStyle(at).opacity;
+  canvas.globalAlpha = opacity;
+  paint(style.color);
+  const [dark, bright] = [ground, light()].sort((one, other) => one - other);
+  const ratio = (bright + 0.05) / (dark + 0.05);
+  return ratio < 4.5 ? [`${each.tagName}.${each.className}: ${ratio.toFixed(2)}`] : [];
+})
+"""
+"""The texts whose colour differs too little from what is behind it: less than 4.5 to 1 (WCAG 2.2, 1.4.3)."""
+
+
+@pytest.fixture
+def compared(page: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The page of three records, of which one breaks what the others keep."""
+    folder = page.parent
+    for name, trace in (("kept", "quiet"), ("broken", "0")):
+        in_process(capsys, "check", folder / f"{trace}.jsonl", "--record", folder / name)
+    names = (folder / "kept", folder / "broken", folder / "kept")
+    done = in_process(capsys, "compare", *names, "--format", "html", "--output", folder / "compared.html")
+    assert done.code == 1, done.err
+    return folder / "compared.html"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_can_be_read(page: Path, compared: Path, *, dark: bool) -> None:
+    """In the light and in the dark texts have the contrast that WCAG asks for at level AA."""
+
+    async def test(tab: Tab) -> None:
+        for each in (page, compared):
+            await tab.open(each, dark=dark)
+            await tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            assert await tab.run(CONTRAST) == []
+
+    in_browser(test)
+
+
+def test_paper_shows_all_of_a_scenario_and_no_fields(page: Path) -> None:
+    """Printed, the fields are gone, long lines are broken, and no timeline is wider than the paper."""
+
+    async def test(tab: Tab) -> None:
+        await tab.open(page, 700, dark=True)
+        scheme = {"name": "prefers-color-scheme", "value": "dark"}
+        await tab.ask("Emulation.setEmulatedMedia", media="print", features=[scheme])
+        await tab.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        hidden = "getComputedStyle(document.querySelector('.filters')).display"
+        assert await tab.run(hidden) == "none"
+        wide = "[...document.querySelectorAll('svg, pre, table')].map((each) => each.clientWidth)"
+        assert max(await tab.run(wide)) <= 700
+        assert await tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert await tab.run(CONTRAST) == []
+
+    in_browser(test)
+
+
+def test_records_stand_side_by_side(compared: Path) -> None:
+    """What differs is shown first; the page fits a phone, and the fields bring back the rest."""
+
+    async def test(tab: Tab) -> None:
+        await tab.open(compared, 390)
+        shown = await tab.run(CONTRACTS)
+        assert "SANDBOX-04" in shown
+        cells = await tab.run("document.getElementById('SANDBOX-04').querySelectorAll('.cell').length")
+        assert cells == 3
+        assert await tab.run("document.documentElement.scrollWidth") <= 390
+        await tab.run(TYPE % '{change: ""}')
+        assert len(await tab.run(CONTRACTS)) > len(shown)
+        await tab.run(TYPE % '{change: "better"}')
+        assert await tab.run(CONTRACTS) == []
+
+    in_browser(test)
+
+
 def test_filters_choose_contracts_and_scenarios(page: Path) -> None:
     """By verdict, area, level, words and scenario, alone and together; all is back when they are cleared."""
 

@@ -6,6 +6,8 @@ import pytest
 from command import in_process
 from trace_builder import TraceBuilder
 
+from kubelet_conformance.targets.bugs import declared_bugs
+
 
 @pytest.fixture
 def kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
@@ -58,3 +60,14 @@ def test_a_trace_that_is_gone_leaves_the_verdicts(kept: Path, capsys: pytest.Cap
 
     assert done.code == 1, done.err
     assert "The trace is not there any more" in done.out
+
+
+def test_seeded_bugs_stand_with_the_contract_that_catches_them(
+    kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each names the bugs that declare to break it, as `--kubelet` takes them."""
+    page = in_process(capsys, "report", kept, "--format=html").out
+    contract = page.partition('id="SANDBOX-04"')[2].partition("</details>")[0]
+
+    assert declared_bugs()["SANDBOX-04"]
+    assert all(f"<code>bug:{each}</code>" in contract for each in declared_bugs()["SANDBOX-04"])

@@ -1,6 +1,6 @@
 """The code of a contract: its judge, its scenarios, its bugs, and the reference code that they replace."""
 
-from kubelet_conformance.campaigns.declared import declared_bugs, declared_witnesses
+from kubelet_conformance.campaigns.declared import declared_witnesses
 from kubelet_conformance.contract.baseline import MAIN_CLAUSE
 from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.reports.catalogue import CodePath, CodePaths, Entry
@@ -8,6 +8,7 @@ from kubelet_conformance.reports.source_lines import SourceLines, lines_of
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
 from kubelet_conformance.targets.bug_sources import bug_source
+from kubelet_conformance.targets.bugs import declared_bugs
 
 
 def code_paths(entry: Entry) -> CodePaths:

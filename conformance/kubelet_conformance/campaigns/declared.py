@@ -1,4 +1,4 @@
-"""The scenarios that declare to exercise each contract, and the bugs that declare to break it."""
+"""The scenarios that declare to exercise each contract."""
 
 from collections import defaultdict
 from functools import cache
@@ -6,7 +6,6 @@ from functools import cache
 from kubelet_conformance.node import scenario_of
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
-from kubelet_conformance.targets.bugs import bug_card, bug_ids
 
 
 @cache
@@ -19,14 +18,4 @@ def declared_witnesses() -> dict[str, list[str]]:
     for direct in every_runtime_scenario():
         for contract in direct.contracts:
             found[contract].append(direct.title)
-    return found
-
-
-@cache
-def declared_bugs() -> dict[str, list[str]]:
-    """The ids of the bugs that declare to break a contract, by its id; read only."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for card in map(bug_card, bug_ids()):
-        for contract in card.breaks:
-            found[contract].append(card.id)
     return found

@@ -220,10 +220,14 @@ class Judge:
         if self._places is not None and pod is not None:
             self._places.add((clause.contract, pod.namespace))
 
-    def _not_met(self, clause: Clause, obligation: Obligation, seq: int, text: str) -> None:
-        self._break(clause, (obligation.seq, seq), text, obligation.pod)
+    def _not_met(
+        self, clause: Clause, obligation: Obligation, seq: int, text: str, due: float | None
+    ) -> None:
+        self._break(clause, (obligation.seq, seq), text, obligation.pod, due)
 
-    def _break(self, clause: Clause, seqs: tuple[int, ...], text: str, pod: Pod | None) -> None:
+    def _break(
+        self, clause: Clause, seqs: tuple[int, ...], text: str, pod: Pod | None, due: float | None = None
+    ) -> None:
         if self._is_uninformed(clause.contract, pod):
             return
         outcome = self._outcome(clause.contract)
@@ -236,7 +240,9 @@ class Judge:
         if len(outcome.evidence) < EVIDENCE_MAX or place not in outcome.broken_clauses:
             seq = tuple(sorted(set(seqs)))
             about = f"{pod.namespace}/{pod.name}" if pod is not None else ""
-            evidence = Evidence(self.trace, scenario, clause.name, seq, text[:TEXT_CHARS_MAX], pod=about)
+            evidence = Evidence(
+                self.trace, scenario, clause.name, seq, text[:TEXT_CHARS_MAX], pod=about, due=due
+            )
             outcome.evidence.append(evidence)
             if self.on_break is not None:
                 self.on_break(clause.contract, evidence)

@@ -24,7 +24,7 @@ class Obligation:
         due: Answered,
         moment: Moment,
         on_kept: Callable[[], None],
-        on_break: Callable[[Obligation, int, str], None],
+        on_break: Callable[[Obligation, int, str, float | None], None],
     ) -> None:
         self.due = due
         self.seq = moment.seq
@@ -45,12 +45,12 @@ class Obligation:
             self.open = False
         elif due.not_before is not None and due.not_before.matches(moment):
             self.open = False
-            self.on_break(self, moment.seq, f"{due.text} before this")
+            self.on_break(self, moment.seq, f"{due.text} before this", None)
 
     def overdue(self, seq: int) -> None:
         """The finding when its deadline has passed."""
         self.open = False
-        self.on_break(self, seq, f"{self.due.text} within {self.due.within:g} s")
+        self.on_break(self, seq, f"{self.due.text} within {self.due.within:g} s", self.due.within)
 
 
 class Ledger:

@@ -45,6 +45,8 @@ class Evidence:
     """What the kubelet wrote in its log at that moment, where there is a log."""
     pod: str = ""
     """The pod that it is about, as NAMESPACE/NAME; empty where it is about the node as a whole."""
+    due: float | None = None
+    """In how many seconds something was expected that did not come; None for every other break."""
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from kubelet_conformance.contracts import every_contract
 from kubelet_conformance.plugin.arguments import ARGUMENTS, BUDGET_SECONDS, CONCURRENCY, destination
 from kubelet_conformance.reports.delivery import Delivery
 from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.targets.bugs import declared_bugs
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.trace.format.errors import BadInputError
 
@@ -79,6 +80,7 @@ class Options:
                 tuple(values["report"] or ()),
                 values["debug"],
                 values["verbose"],
+                bugs=declared_bugs,
             ),
             budget=values["budget"],
             concurrency=values["concurrency"],

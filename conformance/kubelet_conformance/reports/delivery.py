@@ -1,6 +1,6 @@
 """Where the reports of a record go: one to standard output or a file, others to files of their own."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from kubelet_conformance.run_record.files import write_whole
 from kubelet_conformance.run_record.record import Record
 from kubelet_conformance.trace.format.errors import BadInputError
 
+BugsOf = Callable[[], Mapping[str, Sequence[str]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -23,6 +25,7 @@ class Delivery:
         files: further reports, each as FORMAT=FILE.
         debug: whether tracebacks of the suite itself are shown.
         verbose: whether a report for people names what it else only counts.
+        bugs: returns the ids of the seeded bugs that break each contract, for pages.
         all_timelines: whether pages beside that of `html` show each timeline whole.
     """
 
@@ -32,6 +35,7 @@ class Delivery:
     debug: bool = False
     verbose: bool = False
     all_timelines: bool = False
+    bugs: BugsOf = dict
 
     def check(self, *inputs: str) -> None:
         """Refuse forms that there are not and files that cannot be written, before the work."""
@@ -64,28 +68,29 @@ class Delivery:
         return ended
 
     def _delivered(self, record: Record, form: str, file: str | None, *, prints: bool = True) -> Exit:
-        if form == "html" and self.all_timelines and file is not None:
-            return _with_timelines(record, Path(file), prints=prints)
+        if form == "html":
+            return self._page(record, file, prints=prints)
         to_file = file is not None
         text = in_form(form, record, to_file=to_file, debug=self.debug, verbose=self.verbose)
         return _written(text, file, prints=prints)
 
+    def _page(self, record: Record, file: str | None, *, prints: bool) -> Exit:
+        """Write the page, and if asked to a folder beside it with a page for each timeline."""
+        # Late, as in `forms`: only this form needs the templates.
+        from kubelet_conformance.reports.html import page, timeline_pages  # noqa: PLC0415
 
-def _with_timelines(record: Record, file: Path, *, prints: bool) -> Exit:
-    """Write the page, and beside it a folder with a page for each timeline."""
-    # Late, as in `forms`: only this form needs the templates.
-    from kubelet_conformance.reports.html import page, timeline_pages  # noqa: PLC0415
-
-    folder = file.with_name(f"{file.stem}-timelines")
-    ended = _written(page(record, beside=folder.name), str(file), prints=prints)
-    try:
-        folder.mkdir(exist_ok=True)
-        for name, text in timeline_pages(record, back=file.name):
-            write_whole(folder / name, text)
-    except OSError as error:
-        complain(f"{folder}: cannot be written: {error.strerror or error}")
-        return Exit.BAD_INPUT
-    return ended
+        if file is None or not self.all_timelines:
+            return _written(page(record, bugs=self.bugs()), file, prints=prints)
+        folder = Path(file).with_name(f"{Path(file).stem}-timelines")
+        ended = _written(page(record, folder.name, self.bugs()), file, prints=prints)
+        try:
+            folder.mkdir(exist_ok=True)
+            for name, text in timeline_pages(record, back=Path(file).name):
+                write_whole(folder / name, text)
+        except OSError as error:
+            complain(f"{folder}: cannot be written: {error.strerror or error}")
+            return Exit.BAD_INPUT
+        return ended
 
 
 def _written(text: str, output: str | None, *, prints: bool) -> Exit:

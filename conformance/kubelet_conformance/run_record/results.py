@@ -157,6 +157,7 @@ def proof_of(evidence: Evidence, again: str = "") -> Proof:
         clause=evidence.clause or MAIN_CLAUSE,
         scenario=evidence.scenario,
         pod=evidence.pod,
+        due=evidence.due,
         deviation=evidence.deviation or None,
         log=tuple(evidence.log),
         again=again,

@@ -1,6 +1,8 @@
 """What the zoo holds, without what its bugs are made of."""
 
+from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +30,13 @@ def bug_card(name: str) -> BugCard:
 
     bug = find_bug(name)
     return BugCard(bug.id, bug.title, bug.breaks, bug.aliases, bug.kubernetes, bug.is_of_runtimes)
+
+
+@cache
+def declared_bugs() -> dict[str, list[str]]:
+    """The ids of the bugs that declare to break a contract, by its id; read only."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for card in map(bug_card, bug_ids()):
+        for contract in card.breaks:
+            found[contract].append(card.id)
+    return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from kubelet_conformance.campaigns.declared import declared_bugs, declared_witnesses
+from kubelet_conformance.campaigns.declared import declared_witnesses
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.contracts import every_contract
@@ -18,6 +18,7 @@ from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.runtime_checks.judging import run_in_process
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bugs import declared_bugs
 from kubelet_conformance.targets.choice import Choice
 from kubelet_conformance.targets.opening import open_stage
 

@@ -1,9 +1,10 @@
 """Proves that a contract can be kept and can be broken: one that nothing breaks says nothing."""
 
-from kubelet_conformance.campaigns.declared import declared_bugs, declared_witnesses
+from kubelet_conformance.campaigns.declared import declared_witnesses
 from kubelet_conformance.campaigns.zoo.hunt import hunt, reference_verdict
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.bugs import declared_bugs
 
 
 def lacks(contract: str) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from kubelet_conformance.run_record.model import Run
 from kubelet_conformance.run_record.record import Record
 from kubelet_conformance.run_record.results import Scoring, check_result
 from kubelet_conformance.run_record.writer import RecordError, RecordWriter
+from kubelet_conformance.targets.bugs import declared_bugs
 from kubelet_conformance.trace.format.errors import TraceError
 
 
@@ -85,7 +86,7 @@ def check(  # noqa: PLR0913 - one parameter an option
     known = known_deviations(baseline)
     files, errors = traces_of(paths)
     settings = ctx.ensure_object(Settings)
-    delivery = Delivery(form, output, reports, settings.debug, settings.verbose)
+    delivery = Delivery(form, output, reports, settings.debug, settings.verbose, bugs=declared_bugs)
     delivery.check(*files, *filter(None, [baseline]))
     done, version = Check(contracts, known), "" if kubernetes is None else version_text(kubernetes)
 

@@ -7,6 +7,7 @@ from kubelet_conformance.cli.report_options import FORM, REPORTS
 from kubelet_conformance.reports.delivery import Delivery
 from kubelet_conformance.run_record.conclusion import Exit, gravest
 from kubelet_conformance.run_record.reader import opened
+from kubelet_conformance.targets.bugs import declared_bugs
 
 
 @click.command(epilog=judging("report kept --format markdown --output summary.md"))
@@ -30,7 +31,9 @@ def report(*, record: str, form: str, output: str | None, reports: tuple[str, ..
     code is that of the run.
     """
     settings = click.get_current_context().ensure_object(Settings)
-    delivery = Delivery(form, output, reports, settings.debug, settings.verbose, timelines == "all")
+    delivery = Delivery(
+        form, output, reports, settings.debug, settings.verbose, timelines == "all", declared_bugs
+    )
     delivery.check()
     with opened(record) as found:
         return gravest(Exit(found.run.exit_code), delivery.deliver(found))

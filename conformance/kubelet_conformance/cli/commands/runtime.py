@@ -26,6 +26,7 @@ from kubelet_conformance.runtime_checks import baselines
 from kubelet_conformance.runtime_checks.judging import judged, scenarios_for, the_runtimes
 from kubelet_conformance.runtime_checks.running import left_behind, run_scenarios
 from kubelet_conformance.runtime_checks.scenarios import every_runtime_scenario
+from kubelet_conformance.targets.bugs import declared_bugs
 from kubelet_conformance.targets.cri_endpoint import shipped_baseline
 from kubelet_conformance.targets.runtime import Wanted
 
@@ -74,7 +75,9 @@ def runtime(ctx: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - wha
     """
     settings = ctx.ensure_object(Settings)
     wanted = (options.pop("form"), options.pop("output"), options.pop("reports"))
-    asked = _Asked(delivery=Delivery(*wanted, settings.debug, settings.verbose), **options)
+    asked = _Asked(
+        delivery=Delivery(*wanted, settings.debug, settings.verbose, bugs=declared_bugs), **options
+    )
     asked.delivery.check(*filter(None, [asked.baseline]))
     return _run(asked, _chosen(asked.contract))
 

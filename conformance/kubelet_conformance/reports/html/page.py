@@ -1,6 +1,6 @@
 """The page of a record: everything in one file, as the template lays it out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
@@ -18,12 +18,19 @@ from kubelet_conformance.run_record.model import ContractResult, Run
 from kubelet_conformance.run_record.record import Record
 
 _TEXT_CHARS = 20_000
+_NONE: Mapping[str, Sequence[str]] = {}
 _ALWAYS = Verdict.KEPT, Verdict.BROKEN
 """The verdicts that the table of areas shows even where no contract has them."""
 
 
-def page(record: Record, beside: str = "") -> str:
-    """The whole page; `beside` is the folder of the pages that show one timeline each, if there are any."""
+def page(record: Record, beside: str = "", bugs: Mapping[str, Sequence[str]] = _NONE) -> str:
+    """The whole page.
+
+    Args:
+        record: what it shows.
+        beside: the folder of the pages that show one timeline each, if there are any.
+        bugs: the ids of the seeded bugs that break each contract.
+    """
     run = record.run
     pictures = Pictures(record)
     groups = groups_of(run.having(Verdict.BROKEN), run)
@@ -41,6 +48,7 @@ def page(record: Record, beside: str = "") -> str:
         verdicts=REPORTED,
         shown_verdicts=verdicts_shown([run]),
         areas=run.by_area(),
+        bugs=bugs,
         levels=levels_of(each.result for each in contracts),
         contracts=contracts,
         groups=groups,

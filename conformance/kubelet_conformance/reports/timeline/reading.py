@@ -6,7 +6,6 @@ from pathlib import Path
 from kubelet_conformance.reports.safe import safe
 from kubelet_conformance.reports.timeline.lanes import Lanes, Lives
 from kubelet_conformance.reports.timeline.model import Finding, Item, LaneKind, Quiet, Timeline, What
-from kubelet_conformance.reports.trace_text.expectations import allowed
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.model import Proof
 from kubelet_conformance.trace.format.bodies import RunPodSandboxReply, RunPodSandboxRequest
@@ -94,7 +93,7 @@ def _mark(timeline: Timeline, contract: str, proof: Proof) -> None:
         return
     for each in items:
         each.breaks = tuple(dict.fromkeys((*each.breaks, contract)))
-    within = allowed(proof)
+    within = proof.due
     begin = items[0].t
     by = begin + within if within is not None else None
     lane = items[0].lane if by is not None else items[-1].lane

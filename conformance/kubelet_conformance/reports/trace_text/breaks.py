@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from kubelet_conformance.reports.trace_text.expectations import allowed, expected, happened, offending
+from kubelet_conformance.reports.trace_text.expectations import expected, happened, offending
 from kubelet_conformance.reports.trace_text.lines import asked, described, replied
 from kubelet_conformance.run_record.model import ContractResult, Proof
 from kubelet_conformance.run_record.record import Record as RunRecord
@@ -185,7 +185,7 @@ class Break:
         seq = offending(self.proof)
         line = self.lines.get(self.proof.trace, {}).get(seq)
         moment = f"#{seq}" if line is None else f"{line.t:.3f} s, #{seq}"
-        seconds = allowed(self.proof)
+        seconds = self.proof.due
         return moment if seconds is None else f"{seconds:g} s after {moment}"
 
     def slice(self) -> Iterator[str]:

@@ -1,29 +1,20 @@
 """What was expected where a contract is broken, and what happened: the sentence of a break may say either."""
 
-import re
-
 from kubelet_conformance.run_record.model import ContractResult, Proof
 
-_WITHIN = re.compile(r" within ([\d.e+-]+) s$")
 _BEFORE = " before this"
-
-
-def allowed(proof: Proof) -> float | None:
-    """The seconds in which something was expected that did not come; None for every other break."""
-    found = _WITHIN.search(proof.text)
-    return None if found is None else float(found[1])
 
 
 def is_expectation(proof: Proof) -> bool:
     """Whether the sentence of a break says what was expected and did not come."""
-    return allowed(proof) is not None or proof.text.endswith(_BEFORE)
+    return proof.due is not None or proof.text.endswith(_BEFORE)
 
 
 def offending(proof: Proof) -> int:
     """The record with which it went wrong: where nothing came, the one after which it was expected."""
     if not proof.seq:
         return 0
-    return proof.seq[0] if allowed(proof) is not None else proof.seq[-1]
+    return proof.seq[0] if proof.due is not None else proof.seq[-1]
 
 
 def expected(result: ContractResult, proof: Proof) -> str:
@@ -35,7 +26,7 @@ def expected(result: ContractResult, proof: Proof) -> str:
 
 def happened(proof: Proof, line: str) -> str:
     """What happened, as a sentence; `line` is the record with which it went wrong, in words."""
-    if allowed(proof) is not None:
+    if proof.due is not None:
         return f"{line}; that had not come by #{max(proof.seq, default=0)}".removeprefix("; ")
     if proof.text.endswith(_BEFORE):
         return f"{line or f'#{offending(proof)}'} came first"
