@@ -36,12 +36,6 @@ async def _to_stay(node: Node) -> None:
     await node.wait(5)
 
 
-async def _without_end(node: Node) -> None:
-    """The scenario waits for ever."""
-    while True:
-        await node.wait(3600)
-
-
 async def _in_haste(node: Node) -> None:
     """The scenario asserts what holds only if no call fails."""
     web = node.want(pod())
@@ -100,17 +94,6 @@ def test_a_scenario_says_once_what_is_not_due() -> None:
 
 async def _marked_haste(node: Node) -> None:
     await _in_haste(node)
-
-
-@pytest.mark.slow
-def test_a_play_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A play that never ends is stopped by the call that repeats, and says which."""
-    monkeypatch.setattr("kubelet_conformance.campaigns.sweep.play._REPEATS_MAX", 5_000)
-    base = Undisturbed("endless", (Point("Status", 1, Role.POLL),))
-    played = play(_without_end, base, blows_at(base.points[0])[0], STAGE, ())
-
-    assert [one.what for one in played.breaks] == ["kubelet"]
-    assert "is called again and again, 5000 times" in played.breaks[0].happened
 
 
 @pytest.mark.parametrize("text", ["dead", "StopContainer#x lost", "StopContainer los", ""])

@@ -16,7 +16,7 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.node import Node, scenario_of
 from kubelet_conformance.run_record.played_run import Played
 from kubelet_conformance.run_record.system_clock import monotonic_ns
-from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
+from kubelet_conformance.targets.controls import EndlessPlayError, KubeletEndedError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
 
 
@@ -44,6 +44,7 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a stage, judges, and where the
         died=done.died,
         seconds=seconds,
         witnesses=scenario_of(function).witnesses,
+        endless=done.endless,
     )
 
 
@@ -65,13 +66,14 @@ def write_trace(path: Path, trace: bytes) -> None:
 class Performed:
     """What came of a scenario: its trace, the wait that timed out, what went wrong in the suite itself.
 
-    `died` says how the kubelet ended, if it did by itself.
+    `died` says how the kubelet ended, if it did by itself; `endless` that what is `unmet` is the play's end.
     """
 
     trace: bytes
     unmet: str = ""
     failed: str = ""
     died: str = ""
+    endless: bool = False
 
 
 def perform(  # noqa: PLR0913, PLR0917 - a scenario, a stage, and how it is played
@@ -100,7 +102,9 @@ def perform(  # noqa: PLR0913, PLR0917 - a scenario, a stage, and how it is play
     except ScenarioError as error:
         if isinstance(error.__cause__, KubeletEndedError):
             return Performed(error.trace, died=str(error.__cause__))
-        return Performed(error.trace, *classify_failure(error.__cause__ or error, error.report, function))
+        is_endless = isinstance(error.__cause__, EndlessPlayError)
+        failure = classify_failure(error.__cause__ or error, error.report, function)
+        return Performed(error.trace, *failure, endless=is_endless)
 
 
 def classify_failure(cause: BaseException, report: str, function: Callable[..., object]) -> tuple[str, str]:

@@ -35,11 +35,12 @@ def gravest(*ends: Exit) -> Exit:
 def concluded(run: Run) -> Exit:
     """How a run ends: the gravest of what happened.
 
-    A kubelet that ends by itself has failed, and so has a node that does not settle after a history
-    or a fault, whatever else was kept.
+    A kubelet that ends by itself has failed, and so has one in a play that does not end, and a node that does
+    not settle after a history or a fault, whatever else was kept.
     """
     has_error = bool(run.having(Verdict.ERROR) or run.failed)
-    unsettled = run.kind in {Kind.HISTORIES, Kind.SWEEP} and any(each.unmet for each in run.scenarios)
+    settles = run.kind in {Kind.HISTORIES, Kind.SWEEP}
+    unsettled = any(each.endless or (settles and each.unmet) for each in run.scenarios)
     has_failed = bool(run.stale or run.died or unsettled) or any(map(run.fails, run.contracts))
     is_open = bool(run.waits or run.unexplained) or not any(each.activations for each in run.contracts)
     return gravest(

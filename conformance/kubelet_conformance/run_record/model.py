@@ -192,6 +192,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
         witnesses: the contracts that it declares to exercise.
         broken: the contracts that it broke.
         unmet: the wait that timed out, or the assertion that failed; empty if none.
+        endless: whether that is a play that repeated itself without end.
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
         died: how the kubelet ended, and what it wrote last, if it did by itself.
         died_as_known: whether the baseline knows that.
@@ -205,6 +206,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
     witnesses: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     unmet: str = ""
+    endless: bool = False
     failed: str = ""
     died: str = ""
     died_as_known: bool = False
@@ -375,8 +377,11 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def unexplained(self) -> list[ScenarioResult]:
-        """Scenarios that timed out or failed an assertion although no contract is broken in their trace."""
-        return [each for each in self.scenarios if each.unmet and not each.broken]
+        """Scenarios that timed out or failed an assertion although no contract is broken in their trace.
+
+        No broken contract explains that a play does not end.
+        """
+        return [each for each in self.scenarios if each.unmet and (each.endless or not each.broken)]
 
     def reasons(self) -> dict[str, list[str]]:
         """The scenarios that are not applicable by the reason, most frequent reasons first."""

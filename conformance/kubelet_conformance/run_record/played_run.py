@@ -37,6 +37,7 @@ class Played:
         scenario: its name.
         judged: the verdicts on its trace.
         unmet: the wait that timed out, or the assertion that failed.
+        endless: whether that is a play that repeated itself without end.
         failed: what went wrong in the suite itself; the first line says it, a traceback follows.
         place: its number in the order in which the scenarios were found.
         file: where it stands, for one that is not of this package.
@@ -54,6 +55,7 @@ class Played:
     died: str = ""
     seconds: float = field(default=0.0, compare=False)
     witnesses: tuple[str, ...] = ()
+    endless: bool = False
 
     @property
     def broken(self) -> list[str]:
@@ -173,6 +175,7 @@ def scenario_result(played: Played, check: Check) -> ScenarioResult:
         witnesses=played.witnesses,
         broken=tuple(played.broken),
         unmet=played.unmet,
+        endless=played.endless,
         failed=played.failed,
         died=played.died,
         died_as_known=bool(played.died) and check.knows(ENDS, played.judged),

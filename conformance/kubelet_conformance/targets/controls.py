@@ -93,6 +93,10 @@ class KubeletEndedError(Exception):
     """The kubelet ended by itself; the text says how, and in further lines what it wrote last."""
 
 
+class EndlessPlayError(AssertionError):
+    """What is played repeats itself without end; the text says what. It counts as a wait that timed out."""
+
+
 def _not_scripted(control: str) -> NotPossibleError:
     return NotPossibleError(f"a scripted runtime: {control}")
 

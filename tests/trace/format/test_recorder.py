@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToDict
 
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.format.reader import Reader
-from kubelet_conformance.trace.format.recorder import Failed, RecordedReply, Recorder, RunawayError, Seen
+from kubelet_conformance.trace.format.recorder import Failed, RecordedReply, Recorder, Seen
 from kubelet_conformance.trace.format.records import Reply
 
 HEADER = Header(trace=FORMAT_VERSION, clock="virtual", channels=Channels(cri="full"), kubernetes="1.32")
@@ -175,18 +175,3 @@ def test_trace_can_be_read(recorder: Recorder, tmp_path: Path) -> None:
     first, second = [each for each in records if isinstance(each, Reply)]
     assert (first.same, second.same) == (False, True)
     assert first.response is second.response
-
-
-def test_what_spins_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records without end at one moment are refused; as many while time passes are not."""
-    monkeypatch.setattr("kubelet_conformance.trace.format.recorder._AT_ONE_MOMENT", 8)
-    times = iter((*range(20), *[20] * 20))
-    recorder = Recorder(lambda: float(next(times)))
-
-    def rain() -> None:
-        for _ in range(20):
-            recorder.record("fault", what="rain")
-
-    rain()
-    with pytest.raises(RunawayError, match="8 records at 20 s: the kubelet spins"):
-        rain()

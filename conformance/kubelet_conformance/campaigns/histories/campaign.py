@@ -150,11 +150,9 @@ class Campaign:
         played = play(history, self.choice, self.contracts, name, str(path))
         path.write_bytes(played.trace)
         self.check.add(played.judged)
-        timed_out = (
-            f"{NOT_CONVERGED}: {'; '.join(played.progress.not_converged)}"
-            if played.progress.not_converged
-            else ""
-        )
+        timed_out = played.endless
+        if played.progress.not_converged:
+            timed_out = f"{NOT_CONVERGED}: {'; '.join(played.progress.not_converged)}"
         scenario = Played(name, played.judged, timed_out, played.failed, len(self.found))
         words, code = tuple(as_words(played)), as_scenario(played, what)
         self.found.append(HistoryFound(what, scenario, words, code, str(kept)))

@@ -14,7 +14,7 @@ from kubelet_conformance.contract.definition import Contract
 from kubelet_conformance.contract.verdicts import Verdict
 from kubelet_conformance.node import Node
 from kubelet_conformance.targets.choice import Choice
-from kubelet_conformance.targets.controls import ScenarioError, Target
+from kubelet_conformance.targets.controls import EndlessPlayError, ScenarioError, Target
 from kubelet_conformance.targets.opening import open_stage
 
 SETTLE_SECONDS = 120.0
@@ -31,6 +31,8 @@ _EXEMPT = '("CRI-30",)'
 """Not judged where the runtime does not send every event in time."""
 NOT_CONVERGED = "the node settles"
 """What a history is said to have broken whose node did not come to rest."""
+ENDLESS = "the play ends"
+"""What a history is said to have broken in which something repeats itself without end."""
 ERROR = "no error"
 """What a history is said to have broken that could not be played or judged to its end."""
 
@@ -45,6 +47,7 @@ class PlayedHistory:
         judged: the verdicts on that.
         failed: what went wrong in the kubelet or the suite itself; a traceback.
         progress: what happened.
+        endless: what repeated itself without end, in words.
     """
 
     history: History
@@ -52,15 +55,17 @@ class PlayedHistory:
     judged: Judged
     failed: str = ""
     progress: Progress = field(default_factory=Progress)
+    endless: str = ""
 
     def broken(self) -> tuple[str, ...]:
-        """What it broke: ids of contracts, `NOT_CONVERGED`, `ERROR`."""
+        """What it broke: ids of contracts, `NOT_CONVERGED`, `ENDLESS`, `ERROR`."""
         bad = {Verdict.BROKEN, Verdict.ERROR}
         outcomes = self.judged.outcomes.items()
         ids = [each for each, outcome in outcomes if outcome.verdict in bad]
         return (
             *ids,
             *([NOT_CONVERGED] if self.progress.not_converged else []),
+            *([ENDLESS] if self.endless else []),
             *([ERROR] if self.failed else []),
         )
 
@@ -84,17 +89,19 @@ def play(
     async def scenario(target: Target) -> None:
         await live_through(history, Node(target), progress, kubernetes)
 
-    failed = ""
+    failed, endless = "", ""
     try:
         trace = stage.play(scenario, name, settings_of(progress), choice.kubernetes)
     except ScenarioError as error:
         trace, failed = error.trace, error.report
+        if isinstance(error.__cause__, EndlessPlayError):
+            failed, endless = "", str(error.__cause__)
     try:
         judged = judge_file(path or name, contracts, content=trace, patient=True)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the history is reported
         failed = failed or f"its trace cannot be judged: {error}"
         judged = Judged(Trace(path or name, None, None, None, name, 0), {}, ())
-    return PlayedHistory(history, trace, judged, failed, progress)
+    return PlayedHistory(history, trace, judged, failed, progress, endless)
 
 
 def begun(history: History, kubernetes: tuple[int, int]) -> Progress:
@@ -158,7 +165,8 @@ def as_words(played: PlayedHistory) -> list[str]:
         lines.insert(
             0, f"which of several ready things comes first, over and over: {', '.join(map(str, choices))}"
         )
-    return [*lines, *(f"at the end {each}" for each in played.progress.not_converged)]
+    ends = [f"at the end {each}" for each in played.progress.not_converged]
+    return [*lines, *ends, *([played.endless] if played.endless else [])]
 
 
 def as_scenario(played: PlayedHistory, what: str) -> str:

@@ -18,13 +18,15 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kubelet_conformance.campaigns.histories.generator import STEPS, Machine
 from kubelet_conformance.campaigns.histories.history import History
-from kubelet_conformance.campaigns.histories.play import PlayedHistory
+from kubelet_conformance.campaigns.histories.play import ENDLESS, PlayedHistory
 from kubelet_conformance.campaigns.histories.shrinking import WAYS, places
 
 CHUNK = 50
 """So many histories are drawn from one seed."""
 SHRINKS_MAX = 150
 """So many histories are played at most to make one that breaks something smaller."""
+_ENDLESS_SHRINKS_MAX = 25
+"""The same where each play is as long as one that never ends."""
 _NO_CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 """A history is larger, and takes longer, than what Hypothesis expects of an example."""
 _SEEDS = 1_000_003
@@ -221,5 +223,6 @@ def seek(
     except _BrokenError:
         if search.best is None:
             raise
-        return Found(search.what, *shrunk(search.best, search.first_to_break))
+        tries = _ENDLESS_SHRINKS_MAX if search.what == ENDLESS else SHRINKS_MAX
+        return Found(search.what, *shrunk(search.best, search.first_to_break, tries_max=tries))
     return None

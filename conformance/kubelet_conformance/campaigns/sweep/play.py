@@ -1,8 +1,6 @@
 """Plays a scenario with one fault, waits for the node to settle, and judges what happened."""
 
-import asyncio
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,13 +18,10 @@ from kubelet_conformance.plugin.play import classify_failure
 from kubelet_conformance.run_record.record import TRACE
 from kubelet_conformance.targets.controls import KubeletEndedError, ScenarioError, Target
 from kubelet_conformance.targets.stage import Stage
-from kubelet_conformance.trace.format.recorder import RecordedCall, Seen
 
 Function = Callable[..., Awaitable[None]]
 _WAIT_SECONDS = 600.0
 """What a fault and the longest back-off after it may add to a wait."""
-_REPEATS_MAX = 100_000
-"""A call that is made so often in one play is made for ever: hours of a scenario have some ten thousand."""
 _HERE = Path()
 SETTLES, SCENARIO, ENDS, JUDGED = "settling", "scenario", "kubelet", "judging"
 """What may break beside contracts, by what is broken."""
@@ -95,10 +90,6 @@ def trace_name(play: str) -> str:
     return f"{play.replace('/', '-').replace(' ', '_')}{TRACE}"
 
 
-class _EndlessError(RuntimeError):
-    """The play would never end; the message says what repeats."""
-
-
 @deferred_gc()
 def undisturbed(function: Function, name: str, stage: Stage, version: str = "") -> Undisturbed:
     """Play a scenario as it is, and let the node settle."""
@@ -136,7 +127,7 @@ def play(  # noqa: PLR0913, PLR0917 - a scenario, a fault, a stage and judges
     swept = Swept(base.scenario, str(blow))
 
     async def on(target: Target) -> None:
-        await _until_it_repeats(_disturbed(function, target, base, blow, swept, played_as), target)
+        await _disturbed(function, target, base, blow, swept, played_as)
 
     try:
         swept.trace = _on_stage(on, swept.name, stage, declared, played_as)
@@ -180,30 +171,6 @@ async def _disturbed(  # noqa: PLR0913, PLR0917 - see `play`
     if left:
         expected = "what is desired runs or has ended, and nothing else is there"
         swept.breaks.append(SweepBreak(SETTLES, expected, "; ".join(left)))
-
-
-async def _until_it_repeats(work: Awaitable[None], target: Target) -> None:
-    """Do it until a call has been made so often that the play would never end; raises _EndlessError then."""
-    counts: Counter[str] = Counter()
-    endless: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def count(seen: Seen) -> None:
-        if type(seen) is RecordedCall:
-            counts[seen.rpc] += 1
-            if counts[seen.rpc] == _REPEATS_MAX:
-                said = f"the play does not end: {seen.rpc} is called again and again, {_REPEATS_MAX} times"
-                endless.set_exception(_EndlessError(f"{said} by {seen.t:g} s"))
-
-    target.recorder.listeners.append(count)
-    task = asyncio.ensure_future(work)
-    await asyncio.wait([task, endless], return_when=asyncio.FIRST_COMPLETED)
-    if not task.done():
-        task.cancel()
-        await asyncio.wait([task])
-    endless.cancel()
-    if not endless.cancelled():
-        endless.result()
-    task.result()
 
 
 def _judged(swept: Swept, contracts: Sequence[Contract], traces: Path) -> Iterator[SweepBreak]:

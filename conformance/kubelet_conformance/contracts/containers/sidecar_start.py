@@ -14,7 +14,7 @@ from kubelet_conformance.contracts.facts.backoff import restart_bound
 from kubelet_conformance.contracts.facts.kills import stopped_for_itself
 from kubelet_conformance.contracts.facts.kubelet import final_phase_is_written, sees_a_ready_runtime
 from kubelet_conformance.contracts.facts.pod import TERMINATION_ASKED, at_its_end, new_pod, stop_asked
-from kubelet_conformance.contracts.facts.status import is_lost
+from kubelet_conformance.contracts.facts.status import carries_on, is_lost
 from kubelet_conformance.trace.format.manifests import ContainerSpec, ContainerStatus, Manifest, PodStatus
 from kubelet_conformance.trace.world.kubelet_view import informed_by
 
@@ -150,8 +150,14 @@ def _app_has_run(now: PodStatus) -> bool:
     return _app_runs_or_ended(now) or any(one.last_state.terminated for one in now.container_statuses or ())
 
 
+def _stays_initialized(m: Moment, pod: Pod) -> bool:
+    """Where statuses carry on what was said before, a pod that was initialized stays so."""
+    was = pod.status.condition("Initialized") if pod.status is not None else None
+    return was is not None and was.status == "True" and carries_on(m)
+
+
 @contract("SIDECAR-17", on=status(), needs=(PODS, STATUS), versions=_ON)
-def counts_for_readiness(_: Moment, pod: Pod, status: PodStatus) -> Findings:
+def counts_for_readiness(m: Moment, pod: Pod, status: PodStatus) -> Findings:
     """The readiness of sidecars counts for ContainersReady, and that they have started for Initialized.
 
     That a sidecar is no longer started is reported at once, and the condition follows with the next sync.
@@ -167,6 +173,8 @@ def counts_for_readiness(_: Moment, pod: Pod, status: PodStatus) -> Findings:
     before = {one.name for one in earlier if one.started}
     late = {one.name for one in reported if not one.started and one.name not in before}
     if not late or initialized is None or initialized.status != "True" or _app_has_run(status):
+        return KEPT
+    if _stays_initialized(m, pod):
         return KEPT
     unseen = containers.may_have_started(pod, status)
     if late <= unseen.keys():

@@ -13,7 +13,7 @@ from kubelet_bugs import Bug, find_bug
 from kubelet_conformance.contract.applicability import USUAL_VERSION
 from kubelet_conformance.contract.deferred_gc import deferred_gc
 from kubelet_conformance.targets.choice import Choice, UnknownTargetError
-from kubelet_conformance.targets.controls import MANIFEST_FOLDER, ScenarioError, Target
+from kubelet_conformance.targets.controls import MANIFEST_FOLDER, EndlessPlayError, ScenarioError, Target
 from kubelet_conformance.targets.in_process.api_server import (
     KubeletApi,
     RecordedApi,
@@ -27,12 +27,13 @@ from kubelet_conformance.targets.in_process.manifests import WrittenManifests
 from kubelet_conformance.targets.in_process.ordering import OrderedClock, OrderedRandom, Orders
 from kubelet_conformance.targets.in_process.pod_servers import PodServers
 from kubelet_conformance.targets.in_process.recorded_runtime import Tap
+from kubelet_conformance.targets.in_process.repeats import until_it_repeats
 from kubelet_conformance.targets.in_process.resource_plugin import RecordedPlugin
 from kubelet_conformance.targets.in_process.runtime_control import FakeRuntimeControl
 from kubelet_conformance.trace.format.header import FORMAT_VERSION, Channels, Header
 from kubelet_conformance.trace.format.recorder import Recorder
 from kubelet_fakes.api import ApiCore
-from kubelet_fakes.clock import run
+from kubelet_fakes.clock import LivelockError, TimeLimitError, run
 from kubelet_fakes.disk import MemoryDisk
 from kubelet_fakes.runtime import FakeRuntime
 from kubelet_fakes.runtime.service import RuntimeParts
@@ -86,7 +87,9 @@ class InProcessStage:
         file = io.BytesIO()
         error: BaseException | None = None
         try:
-            run(life.play(scenario), limit_seconds=_LIFE_SECONDS_MAX)
+            run(until_it_repeats(life.play(scenario), life.recorder), limit_seconds=_LIFE_SECONDS_MAX)
+        except (LivelockError, TimeLimitError) as caught:
+            error = EndlessPlayError(f"the play does not end: {str(caught).partition(': ')[0]}")
         except Exception as caught:  # noqa: BLE001 - whatever ends a scenario, its trace is kept
             error = caught
         life.recorder.write(file, life.header(name, exempt))
