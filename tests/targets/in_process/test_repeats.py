@@ -52,7 +52,11 @@ class _RepeatsAnEvent(FakeRuntime):
 @pytest.fixture(autouse=True)
 def _that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(RuntimeParts(), runtime=_RepeatsAnEvent)
-    monkeypatch.setattr(stage, "runtime_parts_of", lambda _: wrong)
+
+    def parts_of(_: str) -> RuntimeParts:
+        return wrong
+
+    monkeypatch.setattr(stage, "runtime_parts_of", parts_of)
     monkeypatch.setattr(repeats, "BURST", BURST)
     monkeypatch.setattr(repeats, "REPEATS_MAX", 2 * BURST)
 

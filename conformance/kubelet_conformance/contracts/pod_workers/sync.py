@@ -16,6 +16,7 @@ from kubelet_conformance.contracts.images.pull_policy import pulled_image
 from kubelet_conformance.trace.format.bodies import StatusReply
 from kubelet_conformance.trace.format.manifests import ContainerSpec
 from kubelet_conformance.trace.format.records import Call
+from kubelet_conformance.trace.world.kubelet_view import kubelet_view
 
 UNTRIED = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Waiting reasons that do not mean a failed attempt."""
@@ -55,17 +56,11 @@ class _First(Note):
     seen: bool = False
 
 
-class _Outage(Note):
-    """Until when the API server could not be reached."""
-
-    until_t: float = -math.inf
-
-
 def _may_be_late(m: Moment, pod: Pod) -> bool:
-    """Earlier statuses of the pod did not reach the API server: there was none, or their kubelet
+    """Earlier statuses of the pod may not have reached the API server: requests to it failed, or the kubelet
     was killed.
     """
-    if pod.set_t is None or pod.set_t <= m.node.note(_Outage).until_t:
+    if pod.set_t is None or kubelet_view(m).api_was_faulty(pod.set_t):
         return True
     begun, is_again = m.node.started_t or 0.0, m.node.lives > 1
     runs = [sandbox.run for sandbox in pod.sandboxes]
@@ -87,12 +82,6 @@ def first_status_shows_nothing_done(m: Moment, pod: Pod, status: PodStatus) -> F
     if status.phase != "Pending" or acting is not None:
         return broken(f"the first status is {status.phase}, {acting or 'nothing'} being more than waiting")
     return broken("the first status has no startTime") if status.start_time is None else KEPT
-
-
-@observer(on=pods.API_BACK)
-def _api_server_is_back(m: Moment) -> None:
-    """Record that the API server was unreachable."""
-    m.node.note(_Outage).until_t = m.t
 
 
 _STEPS = frozenset(

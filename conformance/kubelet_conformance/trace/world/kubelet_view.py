@@ -80,9 +80,10 @@ class KubeletView:
         """When a list last failed."""
         self._held_up_until = 0.0
         """Until when it last could not continue, or could not be informed of its pods."""
-        self._api_fails = False
-        """The API server is unreachable, or answers by errors."""
+        self._api_faults = 0
+        """How many faults there are for which the API server is unreachable, late or answers by errors."""
         self._api_failed_t = 0.0
+        self._api_mended_t = -math.inf
         self._faults: dict[str, Counter[str]] = {}
         """What is injected into calls to the runtime, by RPC, and how often."""
         self._faults_seq: dict[str, int] = {}
@@ -103,6 +104,10 @@ class KubeletView:
         """The API server was unreachable at `t` or since: writes may have been deferred."""
         return self.api_away_t is not None or self.api_back_t >= t
 
+    def api_was_faulty(self, t: float) -> bool:
+        """Requests to the API server were unanswered, late or answered by errors at `t` or since."""
+        return self._api_faults > 0 or self._api_mended_t >= t
+
     def informed_by(self, t: float, now: float) -> float:
         """By when, without its reaction time, the kubelet is informed of what was desired at `t`.
 
@@ -110,7 +115,7 @@ class KubeletView:
         runtime says that it is ready, nor before it has listed what runs. A kubelet that starts, or whose API
         server was unreachable, is informed then; infinity before.
         """
-        is_waiting = self._api_fails or not self.relisted or self.down_since(now) is not None
+        is_waiting = self._api_faults > 0 or not self.relisted or self.down_since(now) is not None
         return math.inf if is_waiting else max(t, self._held_up_until)
 
     @property
@@ -218,9 +223,11 @@ class KubeletView:
             self.api_away_t, self.api_back_t = None, m.t
         elif what.startswith(_ASKS_FOR_THE_NODE):
             self.node_unknown = not healed
-        if not healed and not self._api_fails and m.t > self._held_up_until:
+        if healed:
+            self._api_mended_t = m.t
+        elif not self._api_faults and m.t > self._held_up_until:
             self._api_failed_t = m.t
-        self._api_fails = not healed
+        self._api_faults = max(0, self._api_faults + (-1 if healed else 1))
         wait = min(2 * (m.t - self._api_failed_t) + _FIRST_RETRY, _LONGEST_RETRY) if healed else 0.0
         self._hold_up(m.t + wait)
 
