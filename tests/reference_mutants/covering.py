@@ -1,0 +1,178 @@
+"""Which scenario runs which lines of the reference, and so which a mutant is played in."""
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from time import process_time
+
+import coverage
+import msgspec
+from mutant_play import play
+from mutant_sample import PACKAGE, Mutant, files, folder, read
+
+from kubelet_conformance.scenarios import every_scenario
+
+
+class Covered(msgspec.Struct, frozen=True):
+    """What scenarios have run.
+
+    Attributes:
+        tree: the digest of the code that was run.
+        seconds: the time that the processor needs for each scenario, with its judging.
+        groups: sets of scenarios: many lines are run by the same ones.
+        lines: the group by file of the package and line; functions' bodies only. A line is known by its
+            function and its text, so that it is found again where others have changed.
+        imported: the functions that importing the reference runs, as file and name.
+    """
+
+    tree: str
+    seconds: dict[str, float]
+    groups: list[list[str]]
+    lines: dict[str, dict[str, int]]
+    imported: list[str]
+
+    def runs_at_import(self, mutant: Mutant) -> bool:
+        """Whether the change is in what importing the reference runs, or in what that makes."""
+        owners = [mutant.owner, *(mutant.owner[:end] for end, sign in enumerate(mutant.owner) if sign == ".")]
+        return not mutant.in_function or any(f"{mutant.file} {owner}" in self.imported for owner in owners)
+
+    def scenarios(self, mutant: Mutant) -> list[str]:
+        """The scenarios that run what a mutant changes, the shortest first."""
+        found = self._of_line(mutant) if mutant.in_function else self._of_names(mutant)
+        return sorted(found, key=lambda each: (self.seconds[each], each))
+
+    def _of_line(self, mutant: Mutant) -> set[str]:
+        lines = self.lines.get(mutant.file, {})
+        keys = keys_of(mutant.file)
+        group = lines.get(keys[mutant.line], lines.get(keys[mutant.first]))
+        return set() if group is None else set(self.groups[group])
+
+    def _of_names(self, mutant: Mutant) -> set[str]:
+        """Those that run a line which names what a module or class defines, or all of its file."""
+        groups: set[int] = set()
+        if mutant.names:
+            named = re.compile(rf"\b({'|'.join(re.escape(each) for each in mutant.names)})\b")
+            for lines in self.lines.values():
+                groups.update(group for key, group in lines.items() if named.search(key.partition(" ")[2]))
+        groups = groups or set(self.lines.get(mutant.file, {}).values())
+        return {each for group in groups for each in self.groups[group]} or set(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one process has recorded."""
+
+    seconds: dict[str, float]
+    lines: dict[str, dict[str, list[str]]]
+    imported: set[str]
+
+
+def covered(path: Path, tree: str, workers: int, *, keep: bool) -> Covered:
+    """What is kept at `path`, if it is of this code or is to be kept, else recorded anew."""
+    if path.is_file():
+        kept = msgspec.json.decode(path.read_bytes(), type=Covered)
+        if keep or kept.tree == tree:
+            missing = [name for name in every_scenario() if name not in kept.seconds]
+            return _recorded(missing, kept, path, workers) if missing else kept
+    return _recorded(list(every_scenario()), Covered(tree, {}, [], {}, []), path, workers)
+
+
+def _recorded(names: Sequence[str], before: Covered, path: Path, workers: int) -> Covered:
+    """The same with these scenarios, which are played here."""
+    with get_context("fork").Pool(workers) as pool:
+        parts = pool.map(_record, [names[number::workers] for number in range(workers)], chunksize=1)
+    seconds = dict(before.seconds)
+    lines = {
+        file: {key: set(before.groups[group]) for key, group in found.items()}
+        for file, found in before.lines.items()
+    }
+    for part in parts:
+        seconds.update(part.seconds)
+        for file, found in part.lines.items():
+            for key, scenarios in found.items():
+                lines.setdefault(file, {}).setdefault(key, set()).update(scenarios)
+    imported = sorted({*before.imported, *(each for part in parts for each in part.imported)})
+    result = Covered(before.tree, seconds, *_grouped(lines), imported)
+    path.write_bytes(msgspec.json.encode(result))
+    return result
+
+
+def _grouped(lines: dict[str, dict[str, set[str]]]) -> tuple[list[list[str]], dict[str, dict[str, int]]]:
+    """Each set of scenarios once, and which of them belongs to each line."""
+    numbers: dict[tuple[str, ...], int] = {}
+    by_line = {
+        file: {key: numbers.setdefault(tuple(sorted(each)), len(numbers)) for key, each in found.items()}
+        for file, found in lines.items()
+    }
+    return [list(group) for group in numbers], by_line
+
+
+@cache
+def keys_of(file: str) -> list[str]:
+    """What each line of a file is known by, from line 0, which there is not."""
+    texts = ["", *(text.strip() for text in read(file).splitlines()), ""]
+    return [f"{owner} {text}" for owner, text in zip(owners_of(file), texts, strict=True)]
+
+
+@cache
+def owners_of(file: str) -> list[str]:
+    """The class or function that each line of a file is in, from line 0, which there is not."""
+    owners = [""] * (len(read(file).splitlines()) + 2)
+    _own(ast.parse(read(file)), "", owners)
+    return owners
+
+
+def _own(node: ast.AST, owner: str, owners: list[str]) -> None:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            name = f"{owner}.{child.name}".removeprefix(".")
+            first, last = child.lineno, child.end_lineno or child.lineno
+            owners[first : last + 1] = [name] * (last + 1 - first)
+            _own(child, name, owners)
+        else:
+            _own(child, owner, owners)
+
+
+def _record(names: Sequence[str]) -> _Part:
+    """Play scenarios in this process, which has not imported the reference yet."""
+    watch = coverage.Coverage(data_file=None, source_pkgs=[PACKAGE], config_file=False, messages=False)
+    watch.start()
+    seconds: dict[str, float] = {}
+    for name in names:
+        watch.switch_context(name)
+        began = process_time()
+        broken = play(name).broken
+        seconds[name] = round(process_time() - began, 3)
+        if broken:
+            raise RuntimeError(f"{name} breaks {', '.join(broken)} on the reference as it is")
+    watch.stop()
+    data = watch.get_data()
+    return _Part(seconds, _lines(data), _imported(data))
+
+
+def _lines(data: coverage.CoverageData) -> dict[str, dict[str, list[str]]]:
+    found: dict[str, dict[str, list[str]]] = {}
+    for file in files():
+        keys, lines = keys_of(file), found.setdefault(file, {})
+        for line, contexts in data.contexts_by_lineno(str(folder() / file)).items():
+            scenarios = [each for each in contexts if each]
+            if scenarios:
+                lines.setdefault(keys[line], []).extend(scenarios)
+    return found
+
+
+def _imported(data: coverage.CoverageData) -> set[str]:
+    """The functions in whose bodies a line was run outside of all scenarios."""
+    found: set[str] = set()
+    for file in files():
+        owners, by_line = owners_of(file), data.contexts_by_lineno(str(folder() / file))
+        for node in ast.walk(ast.parse(read(file))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+                if any("" in by_line.get(line, ()) for line in body):
+                    found.add(f"{file} {owners[node.lineno]}")
+    return found

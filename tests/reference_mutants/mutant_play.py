@@ -1,0 +1,96 @@
+"""Plays scenarios on a mutant of the reference, in a process of its own."""
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from types import FrameType
+from typing import NoReturn
+
+from changed_code import change
+from mutant_sample import Mutant
+
+from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.plugin.play import judge, perform
+from kubelet_conformance.run_record.played_run import Played
+from kubelet_conformance.scenarios import every_scenario
+from kubelet_conformance.targets.choice import Choice
+from kubelet_conformance.targets.opening import open_stage
+from kubelet_conformance.targets.stage import Stage
+
+_SECONDS_MAX = 20.0
+"""So much of the processor's time has a scenario; the slowest takes some two seconds."""
+_TIMED_OUT_MAX = 2
+"""After so many scenarios without an end a mutant is not played in more."""
+
+
+class _TimedOutError(BaseException):
+    """A scenario has taken more of the processor's time than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a mutant.
+
+    Attributes:
+        outcome: "caught", "survived", "timed out", or "import" where it cannot even be imported.
+        scenario: the scenario that broke a contract, if one did.
+        broken: the contracts that it broke.
+        played: how many scenarios were played.
+        unmet: a wait that timed out or an error of the suite, which are not counted, with its scenario.
+        seconds: the time of the processor.
+    """
+
+    outcome: str
+    scenario: str = ""
+    broken: tuple[str, ...] = ()
+    played: int = 0
+    unmet: str = ""
+    seconds: float = 0.0
+
+
+def play(name: str, stage: Stage | None = None) -> Played:
+    """Play a scenario and judge its trace by every contract."""
+    done = perform(every_scenario()[name], name, stage or open_stage(Choice()))
+    judged, wrong = judge(Path(name), every_contract().values(), name, done.trace)
+    return Played(name, judged, done.unmet, wrong or done.failed, died=done.died)
+
+
+def play_mutant(mutant: Mutant, scenarios: Iterable[str], *, anew: bool) -> Result:
+    """Play a mutant in these scenarios until one breaks a contract; for a process of its own."""
+    began = process_time()
+    try:
+        change(mutant, anew=anew)
+    except Exception as error:  # noqa: BLE001 - whatever it is, there is no kubelet
+        return Result("import", unmet=repr(error))
+    signal.signal(signal.SIGPROF, _time_out)
+    stage, timed_out, unmet, number = open_stage(Choice()), 0, "", 0
+    for number, name in enumerate(scenarios, start=1):
+        try:
+            # Again each second: what catches the error once may catch it twice.
+            signal.setitimer(signal.ITIMER_PROF, _SECONDS_MAX, 1)
+            played = play(name, stage)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        except _TimedOutError:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            timed_out += 1
+            if timed_out == _TIMED_OUT_MAX:
+                return Result("timed out", name, played=number, seconds=process_time() - began)
+            continue
+        if played.broken:
+            return Result("caught", name, tuple(played.broken), number, unmet, process_time() - began)
+        unmet = unmet or (f"{name}: {wrong[:200]}" if (wrong := _wrong(played)) else "")
+    outcome = "timed out" if timed_out else "survived"
+    return Result(outcome, played=number, unmet=unmet, seconds=process_time() - began)
+
+
+def _wrong(played: Played) -> str:
+    """The wait that timed out, or what went wrong in the suite itself."""
+    return (played.unmet or played.failed).partition("\n")[0]
+
+
+def _time_out(signum: int, frame: FrameType | None) -> NoReturn:
+    """Ends a scenario."""
+    del signum, frame
+    raise _TimedOutError
