@@ -54,9 +54,9 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--folder", type=Path, default=Path("build/mutation"), metavar="DIR")
     parser.add_argument(
-        "--keep-coverage",
+        "--keep",
         action="store_true",
-        help="choose scenarios by lines recorded before the code changed",
+        help="take recorded lines, and mutants that were caught, as they are, though code has changed since",
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="only mutants whose file begins so")
     given = parser.parse_args()
@@ -64,10 +64,10 @@ def main() -> int:
     tree = digest()
     every_contract()
     every_scenario()
-    lines = covered(given.folder / "coverage.json", tree, given.workers, keep=given.keep_coverage)
+    lines = covered(given.folder / "coverage.json", tree, given.workers, keep=given.keep)
     mutants = [each for each in drawn(given.seed) if each.file.startswith(given.only)]
     print(f"{len(mutants)} mutants, {given.sample} of them by seed {given.seed}", file=sys.stderr)
-    store = Store(given.folder / "results.jsonl", tree)
+    store = Store(given.folder / "results.jsonl", tree, keep=given.keep)
     done = list(islice(shown(played(mutants, lines, store, given.workers)), given.sample))
     print_table(done)
     print_survivors(done)
@@ -90,8 +90,8 @@ def digest() -> str:
 class Store:
     """The results that are kept."""
 
-    def __init__(self, path: Path, tree: str) -> None:
-        self._path, self._tree = path, tree
+    def __init__(self, path: Path, tree: str, *, keep: bool) -> None:
+        self._path, self._tree, self._keep = path, tree, keep
         self._kept: dict[str, Kept] = {}
         if path.is_file():
             for line in path.read_bytes().splitlines():
@@ -99,9 +99,12 @@ class Store:
                 self._kept[one.key] = one
 
     def known(self, mutant: Mutant) -> Result | None:
-        """What came of it with the very same code."""
+        """What came of it with the very same code, or with another that caught it if that is to be kept."""
         kept = self._kept.get(mutant.key)
-        return kept.result if kept is not None and kept.tree == self._tree else None
+        if kept is None:
+            return None
+        is_valid = kept.tree == self._tree or (self._keep and kept.result.outcome in {"caught", "import"})
+        return kept.result if is_valid else None
 
     def hint(self, mutant: Mutant) -> str:
         """The scenario that caught it last, if one did."""

@@ -10,6 +10,7 @@ from msgspec import structs
 from kubelet_bugs.bug import bug
 from kubelet_reference.api import names, pods
 from kubelet_reference.config import FileSource
+from kubelet_reference.config.defaults import with_defaults
 from kubelet_reference.config.field_errors import ManifestError
 from kubelet_reference.config.mirror_client import MirrorClient, is_mirror_of, mirror_pod
 from kubelet_reference.config.static_pods import Source, static_pod
@@ -144,6 +145,20 @@ class ClaimsAreNothing(FileSource):
                 raise
             raw = msgspec.yaml.decode(self.disk.read(path))
             return self.make(msgspec.convert({**raw, "spec": _without_claims(raw["spec"])}, Pod), path)
+
+
+@bug("MUT-STATIC-26", breaks="STATIC-26")
+class PortsHaveNoLimits(FileSource):
+    """A manifest may have any number as a port of the node."""
+
+    def _pod(self, path: str) -> Pod:
+        try:
+            return super()._pod(path)
+        except ManifestError as error:
+            if not all(each.field.endswith(".hostPort") for each in error.errors):
+                raise
+            raw = with_defaults(msgspec.yaml.decode(self.disk.read(path)))
+            return self.make(msgspec.convert(raw, Pod), path)
 
 
 def _without_claims(spec: dict[str, Any]) -> dict[str, Any]:
