@@ -115,7 +115,7 @@ class BareNode:
             url=MemoryUrl(FetchError),
         )
         settings = Settings(node_name=NODE, **cast("Any", ROOM))
-        self._task = asyncio.create_task(Kubelet(ports, settings, Behaviour(), Parts()).run())
+        self._task = asyncio.create_task(Kubelet(ports, settings, Behaviour.of(), Parts()).run())
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -26,6 +26,10 @@ _TIMED_OUT_MAX = 2
 """After so many scenarios without an end a mutant is not played in more."""
 
 
+class NoKubeletError(Exception):
+    """There is no kubelet to play on: it could not be made of its parts."""
+
+
 class _TimedOutError(BaseException):
     """A scenario has taken more of the processor's time than it may."""
 
@@ -51,15 +55,20 @@ class Result:
     seconds: float = 0.0
 
 
-def play(name: str, stage: Stage | None = None) -> Played:
-    """Play a scenario and judge its trace by every contract."""
-    done = perform(every_scenario()[name], name, stage or open_stage(Choice()))
+def play(name: str, stage: Stage | None = None, version: str = "") -> Played:
+    """Play a scenario, as that version or the one it is meant for, and judge its trace by every contract."""
+    done = perform(every_scenario()[name], name, stage or open_stage(Choice()), version)
+    if done.failed and b'"op":"started"' not in done.trace:
+        raise NoKubeletError(done.failed)
     judged, wrong = judge(Path(name), every_contract().values(), name, done.trace)
     return Played(name, judged, done.unmet, wrong or done.failed, died=done.died)
 
 
-def play_mutant(mutant: Mutant, scenarios: Iterable[str], *, anew: bool) -> Result:
-    """Play a mutant in these scenarios until one breaks a contract; for a process of its own."""
+def play_mutant(mutant: Mutant, scenarios: Iterable[tuple[str, str]], *, anew: bool) -> Result:
+    """Play a mutant in these scenarios until one breaks a contract; for a process of its own.
+
+    Each is played as that version, "" is the one it is meant for.
+    """
     began = process_time()
     try:
         change(mutant, anew=anew)
@@ -70,11 +79,11 @@ def play_mutant(mutant: Mutant, scenarios: Iterable[str], *, anew: bool) -> Resu
     # A mutant may log where the reference does not; nobody reads that.
     logging.lastResort = None
     timed_out, unmet, number = 0, "", 0
-    for number, name in enumerate(scenarios, start=1):
+    for number, (name, version) in enumerate(scenarios, start=1):
         try:
             # Again each second: what catches the error once may catch it twice.
             signal.setitimer(signal.ITIMER_PROF, _SECONDS_MAX, 1)
-            played = play(name, stage)
+            played = play(name, stage, version)
             signal.setitimer(signal.ITIMER_PROF, 0)
         except _TimedOutError:
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -82,6 +91,8 @@ def play_mutant(mutant: Mutant, scenarios: Iterable[str], *, anew: bool) -> Resu
             if timed_out == _TIMED_OUT_MAX:
                 return Result("timed out", name, played=number, seconds=process_time() - began)
             continue
+        except NoKubeletError as error:
+            return Result("import", unmet=str(error).partition("\n")[0])
         except Exception as error:  # noqa: BLE001 - the suite itself cannot play it to its end
             signal.setitimer(signal.ITIMER_PROF, 0)
             unmet = unmet or f"{name}: {error!r}"

@@ -15,6 +15,8 @@ PACKAGE = "kubelet_reference"
 _LEFT_OUT = ("server/", "api/metrics.py")
 """A server around the kubelet, and what it counts: no scenario in this process sees either."""
 _UNSEEN_CALLS = ("_log.", "_LOG.", "self.metrics.", "self.tools.metrics.")
+_UNSEEN_NAMES = "self._do("
+"""Calls whose first argument is the name under which they are counted."""
 _UNSEEN_NODES = {"raise_stmt", "tfpdef", "decorator", "import_from", "import_name"}
 """Messages of errors, types, and what is no behaviour."""
 
@@ -59,6 +61,11 @@ class Mutant:
     def module(self) -> str:
         """The module that it changes."""
         return f"{PACKAGE}.{self.file.removesuffix('.py').replace('/', '.').removesuffix('.__init__')}"
+
+    @property
+    def text(self) -> str:
+        """The line of the change, as it was."""
+        return read(self.file).splitlines()[self.line - 1].strip()
 
     def source(self) -> str:
         """The changed file."""
@@ -160,10 +167,21 @@ def _is_unseen(node: Node) -> bool:
             return True
         if each.type == "funcdef" and below.type not in {"suite", "parameters"}:
             return True
+        if each.type == "arglist" and below is each.children[0] and _is_counted(each):
+            return True
         if each.type == "simple_stmt":
             return each.get_code(include_prefix=False).startswith((*_UNSEEN_CALLS, "__all__", "T = "))
         below = each
     return False
+
+
+def _is_counted(arguments: Node) -> bool:
+    """Whether these are the arguments of a call that counts under its first one."""
+    trailer = arguments.parent
+    call = trailer.parent if trailer is not None else None
+    return call is not None and call.get_code(include_prefix=False).removeprefix("await ").startswith(
+        _UNSEEN_NAMES
+    )
 
 
 def _statement(chain: list[Node]) -> Node:

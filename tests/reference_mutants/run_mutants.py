@@ -10,6 +10,7 @@ Ends with 1 where fewer than 90 % are caught.
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -27,9 +28,12 @@ from mutant_play import Result, play_mutant
 from mutant_sample import Mutant, drawn
 
 from kubelet_conformance.contracts import every_contract
+from kubelet_conformance.node import scenario_of
 from kubelet_conformance.scenarios import every_scenario
 
 ENOUGH = 0.9
+_OF_VERSIONS = "util/versions.py"
+_MINOR = re.compile(r"\b[23]\d\b")
 _PACKAGES = ("kubelet_conformance", "kubelet_fakes", "kubelet_reference")
 
 
@@ -154,10 +158,22 @@ def played(mutants: Sequence[Mutant], lines: Covered, store: Store, workers: int
                 yield mutant, result
 
 
-def order(mutant: Mutant, lines: Covered, store: Store) -> list[str]:
-    """The scenarios of a mutant, first the one that has caught it before."""
+def order(mutant: Mutant, lines: Covered, store: Store) -> list[tuple[str, str]]:
+    """The scenarios of a mutant, first the one that has caught it before, each as what it is meant for.
+
+    Where the changed line says since which version something holds, they are then played as the versions
+    around that one.
+    """
     scenarios, hint = lines.scenarios(mutant), store.hint(mutant)
-    return [hint, *(each for each in scenarios if each != hint)] if hint in lines.seconds else scenarios
+    if hint in lines.seconds:
+        scenarios = [hint, *(each for each in scenarios if each != hint)]
+    minors = map(int, _MINOR.findall(mutant.text)) if mutant.file == _OF_VERSIONS else ()
+    versions = dict.fromkeys(f"1.{minor + more}" for minor in minors for more in (0, -1, 1))
+    meant = {name: scenario_of(every_scenario()[name]) for name in scenarios}
+    return [
+        *((name, "") for name in scenarios),
+        *((name, each) for each in versions for name in scenarios if meant[name].is_meant_for(each)),
+    ]
 
 
 def shown(done: Iterator[Done]) -> Iterator[Done]:

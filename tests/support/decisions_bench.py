@@ -13,7 +13,7 @@ from kubelet_reference.kuberuntime.actions.sandbox_changed import sandbox_change
 from kubelet_reference.kuberuntime.actions.sync_input import SyncInput
 from kubelet_reference.util.versions import Behaviour
 
-BEHAVIOUR = Behaviour()
+BEHAVIOUR = Behaviour.of()
 START_NS = 1_700_000_000_000_000_000
 """When the test begins: 2023-11-14T22:13:20Z."""
 

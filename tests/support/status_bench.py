@@ -120,7 +120,7 @@ def on_bench(work: Callable[[Bench], Awaitable[None]], *, behaviour: Behaviour |
     """Do this work on a bench whose manager writes meanwhile."""
 
     async def main() -> None:
-        bench = Bench(behaviour or Behaviour())
+        bench = Bench(behaviour or Behaviour.of())
         writing = asyncio.get_running_loop().create_task(bench.manager.run())
         await work(bench)
         writing.cancel()

@@ -138,6 +138,14 @@ class LeavesVariablesOut(Environment):
         return None
 
 
+@bug("MUT-START-15", breaks="START-15")
+class NamespaceIsTheName(Environment):
+    """A variable with the pod's namespace has its name instead."""
+
+    def _field(self, pod: Pod, path: str, pod_ips: tuple[str, ...]) -> str:
+        return super()._field(pod, path.replace("metadata.namespace", "metadata.name"), pod_ips)
+
+
 @bug("MUT-START-12", breaks="START-12")
 class TimesInSeconds(RuntimeReader):
     """The start time of a container is reported in other units than the runtime's."""

@@ -30,7 +30,7 @@ from kubelet_reference.util.versions import Behaviour
 _ANY_ADDRESS = ("", "0.0.0.0")  # noqa: S104 - it is compared, nothing listens
 _SELF = "linux"
 MEMORY_TAINT = "node.kubernetes.io/memory-pressure"
-_USUAL = Behaviour()
+_USUAL = Behaviour.of()
 
 
 @dataclass(frozen=True, slots=True)

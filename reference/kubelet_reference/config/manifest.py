@@ -16,7 +16,7 @@ from kubelet_reference.config.validation.fields import JsonObject, read_object
 from kubelet_reference.config.validation.validation import validate
 from kubelet_reference.util.versions import Behaviour
 
-_USUAL = Behaviour()
+_USUAL = Behaviour.of()
 
 
 def read_pod(content: bytes, behaviour: Behaviour = _USUAL) -> Pod:

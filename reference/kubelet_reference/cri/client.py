@@ -155,12 +155,6 @@ class CriClient:
         checks.check_container_status(reply.status)
         return reply.status
 
-    async def reopen_log(self, container_id: str) -> None:
-        """Let the runtime open a running container's log anew, after its file was renamed (CRI-29)."""
-        request = cri.ReopenContainerLogRequest(container_id=container_id)
-        call = self.runtime.ReopenContainerLog(request, timeout=self._timeout)
-        await self._do("reopen_container_log", call)
-
     async def exec_sync(
         self, container_id: str, command: Sequence[str], timeout_seconds: int = 0
     ) -> cri.ExecSyncResponse:

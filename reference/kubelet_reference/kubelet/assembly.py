@@ -66,7 +66,6 @@ class Assembly:
         yield self.side.garbage_collector.run()
         yield self.side.image_gc_manager.run()
         yield self.side.container_deletor.run()
-        yield self.log_rotation.run()
         if self.node_view is not None:
             yield self.node_view.run()
         for source in self.sources.values():
@@ -168,9 +167,6 @@ class Assembly:
         self.pleg = parts.pleg(self.side.reader, self.cache, ports.clock, self.metrics)
         self.evented_pleg = parts.evented_pleg(
             self.pleg, self.side.reader.container_events, self.cache, ports.clock
-        )
-        self.log_rotation = parts.log_rotation(
-            self.client.reopen_log, ports.disk, ports.clock, self.settings, self.cache, self.manager.pods
         )
         self.state = parts.runtime_state(self.client, ports.clock, self.behaviour, self.pleg.healthy)
 

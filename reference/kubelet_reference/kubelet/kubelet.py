@@ -30,7 +30,7 @@ class Kubelet:
     ) -> None:
         self._ports = ports
         self._settings = settings
-        self._behaviour = behaviour or Behaviour()
+        self._behaviour = behaviour or Behaviour.of()
         self._parts = parts or Parts()
         self._assembly: Assembly | None = None
         self._stop = asyncio.Event()

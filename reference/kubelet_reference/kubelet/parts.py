@@ -30,7 +30,6 @@ from kubelet_reference.kubelet.pod_handlers import PodHandlers
 from kubelet_reference.kubelet.runtime_state import RuntimeState
 from kubelet_reference.kubelet.sync_loop import SyncLoop
 from kubelet_reference.kuberuntime.components import RuntimeParts
-from kubelet_reference.kuberuntime.log_rotation import LogRotation
 from kubelet_reference.kuberuntime.pod_files import PodFiles
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pleg.evented import EventedPleg
@@ -115,7 +114,6 @@ class Parts:
     pod_cache: type[PodCache] = PodCache
     pleg: type[Pleg] = Pleg
     evented_pleg: type[EventedPleg] = EventedPleg
-    log_rotation: type[LogRotation] = LogRotation
     prober: type[Prober] = Prober
     probe_runner: type[ProbeRunner] = ProbeRunner
     network_probes: type[NetworkProbes] = NetworkProbes

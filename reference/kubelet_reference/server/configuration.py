@@ -67,8 +67,6 @@ FIELDS: Mapping[str, tuple[str, Reader]] = {
     "podLogsDir": ("pod_logs_dir", readers.logs_path),
     "maxPods": ("max_pods", readers.number(0)),
     "crashLoopBackOff": ("max_container_restart_period", _crash_loop),
-    "containerLogMaxSize": ("container_log_max_size", readers.quantity),
-    "containerLogMaxFiles": ("container_log_max_files", readers.number(2)),
     "serializeImagePulls": ("serialize_image_pulls", readers.boolean),
     "registryPullQPS": ("registry_pull_qps", readers.number(0)),
     "registryBurst": ("registry_burst", readers.number(0)),

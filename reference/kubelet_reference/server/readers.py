@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from kubelet_reference.api.quantities import parse_quantity, whole
+from kubelet_reference.api.quantities import parse_quantity
 from kubelet_reference.config.field_errors import FieldPath
 
 _NANOSECONDS = {
@@ -140,17 +140,6 @@ def duration(default: float, least: float = _SHORTEST_SECONDS, most: float | Non
         return seconds or default
 
     return read
-
-
-def quantity(raw: object, place: FieldPath) -> int:
-    """An amount of bytes such as 10Mi; at least 1."""
-    try:
-        amount = whole(raw) if isinstance(raw, str) else 0
-    except ValueError:
-        amount = 0
-    if amount < 1:
-        place.expected("a quantity such as 10Mi", raw)
-    return amount
 
 
 def socket(raw: object, place: FieldPath) -> str:

@@ -8,8 +8,9 @@ def _names(text: str) -> frozenset[str]:
 FOREIGN_FIELDS = _names(
     """
     allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS clusterDNS
-    clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers
-    containerLogMonitorInterval contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy
+    clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize
+    containerLogMaxWorkers containerLogMonitorInterval contentType cpuCFSQuota cpuCFSQuotaPeriod
+    cpuManagerPolicy
     cpuManagerPolicyOptions cpuManagerReconcilePeriod enableContentionProfiling
     enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler
     enableServer enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst

@@ -171,9 +171,6 @@ class RuntimeService(Protocol):
     async def ListContainerStats(
         self, request: cri.ListContainerStatsRequest, *, timeout: float | None = None
     ) -> cri.ListContainerStatsResponse: ...
-    async def ReopenContainerLog(
-        self, request: cri.ReopenContainerLogRequest, *, timeout: float | None = None
-    ) -> cri.ReopenContainerLogResponse: ...
     async def ExecSync(
         self, request: cri.ExecSyncRequest, *, timeout: float | None = None
     ) -> cri.ExecSyncResponse: ...
@@ -302,10 +299,6 @@ class Disk(Protocol):
         """What is at `path`, None if nothing is; a link is what it leads to, where it is followed."""
         ...
 
-    def size(self, path: str) -> int | None:
-        """How many bytes the file holds; None if it is not there."""
-        ...
-
     def read(self, path: str) -> bytes:
         """The content of a file."""
         ...
@@ -319,10 +312,6 @@ class Disk(Protocol):
 
         Its folder must be there.
         """
-        ...
-
-    def rename(self, path: str, to: str) -> None:
-        """Give a file another name in its folder; one that has it is replaced."""
         ...
 
     def create(self, path: str, mode: int) -> None:

@@ -49,10 +49,6 @@ class Settings:
     """Percent of the image disk from which on images are removed, until it is filled to the next."""
     image_gc_low_threshold: int = 80
     image_minimum_gc_age: float = 120
-    container_log_max_size: int = 10 << 20
-    """Bytes from which on a log is rotated."""
-    container_log_max_files: int = 5
-    """How many files one log may have, at least 2."""
     eviction_hard: dict[str, str] = field(default_factory=_hard_thresholds)
     """By signal, how little is too little: an amount, or a share of the whole such as 10%."""
     eviction_soft: dict[str, str] = field(default_factory=dict[str, str])

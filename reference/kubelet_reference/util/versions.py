@@ -60,106 +60,106 @@ def parse_minor(version: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What the kubelet does that another version does otherwise; the defaults are those of 1.32."""
+    """What the kubelet does that another version does otherwise."""
 
-    minor: int = DEFAULT
-    terminal_first_seen_gets_terminated_sync: bool = True
+    minor: int
+    terminal_first_seen_gets_terminated_sync: bool
     """WORK-29: a pod first seen with a terminal phase is finished by one terminated sync (>= 1.27)."""
-    terminal_phase_before_deletion: bool = True
+    terminal_phase_before_deletion: bool
     """TERM-16, TERM-18: a deleted pod reaches Failed or Succeeded before its final DELETE (>= 1.27)."""
-    grace_override_is_final: bool = False
+    grace_override_is_final: bool
     """TERM-06, TERM-11: pod deletion sends its grace verbatim, preStop not taken off, no floor (<= 1.27)."""
-    explicit_zero_grace_counts: bool = True
+    explicit_zero_grace_counts: bool
     """WORK-08: grace 0 asked for explicitly is honoured as 1 s instead of the pod's own grace (>= 1.27)."""
-    hash_is_name_and_image: bool = True
+    hash_is_name_and_image: bool
     """RESTART-08: the container hash covers name and image only (>= 1.31)."""
-    succeeded_means_exited: bool = True
+    succeeded_means_exited: bool
     """SANDBOX-07: only an EXITED record with code 0 has succeeded; before 1.27 any that does not run."""
-    startup_success_holds_probe: bool = True
+    startup_success_holds_probe: bool
     """PROBE-08: the startup probe's worker rests after success, not only after failure (>= 1.28)."""
-    trigger_restarts_probe_period: bool = True
+    trigger_restarts_probe_period: bool
     """PROBE-23: a readiness run that a status triggered begins the probe's period anew (>= 1.32)."""
-    reports_started_inits: bool = True
+    reports_started_inits: bool
     """Statuses of init containers say whether they are started, as recorded traces of 1.32 do (>= 1.28)."""
-    asks_image_status_before_always_pull: bool = False
+    asks_image_status_before_always_pull: bool
     """IMAGE-03: ImageStatus is asked even for policy Always (<= 1.31)."""
-    sends_user_specified_image: bool = True
+    sends_user_specified_image: bool
     """IMAGE-16: CreateContainer carries the user's image string too."""
-    keeps_previous_pull_error: bool = True
+    keeps_previous_pull_error: bool
     """IMAGE-09: the ImagePullBackOff message includes the pull's error (1.32)."""
-    reports_ready_to_start_containers: bool = True
+    reports_ready_to_start_containers: bool
     """COND-06: the condition PodReadyToStartContainers is written (>= 1.29)."""
-    app_proves_initialized: bool = True
+    app_proves_initialized: bool
     """COND-02: an app container that has run makes Initialized True (>= 1.28)."""
-    reports_host_ips: bool = True
+    reports_host_ips: bool
     """STATUS-16: the status has hostIPs beside hostIP (>= 1.29)."""
-    log_names_are_anchored: bool = True
+    log_names_are_anchored: bool
     """RESTART-15: only `<number>.log` is a container's log, not any name that holds such a text (> 1.26)."""
-    reads_pull_errors: bool = True
+    reads_pull_errors: bool
     """IMAGE-10, START-03: pull errors lose their wrapper, and two well-known ones their prefix (> 1.26)."""
-    tells_image_size: bool = True
+    tells_image_size: bool
     """IMAGE-18: after a pull ImageStatus is asked for the size, which the Pulled event reports (>= 1.29)."""
-    asks_runtime_config: bool = True
+    asks_runtime_config: bool
     """CRI-42: RuntimeConfig is asked once when the kubelet starts (>= 1.28)."""
-    cancels_volume_waits: bool = True
+    cancels_volume_waits: bool
     """WORK-06: a deletion ends a sync's wait for volumes, which used to end by its limit only (>= 1.27)."""
-    adopts_known_pods: bool = True
+    adopts_known_pods: bool
     """WORK-27: housekeeping informs workers of pods that config dropped (>= 1.27)."""
-    hides_more_of_the_host: bool = True
+    hides_more_of_the_host: bool
     """/proc/asound, /proc/interrupts and powercap are masked, as recorded kubelets of 1.32 do (>= 1.31)."""
-    names_created_after_colon: bool = True
+    names_created_after_colon: bool
     """EVENTS-01: `Created container: c1`, before 1.32 `Created container c1`, as recorded."""
-    retries_when_backoff_ends: bool = False
+    retries_when_backoff_ends: bool
     """WORK-16: the next sync after a crash comes as the back-off ends, but for a jitter (>= 1.35)."""
-    keeps_readiness: bool = False
+    keeps_readiness: bool
     """PROBE-25: a restarted kubelet keeps the readiness it finds in the API (>= 1.35)."""
-    stops_sidecars_in_order: bool = True
+    stops_sidecars_in_order: bool
     """SIDECAR-12: sidecars are stopped after the app containers, the last one first (>= 1.29)."""
-    restarts_changed_sidecars: bool = True
+    restarts_changed_sidecars: bool
     """SIDECAR-20: a sidecar whose image changed is restarted (>= 1.29)."""
-    network_ready_at_once: bool = False
+    network_ready_at_once: bool
     """COND-07: PodReadyToStartContainers is set as soon as the sandbox runs, before any pull (>= 1.36)."""
-    marks_disruptions: bool = True
+    marks_disruptions: bool
     """COND-08: the end of a pod that the kubelet disrupts has the condition DisruptionTarget (>= 1.26)."""
-    evicts_at_once: bool = True
+    evicts_at_once: bool
     """EVICT-03: a hard eviction gives 1 s, a soft one no more than the pod's own grace (>= 1.31)."""
-    shutdown_awaits_volumes: bool = True
+    shutdown_awaits_volumes: bool
     """SHUT-03: the next group of a node's shutdown waits for the volumes of the one before (>= 1.32)."""
 
     # What feature gates open.
-    runs_sidecars: bool = True
+    runs_sidecars: bool
     """SIDECAR-01, gate SidecarContainers."""
-    resizes_in_place: bool = False
+    resizes_in_place: bool
     """RESIZE-01, gate InPlacePodVerticalScaling."""
-    watches_resizes: bool = True
+    watches_resizes: bool
     """PLEG-17: after a resize the pod is inspected each second until the change shows (>= 1.32)."""
-    tells_resize_by_condition: bool = False
+    tells_resize_by_condition: bool
     """COND-09: conditions report the state of a resize, before 1.33 the field `resize` (>= 1.33)."""
-    streams_container_events: bool = False
+    streams_container_events: bool
     """PLEG-14, gate EventedPLEG."""
-    has_restart_rules: bool = False
+    has_restart_rules: bool
     """RESTART-19, gate ContainerRestartRules."""
-    restarts_all_containers: bool = False
+    restarts_all_containers: bool
     """RESTART-22, gate RestartAllContainersOnContainerExits."""
-    refuses_api_references: bool = False
+    refuses_api_references: bool
     """STATIC-22, gate PreventStaticPodAPIReferences."""
-    sends_stop_signals: bool = False
+    sends_stop_signals: bool
     """TERM-28, gate ContainerStopSignals."""
-    prepares_resources: bool = False
+    prepares_resources: bool
     """SYNC-18, gate DynamicResourceAllocation."""
-    mounts_images: bool = False
+    mounts_images: bool
     """IMAGE-20, gate ImageVolume."""
-    checks_pull_credentials: bool = False
+    checks_pull_credentials: bool
     """IMAGE-21, gate KubeletEnsureSecretPulledImages."""
-    takes_restart_period: bool = False
+    takes_restart_period: bool
     """BACKOFF-11, gate KubeletCrashLoopBackOffMax."""
-    restarts_sooner: bool = False
+    restarts_sooner: bool
     """BACKOFF-11, gate ReduceDefaultCrashLoopBackOffDecay: from 1 s up to 60 s."""
-    reports_observed_generation: bool = False
+    reports_observed_generation: bool
     """STATUS-18, gate PodObservedGenerationTracking."""
 
     @classmethod
-    def of(cls, version: str, gates: Mapping[str, bool] | None = None) -> Self:
+    def of(cls, version: str = f"1.{DEFAULT}", gates: Mapping[str, bool] | None = None) -> Self:
         """The behaviour of a version such as "1.26" with these feature gates set; `ValueError` below 1.24."""
         minor = parse_minor(version)
         if minor < OLDEST:

@@ -1,5 +1,6 @@
 """Admission: each reason to refuse a pod, and what counts as taken."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_pod_is_refused_for_its_reason(pod: Pod, reason: str | None) -> None:
 
 def test_sidecars_are_refused_without_their_gate() -> None:
     """A kubelet whose gate SidecarContainers is off refuses sidecars, and no other init container."""
-    old = Admission(SETTINGS, behaviour=Behaviour(runs_sidecars=False))
+    old = Admission(SETTINGS, behaviour=replace(Behaviour.of(), runs_sidecars=False))
     refused = old.admit(a_pod(spec=SIDECAR), ())
 
     assert refused is not None

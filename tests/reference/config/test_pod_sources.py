@@ -50,12 +50,12 @@ class World:
     def files(self, path: str = FOLDER) -> FileSource:
         """The file source of that path."""
         settings = Settings(node_name="n1", static_pod_path=path)
-        return FileSource(self.disk, self.clock, self.mux, self.reporter, settings, Behaviour())
+        return FileSource(self.disk, self.clock, self.mux, self.reporter, settings, Behaviour.of())
 
     def http(self) -> HttpSource:
         """The HTTP source."""
         settings = Settings(node_name="n1", static_pod_url=URL)
-        return HttpSource(self.web, self.clock, self.mux, self.reporter, settings, Behaviour())
+        return HttpSource(self.web, self.clock, self.mux, self.reporter, settings, Behaviour.of())
 
     def api_source(self) -> ApiSource:
         """The API source."""

@@ -79,7 +79,7 @@ class Machine:
         return EvictionManager(
             stats=self,
             settings=Settings(**settings),
-            behaviour=Behaviour(),
+            behaviour=Behaviour.of(),
             clock=self.clock,
             recorder=self.events.recorder,
             killer=cast("Any", self),

@@ -57,7 +57,7 @@ class Around:
             preemption=me,
             recorder=Recorder(self),
             clock=me,
-            behaviour=Behaviour(),
+            behaviour=Behaviour.of(),
             all_sources_seen=lambda: self.seen,
             remove_dead_containers=self.cleared.append,
             allocated=lambda pod: pod,

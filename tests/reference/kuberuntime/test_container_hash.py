@@ -6,7 +6,7 @@ from lightkube.models.core_v1 import Container, EnvVar
 from kubelet_reference.kuberuntime.actions.container_hash import container_hash
 from kubelet_reference.util.versions import Behaviour
 
-NEW, OLD = Behaviour(), Behaviour.of("1.26")
+NEW, OLD = Behaviour.of(), Behaviour.of("1.26")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ A container is written as its name (one that begins with "sc" is a sidecar) and 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ def decided(
         have,
         lambda one: liveness if one.startswith("sc") else None,
         lambda one: startup if one.startswith("scp") else None,
-        behaviour or Behaviour(),
+        behaviour or Behaviour.of(),
         sandbox_changed(pod, have),
     )
     return names(compute_actions(now))
@@ -126,7 +127,7 @@ def decided(
         ),
         pytest.param(
             {"sc": "old", "c1": "running"},
-            {"behaviour": Behaviour(restarts_changed_sidecars=False)},
+            {"behaviour": replace(Behaviour.of(), restarts_changed_sidecars=False)},
             {},
             id="S11-not-in-1.28",
         ),

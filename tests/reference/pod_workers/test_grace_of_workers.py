@@ -7,7 +7,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from kubelet_reference.pod_workers.worker_rules import effective_grace, is_shorter
 from kubelet_reference.util.versions import Behaviour
 
-NOW = Behaviour()
+NOW = Behaviour.of()
 OLD = Behaviour.of("1.26")
 
 

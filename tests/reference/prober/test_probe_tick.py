@@ -204,7 +204,7 @@ def test_conclude(
     kind: ProbeKind, state: ProbeState, outcome: ProbeOutcome, threshold: int, transition: ProbeTransition
 ) -> None:
     """Only so many outcomes of a sort in a row change what is published; some lead to a hold (PROBE-06)."""
-    assert probe_transition(kind, state, outcome, threshold, Behaviour()) == transition
+    assert probe_transition(kind, state, outcome, threshold, Behaviour.of()) == transition
 
 
 def test_startup_success_does_not_hold_in_old_versions() -> None:

@@ -15,7 +15,7 @@ from kubelet_reference.server.run import Wanted, settings_of
 from kubelet_reference.util.versions import GATES, OLDEST, Behaviour
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-NEWEST = Behaviour()
+NEWEST = Behaviour.of()
 Flags: TypeAlias = Mapping[str, str | int]
 NO_FLAGS: Flags = {}
 
@@ -62,8 +62,6 @@ podLogsDir: /logs
 maxPods: 0
 systemReserved: {cpu: 500m, memory: 1Gi}
 crashLoopBackOff: {maxContainerRestartPeriod: 10s}
-containerLogMaxSize: 1Mi
-containerLogMaxFiles: 3
 serializeImagePulls: false
 registryPullQPS: 0
 registryBurst: 4
@@ -90,8 +88,6 @@ featureGates: {KubeletCrashLoopBackOffMax: true}
         max_pods=110,
         system_reserved={"cpu": "500m", "memory": "1Gi"},
         max_container_restart_period=10,
-        container_log_max_size=1 << 20,
-        container_log_max_files=3,
         serialize_image_pulls=False,
         registry_pull_qps=0,
         registry_burst=4,
@@ -165,8 +161,6 @@ def test_relative_path_is_that_of_the_file(tmp_path: Path) -> None:
                 'got "/a/../b"'
             ),
         ),
-        ("containerLogMaxSize: big", 'containerLogMaxSize: expected a quantity such as 10Mi, got "big"'),
-        ("containerLogMaxFiles: 1", "containerLogMaxFiles: expected a whole number of at least 2, got 1"),
         ("crashLoopBackOff: 1", "crashLoopBackOff: expected an object, got 1"),
         (
             "crashLoopBackOff: {max: 1s}",

@@ -11,7 +11,7 @@ from kubelet_reference.server.run import Wanted, settings_of
 from kubelet_reference.util.settings import Settings
 from kubelet_reference.util.versions import Behaviour
 
-NEWEST = Behaviour()
+NEWEST = Behaviour.of()
 
 
 def loaded(folder: Path, text: str) -> Configuration:

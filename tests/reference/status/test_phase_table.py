@@ -12,7 +12,7 @@ from decisions_bench import a_pod
 from kubelet_reference.status.phase import pod_phase
 from kubelet_reference.util.versions import Behaviour
 
-NEW, OLD = Behaviour(), Behaviour.of("1.26")
+NEW, OLD = Behaviour.of(), Behaviour.of("1.26")
 STATES: dict[str, dict[str, Any]] = {
     "empty": {"state": {}},
     "running": {"state": {"running": {}}},

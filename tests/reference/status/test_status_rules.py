@@ -51,13 +51,13 @@ def test_resurrection(policy: str, before: str, now: str, impossible: bool) -> N
     """A container that ended for good may not be shown otherwise, init containers neither (STATUS-10)."""
     pod = a_pod(policy=policy, inits=("i1", "sc"))
     as_app = status_rules.illegal_transition(
-        pod, a_status({"c1": before}), a_status({"c1": now}), Behaviour()
+        pod, a_status({"c1": before}), a_status({"c1": now}), Behaviour.of()
     )
     as_init = status_rules.illegal_transition(
-        pod, a_status({}, {"i1": before}), a_status({}, {"i1": now}), Behaviour()
+        pod, a_status({}, {"i1": before}), a_status({}, {"i1": now}), Behaviour.of()
     )
     as_sidecar = status_rules.illegal_transition(
-        pod, a_status({}, {"sc": before}), a_status({}, {"sc": now}), Behaviour()
+        pod, a_status({}, {"sc": before}), a_status({}, {"sc": now}), Behaviour.of()
     )
 
     assert as_app == ("c1" if impossible else None)

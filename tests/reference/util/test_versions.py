@@ -121,11 +121,6 @@ def test_gates_without_a_switch() -> None:
     assert GATES.keys() - {gate for gate, _ in GATED.values()} == {"PodLifecycleSleepAction"}
 
 
-def test_usual_behaviour_is_that_of_1_32() -> None:
-    """The defaults of the switches are those of the version that nobody has to name."""
-    assert Behaviour() == Behaviour.of("1.32")
-
-
 @pytest.mark.parametrize("version", [f"1.{OLDEST - 1}", "2.0", "1.x", "1", ""])
 def test_other_versions_are_refused(version: str) -> None:
     """What is older than the reference knows, or no version at all, is said to be wrong."""

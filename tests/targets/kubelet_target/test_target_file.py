@@ -127,7 +127,7 @@ def test_reference_process_frees_nothing(tmp_path: Path) -> None:
     file = tmp_path / "kubelet.yaml"
     written = configuration(reference_process(), places, {})
     file.write_text(yaml.safe_dump(written), encoding="utf-8")
-    found = load(str(file), {}, Behaviour())
+    found = load(str(file), {}, Behaviour.of())
 
     assert (found.eviction_hard, found.eviction_soft, found.image_gc_high_threshold) == ({}, {}, 100)
 

@@ -6,7 +6,7 @@ START: the environment that a container is created with.
 import re
 from collections.abc import Mapping
 
-from kubelet_conformance.contract import Container, Exit, Moment, Pod
+from kubelet_conformance.contract import Container, Exit, Moment, Pattern, Pod
 from kubelet_conformance.contract.applicability import CRI, PODS, ByVersion
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract
 from kubelet_conformance.contract.patterns import call, event
@@ -18,7 +18,7 @@ from kubelet_conformance.contracts.facts.timing import REACTION, RETRY, RETRY_SL
 from kubelet_conformance.trace.format.bodies import ContainerConfig
 from kubelet_conformance.trace.format.labels import Annotation, Label
 from kubelet_conformance.trace.format.manifests import ContainerSpec
-from kubelet_conformance.trace.format.records import Event
+from kubelet_conformance.trace.format.records import Event, Expect
 
 _MESSAGE = (Annotation.TERMINATION_MESSAGE_PATH, Annotation.TERMINATION_MESSAGE_POLICY)
 _NEEDED = (Annotation.HASH, *_MESSAGE)
@@ -183,3 +183,13 @@ def environment_is_complete(m: Moment, pod: Pod) -> Findings:
         return None
     wrong = _wrong(spec, given, secret=m.header.redacted)
     return broken(f"the variable {wrong}, in {spec.name}", pod.set_seq) if wrong else KEPT
+
+
+def _is_expected(m: Moment) -> bool:
+    return isinstance(m.record, Expect) and m.record.contract == "START-15"
+
+
+@contract("START-15", on=Pattern(frozenset({"expect"})).where(_is_expected), needs=(CRI, PODS))
+def container_is_given_what_its_spec_says(_: Moment, expect: Expect) -> Findings:
+    """Variables and mounts have the values that a scenario expects; without them nothing is made."""
+    return KEPT if expect.met else broken(f"expected that {expect.awaited}")

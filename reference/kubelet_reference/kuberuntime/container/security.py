@@ -28,7 +28,7 @@ _MASKED_PATHS_BEFORE = tuple(
     if path not in {"/proc/asound", "/proc/interrupts", "/sys/devices/virtual/powercap"}
 )
 _READ_ONLY_PATHS_BEFORE = ("/proc/asound", *_READ_ONLY_PATHS)
-_BEHAVIOUR = Behaviour()
+_BEHAVIOUR = Behaviour.of()
 _NO_SECURITY, _NO_POD_SECURITY = SecurityContext(), PodSecurityContext()
 
 

@@ -66,14 +66,6 @@ class OsDisk:
             return None
         return _KINDS.get(stat.S_IFMT(found.st_mode), "Other")
 
-    def size(self, path: str) -> int | None:
-        """How many bytes the file holds; None if it is not there."""
-        try:
-            with self._file(path) as descriptor:
-                return os.fstat(descriptor).st_size
-        except FileNotFoundError:
-            return None
-
     def read(self, path: str) -> bytes:
         """The content of a file."""
         with self._file(path) as descriptor, open(descriptor, "rb", closefd=False) as file:
@@ -92,11 +84,6 @@ class OsDisk:
             with open(_new_file(folder, _PART, mode or _FILE_MODE), "wb") as file:
                 file.write(content)
             os.rename(_PART, name, src_dir_fd=folder, dst_dir_fd=folder)
-
-    def rename(self, path: str, to: str) -> None:
-        """Give a file another name in its folder; one that has it is replaced."""
-        with self._parent(path) as (folder, name, _):
-            os.rename(name, Path(to).name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def create(self, path: str, mode: int) -> None:
         """Make an empty file with these permissions; one that is there stays as it is."""

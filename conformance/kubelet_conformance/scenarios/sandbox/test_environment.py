@@ -1,0 +1,230 @@
+"""What a container is given: its variables and mounts, wherever they come from."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kubelet_conformance.node import Node, PodHandle, container, pod, witness
+
+Json = dict[str, Any]
+_MI = 1 << 20
+
+
+def _field(path: str) -> Json:
+    return {"valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _amount(resource: str, divisor: str = "", of: str = "") -> Json:
+    named = {"containerName": of} if of else {}
+    return {"valueFrom": {"resourceFieldRef": {"resource": resource, "divisor": divisor or "1", **named}}}
+
+
+def _key(kind: str, name: str, key: str, *, optional: bool = False) -> Json:
+    return {"valueFrom": {kind: {"name": name, "key": key, "optional": optional}}}
+
+
+_VARIABLES: Mapping[str, tuple[Json, str | None]] = {
+    "PLAIN": ({"value": "a$$b"}, "a$b"),
+    "REFERS": ({"value": "$(PLAIN)-$$(PLAIN)-$(NONE)-$(IN_colour)"}, "a$b-$(PLAIN)-$(NONE)-red"),
+    "EMPTY": ({}, ""),
+    "NAME": (_field("metadata.name"), "web"),
+    "NAMESPACE": (_field("metadata.namespace"), "default"),
+    "ACCOUNT": (_field("spec.serviceAccountName"), "robot"),
+    "LABEL": (_field("metadata.labels['app']"), "shop"),
+    "ANNOTATION": (_field("metadata.annotations['note']"), "any text"),
+    "NO_LABEL": (_field("metadata.labels['none']"), ""),
+    "CPUS": (_amount("limits.cpu"), "2"),
+    "MILLIS": (_amount("limits.cpu", "1m"), "1500"),
+    "MEMORY": (_amount("limits.memory", "1Mi"), "64"),
+    "REQUEST": (_amount("requests.memory"), str(32 * _MI)),
+    "OF_ANOTHER": (_amount("requests.cpu", "1m", of="c2"), "250"),
+    "NOT_ASKED": (_amount("requests.ephemeral-storage"), "0"),
+    "COLOUR": (_key("configMapKeyRef", "settings", "colour"), "red"),
+    "PASSWORD": (_key("secretKeyRef", "login", "password"), "s3cret"),
+    "NO_KEY": (_key("configMapKeyRef", "settings", "none", optional=True), None),
+    "NO_SECRET_KEY": (_key("secretKeyRef", "login", "none", optional=True), None),
+    "NO_MAP": (_key("configMapKeyRef", "none", "none", optional=True), None),
+    "NO_SECRET": (_key("secretKeyRef", "none", "none", optional=True), None),
+    # A variable of a whole object gives way to one of its own.
+    "IN_size": ({"value": "small"}, "small"),
+}
+_WHOLE: Sequence[Json] = (
+    {"prefix": "IN_", "configMapRef": {"name": "settings"}},
+    {"secretRef": {"name": "login"}},
+    {"configMapRef": {"name": "none", "optional": True}},
+    {"secretRef": {"name": "none", "optional": True}},
+)
+_FROM_WHOLE = {"IN_colour": "red", "password": "s3cret"}
+_ITEMS = [{"key": "colour", "path": "a/b"}]
+_DOWNWARD: Sequence[Json] = (
+    *(
+        {"path": f"f{number}", "fieldRef": {"fieldPath": path}}
+        for number, path in enumerate(
+            (
+                *("metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels"),
+                *("metadata.annotations", "metadata.labels['app']", "metadata.annotations['note']"),
+            )
+        )
+    ),
+    {"path": "limit", "resourceFieldRef": {"containerName": "c1", "resource": "limits.cpu"}},
+)
+_VOLUMES: Mapping[str, tuple[Json, str]] = {
+    "plain": ({}, "empty-dir/plain"),
+    "memory": ({"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}, "empty-dir/memory"),
+    "map": ({"configMap": {"name": "settings"}}, "configmap/map"),
+    "keys": ({"configMap": {"name": "settings", "items": _ITEMS}}, "configmap/keys"),
+    "no-map": ({"configMap": {"name": "none", "optional": True}}, "configmap/no-map"),
+    "secret": ({"secret": {"secretName": "login"}}, "secret/secret"),
+    "downward": ({"downwardAPI": {"items": _DOWNWARD}}, "downward-api/downward"),
+    "all": (
+        {
+            "projected": {
+                "sources": [
+                    {"configMap": {"name": "settings", "items": _ITEMS}},
+                    {"secret": {"name": "login"}},
+                    {"secret": {"name": "none", "optional": True}},
+                    {"downwardAPI": {"items": _DOWNWARD}},
+                ]
+            }
+        },
+        "projected/all",
+    ),
+    "host": ({"hostPath": {"path": "/srv/made", "type": "DirectoryOrCreate"}}, "/srv/made"),
+    "file": ({"hostPath": {"path": "/srv/made.txt", "type": "FileOrCreate"}}, "/srv/made.txt"),
+    "any": ({"hostPath": {"path": "/srv/any"}}, "/srv/any"),
+}
+_SHOWS_OBJECTS = ("map", "keys", "no-map", "secret", "downward", "all")
+_PROPAGATION = {"None": 0, "HostToContainer": 1, "Bidirectional": 2}
+
+
+@witness("START-15")
+async def test_container_is_given_what_its_pod_says(node: Node) -> None:
+    """A container is created with the variables and the mounts that the API promises for its spec."""
+    _put_objects(node)
+    mounts: list[Json] = [{"name": name, "mountPath": f"/m/{name}"} for name in _VOLUMES]
+    mounts += [
+        {"name": "plain", "mountPath": "relative", "readOnly": True},
+        *({"name": "host", "mountPath": f"/p/{each}", "mountPropagation": each} for each in _PROPAGATION),
+    ]
+    resources = {"limits": {"cpu": "1500m", "memory": "64Mi"}, "requests": {"cpu": "1", "memory": "32Mi"}}
+    web = node.want(
+        pod(
+            container(
+                env=[{"name": name, **given} for name, (given, _) in _VARIABLES.items()],
+                envFrom=list(_WHOLE),
+                resources=resources,
+                volumeMounts=mounts,
+            ),
+            container("c2", resources={"requests": {"cpu": "250m"}}),
+            metadata={"labels": {"app": "shop"}, "annotations": {"note": "any text"}},
+            serviceAccountName="robot",
+            automountServiceAccountToken=False,
+            volumes=[{"name": name, **source} for name, (source, _) in _VOLUMES.items()],
+        )
+    )
+    created = await _until_created(web)
+    wrong = [*_wrong_variables(created), *_wrong_mounts(created, web)]
+    awaited = "the container has the variables and the mounts of its spec" + "".join(
+        f"; {each}" for each in wrong
+    )
+    await node.until(lambda: not wrong, awaited, within=1, contract="START-15")
+
+
+@witness("START-15")
+async def test_what_cannot_be_given_keeps_the_container_waiting(node: Node) -> None:
+    """Without what its spec cannot do without a container is not created, and without a volume no sandbox."""
+    _put_objects(node)
+    variables = [
+        _field("spec.none"),
+        _amount("limits.cpu", of="none"),
+        *(_key(kind, name, key) for kind in ("configMapKeyRef", "secretKeyRef") for name, key in _ABSENT),
+    ]
+    bad: list[PodHandle] = []
+    with node.tolerant_api():
+        for number, each in enumerate(variables):
+            bad.append(node.want(pod(container(env=[{"name": "A", **each}]), name=f"env-{number}")))
+        for number, each in enumerate(({"configMapRef": {"name": "none"}}, {"secretRef": {"name": "none"}})):
+            bad.append(node.want(pod(container(envFrom=[each]), name=f"whole-{number}")))
+        for number, mount in enumerate(_BAD_MOUNTS):
+            mounting = container(volumeMounts=[{"name": "data", "mountPath": "/data", **mount}])
+            bad.append(node.want(pod(mounting, name=f"mount-{number}", volumes=[{"name": "data"}])))
+        for number, volume in enumerate(_BAD_VOLUMES):
+            mounting = container(volumeMounts=[{"name": "data", "mountPath": "/data"}])
+            bad.append(
+                node.want(pod(mounting, name=f"volume-{number}", volumes=[{"name": "data", **volume}]))
+            )
+        await node.wait(20)
+    wrong = [each.name for each in bad if _went_too_far(each)]
+    awaited = "nothing is made of these pods" + "".join(f"; of {each} it is" for each in wrong)
+    await node.until(lambda: not wrong, awaited, within=1, contract="START-15")
+
+
+_ABSENT = (("settings", "none"), ("login", "none"), ("none", "none"))
+_BAD_MOUNTS: Sequence[Json] = (
+    {"subPath": "/etc"},
+    {"subPath": "a/../../b"},
+    {"subPathExpr": "$(NONE)"},
+    {"name": "gone"},
+)
+_BAD_VOLUMES: Sequence[Json] = (
+    {"configMap": {"name": "none"}},
+    {"configMap": {"name": "settings", "items": [{"key": "none", "path": "a"}]}},
+    {"secret": {"secretName": "none"}},
+    {"secret": {"secretName": "login", "items": [{"key": "none", "path": "a"}]}},
+    {"projected": {"sources": [{"configMap": {"name": "none"}}, {"secret": {"name": "none"}}]}},
+    {"projected": {"sources": [{"secret": {"name": "login", "items": [{"key": "none", "path": "a"}]}}]}},
+    {"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "spec.none"}}]}},
+    {"downwardAPI": {"items": [{"path": "a"}]}},
+    *(
+        {"configMap": {"name": "settings", "items": [{"key": "colour", "path": each}]}}
+        for each in ("/a", "../a", "")
+    ),
+    *({"hostPath": {"path": "/srv/none", "type": each}} for each in ("Directory", "File", "Socket", "Other")),
+    {"hostPath": {"path": "srv"}},
+    {"hostPath": {"path": "/srv/../etc"}},
+    {"emptyDir": {"medium": "Tape"}},
+)
+
+
+def _put_objects(node: Node) -> None:
+    """A config map `settings` and a secret `login`."""
+    data = {"colour": "red", "size": "big"}
+    node.api.put("ConfigMap", {"metadata": {"namespace": "default", "name": "settings"}, "data": data})
+    secret = {"password": b64encode(b"s3cret").decode()}
+    node.api.put("Secret", {"metadata": {"namespace": "default", "name": "login"}, "data": secret})
+
+
+async def _until_created(web: PodHandle) -> Any:  # noqa: ANN401 - the config of a container
+    """The config by which c1 is created."""
+    await web.until_called("CreateContainer", container="c1")
+    return web.calls("CreateContainer", "c1")[0].request.config
+
+
+def _wrong_variables(created: Any) -> Iterator[str]:  # noqa: ANN401 - see above
+    given = {each.key: each.value for each in created.envs}
+    expected = {name: value for name, (_, value) in _VARIABLES.items()} | _FROM_WHOLE
+    for name, value in expected.items():
+        if given.get(name) != value:
+            yield f"{name} is {given.get(name)!r} instead of {value!r}"
+
+
+def _wrong_mounts(created: Any, web: PodHandle) -> Iterator[str]:  # noqa: ANN401 - see above
+    given = {
+        each.container_path: (each.host_path, each.readonly, each.propagation) for each in created.mounts
+    }
+    folder = f"/pods/{web.uid}/volumes/kubernetes.io~"
+    expected = {
+        f"/m/{name}": (end if end.startswith("/") else f"{folder}{end}", name in _SHOWS_OBJECTS, 0)
+        for name, (_, end) in _VOLUMES.items()
+    }
+    expected["/relative"] = f"{folder}empty-dir/plain", True, 0
+    expected |= {f"/p/{name}": ("/srv/made", False, number) for name, number in _PROPAGATION.items()}
+    for path, (end, readonly, propagation) in expected.items():
+        host_path, *rest = given.get(path, ("", False, 0))
+        if not host_path.endswith(end) or rest != [readonly, propagation]:
+            yield f"{path} is {given.get(path)}"
+
+
+def _went_too_far(waiting: PodHandle) -> bool:
+    """Whether its sandbox or its container was made before it had what it needs."""
+    return bool(waiting.calls("RunPodSandbox" if waiting.name.startswith("volume") else "CreateContainer"))
