@@ -387,7 +387,7 @@ _OF_VOLUMES: Fields = {
 }
 
 
-@witness("STATIC-26", needs=_NEEDS, max_pods=500)
+@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_pods(node: Node) -> None:
     """Manifests that are wrong as a whole, or in a field of the pod, are not run; others are."""
     good = pod(container("c1"), volumes=[{"name": "data"}])
@@ -407,7 +407,7 @@ async def test_fields_of_pods(node: Node) -> None:
     await _only_good_ones_are_run(node, good, _OF_POD, wrong)
 
 
-@witness("STATIC-26", needs=_NEEDS, max_pods=500)
+@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_containers(node: Node) -> None:
     """Manifests that are wrong in a field of a container are not run; others are."""
     good = pod(container("c1"), init=(container("i1", "exit 0 0"),))
@@ -422,13 +422,13 @@ async def test_fields_of_containers(node: Node) -> None:
     await _only_good_ones_are_run(node, good, _OF_CONTAINER, bad)
 
 
-@witness("STATIC-26", needs=_NEEDS, max_pods=500)
+@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_probes_and_hooks(node: Node) -> None:
     """Manifests that are wrong in a field of a probe or a hook are not run; others are."""
     await _only_good_ones_are_run(node, pod(), _OF_PROBES, [])
 
 
-@witness("STATIC-26", needs=_NEEDS, max_pods=500)
+@witness("STATIC-26", kubernetes=(1, 32), until=(1, 32), needs=_NEEDS, max_pods=500)
 async def test_fields_of_volumes(node: Node) -> None:
     """Manifests that are wrong in a field of a volume or a mount are not run; others are."""
     good = pod(volumes=[{"name": "data"}, *({"name": f"v{number}"} for number in range(1, 9))])
