@@ -38,10 +38,10 @@ def place(rule: Row) -> tuple[int, int]:
 
 
 def test_catalogue_holds_every_contract_once() -> None:
-    """There are 560 contracts in 32 areas, and each line of the file has an id of its own."""
+    """There are 561 contracts in 32 areas, and each line of the file has an id of its own."""
     found = rows()
 
-    assert len(found) == 560
+    assert len(found) == 561
     assert len(areas()) == 32
     assert all(name == rule.id for name, rule in found.items())
 
