@@ -7,7 +7,7 @@ from lightkube.models.core_v1 import Pod
 from kubelet_bugs.bug import WrongParts, bug, parts_with
 from kubelet_reference.api import pods
 from kubelet_reference.api.records import PodRecords
-from kubelet_reference.api.sync_result import SyncResult
+from kubelet_reference.api.sync_result import Failure, SyncResult
 from kubelet_reference.kubelet.runtime_state import RuntimeState
 from kubelet_reference.pleg.cache import PodCache
 from kubelet_reference.pod_workers.pod_workers import PodWorkers
@@ -127,7 +127,8 @@ class BackOffIsNoError(PodSyncer):
     """A pod in a crash loop is looked at only as often as a healthy one."""
 
     def raise_for(self, result: SyncResult) -> None:
-        if not result.backing_off_only:
+        waiting = {Failure.CRASH_LOOP_BACK_OFF, Failure.IMAGE_PULL_BACK_OFF}
+        if any(one.reason not in waiting for one in result.failures):
             super().raise_for(result)
 
 

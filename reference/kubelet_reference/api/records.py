@@ -118,11 +118,6 @@ class ListedPod(msgspec.Struct, frozen=True):
     sandboxes: tuple[ListedRecord, ...] = ()
     containers: tuple[ListedRecord, ...] = ()
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a container runs or a sandbox is ready."""
-        return any(r.state is ContainerState.RUNNING for r in (*self.sandboxes, *self.containers))
-
 
 def ips_of(sandbox: SandboxRecord) -> tuple[str, ...]:
     """The sandbox's IPs; none at all where one of them is no address (SANDBOX-21)."""

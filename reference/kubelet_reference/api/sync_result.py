@@ -90,10 +90,3 @@ class SyncResult(msgspec.Struct, frozen=True):
     def wait(self) -> float | None:
         """The shortest of the waits that its actions know, in seconds (WORK-16)."""
         return min((one.wait for one in self.results if one.wait is not None), default=None)
-
-    @property
-    def backing_off_only(self) -> bool:
-        """Whether nothing failed but starts that their back-off refused."""
-        waiting = {Failure.CRASH_LOOP_BACK_OFF, Failure.IMAGE_PULL_BACK_OFF}
-        failures = self.failures
-        return bool(failures) and not self.problem and all(one.reason in waiting for one in failures)

@@ -84,10 +84,6 @@ class Mux:
         """The sync loop has dealt with a first update of this source (LOOP-07)."""
         self._seen[source] = True
 
-    def seen(self, source: Source) -> bool:
-        """Whether a first update of this source was dealt with."""
-        return self._seen.get(source, False)
-
     def all_seen(self) -> bool:
         """Whether every source was seen: only then is a pod that none named not desired (LOOP-08)."""
         return all(self._seen.values())

@@ -44,9 +44,7 @@ def test_results_in_one_text() -> None:
     reported = 'failed to "StartContainer" for "c2" with CrashLoopBackOff: "wait"'
 
     assert SyncResult((good,)).error is None
-    assert not SyncResult((good,)).backing_off_only
     assert SyncResult((good, bad)).error == reported
-    assert SyncResult((good, bad)).backing_off_only
     assert SyncResult((bad,), problem="no status").error == f"[no status, {reported}]"
 
 
