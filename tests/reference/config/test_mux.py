@@ -135,12 +135,12 @@ def test_sources_are_seen_once_the_loop_dealt_with_them() -> None:
     mux = Mux(Events().recorder, StoppedClock(), (Source.FILE, Source.API))
 
     mux.set_pods(Source.FILE, ())
-    reported = mux.seen(Source.FILE)
+    reported = mux.all_seen()
     mux.mark_seen(Source.FILE)
-    one = (mux.seen(Source.FILE), mux.all_seen())
+    one = mux.all_seen()
     mux.mark_seen(Source.API)
 
-    assert (reported, one, mux.all_seen()) == (False, (True, False), True)
+    assert (reported, one, mux.all_seen()) == (False, False, True)
 
 
 def test_second_pod_of_a_name_is_refused() -> None:
