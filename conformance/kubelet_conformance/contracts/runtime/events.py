@@ -4,7 +4,7 @@ from msgspec import field
 
 from kubelet_conformance.contract import Container, Moment, Note, Pattern, Sandbox
 from kubelet_conformance.contract.definition import KEPT, Findings, answered, broken, contract, observer
-from kubelet_conformance.contract.patterns import call, done, failed, happened
+from kubelet_conformance.contract.patterns import call, done, failed, happened, kubelet
 from kubelet_conformance.contracts.facts.timing import REACTION
 from kubelet_conformance.contracts.runtime.expected import as_expected, expected
 from kubelet_conformance.contracts.runtime.records import LEAST_NANOSECONDS
@@ -20,6 +20,8 @@ _STREAM = "GetContainerEvents"
 _ORDER = tuple(f"CONTAINER_{step}_EVENT" for step in ("CREATED", "STARTED", "STOPPED", "DELETED"))
 _RUNS = {"CREATED": "CONTAINER_CREATED", "STARTED": "CONTAINER_RUNNING", "STOPPED": "CONTAINER_EXITED"}
 _ENDS = done(_STREAM).either(failed(_STREAM))
+_LEAVES = kubelet("started", "stopped", "killed", "ended")
+"""Nobody reads the streams of a kubelet that has ended."""
 _STATES = {"created": "CONTAINER_CREATED", "running": "CONTAINER_RUNNING", "exited": "CONTAINER_EXITED"}
 
 
@@ -129,7 +131,7 @@ def _due(m: Moment, container_id: str, step: str) -> Findings:
     return answered(
         by=_reports(container_id, step),
         within=REACTION,
-        unless=_ENDS,
+        unless=_ENDS.either(_LEAVES),
         text=f"{step} of {container_id[:12]} is sent on the open stream",
         whole_node=True,
     )
@@ -154,6 +156,11 @@ def _(m: Moment) -> None:
 @observer(on=_ENDS, gate=GATE)
 def _(m: Moment) -> None:
     m.node.note(_Streams).open.discard(m.call.id)
+
+
+@observer(on=_LEAVES, gate=GATE)
+def _(m: Moment) -> None:
+    m.node.note(_Streams).open.clear()
 
 
 events_report_each_transition_once.clause("seen", on=expected("CRI-30"))(as_expected)
