@@ -33,7 +33,7 @@ def test_what_is_said_to_be_generated_is() -> None:
     of_containers: set[str] = set()
 
     @settings(
-        max_examples=150,
+        max_examples=400,
         derandomize=True,
         database=None,
         phases=[Phase.generate],
